@@ -1,0 +1,1 @@
+"""Any language model can call your functions."""

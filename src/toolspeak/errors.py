@@ -1,0 +1,212 @@
+"""Everything that toolspeak raises.
+
+    ToolspeakError
+    ├── UsageError (ValueError)      the caller asked for something that cannot be
+    │   ├── InvalidTool              a function or schema that cannot be offered as a tool
+    │   ├── DuplicateTool            two tools of one name
+    │   ├── UnknownDialect           no dialect of that name
+    │   ├── UnknownModel             no model of that name
+    │   ├── TemplateError            a chat template that cannot render these messages
+    │   └── MissingExtra             an optional library is not installed
+    ├── CallError                    a call that cannot be run
+    │   ├── UnknownTool              its name is not in the toolbox
+    │   ├── InvalidCall              its arguments do not fit the schema
+    │   └── NotApproved              whoever was asked said no
+    ├── ToolError                    the tool itself failed
+    │   └── ToolTimeout              it took longer than it may
+    ├── GenerationError              the model never gave what was asked for; holds every attempt
+    │   └── NoCall                   exactly one call was wanted, something else came
+    └── ModelError                   the model could not be asked
+        ├── ModelUnreachable         no server there, or no answer in time
+        ├── KeyRefused               the server does not know the key
+        ├── RateLimited              too many requests; `retry_after` in seconds where it was told
+        ├── BadRequest               the server refused the request itself
+        ├── ServerFailed             the server answered with an error of its own
+        ├── StreamCut                the reply broke off in the middle
+        └── WeightsError             a local model's file is missing, broken or cannot be fetched
+
+Every error carries its evidence in fields. `status` is the HTTP status that a server in front should
+answer with. No message ever holds a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .types import Problem, Reply, ToolCall
+
+
+class ToolspeakError(Exception):
+    """The root of all errors here."""
+
+    status = 500
+
+
+class UsageError(ToolspeakError, ValueError):
+    """The caller asked for something that cannot be."""
+
+    status = 400
+
+
+class InvalidTool(UsageError):
+    """A function or schema that cannot be offered as a tool; `path` says where in it."""
+
+    def __init__(self, message: str, *, tool: str = "", path: str = "") -> None:
+        super().__init__(message)
+        self.tool = tool
+        self.path = path
+
+
+class DuplicateTool(UsageError):
+    """Two tools of one name."""
+
+    def __init__(self, message: str, *, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class UnknownDialect(UsageError):
+    """No dialect of that name; `near` holds the nearest ones."""
+
+    def __init__(self, message: str, *, name: str = "", near: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.name = name
+        self.near = tuple(near)
+
+
+class UnknownModel(UsageError):
+    """No model of that name."""
+
+    status = 404
+
+
+class TemplateError(UsageError):
+    """A chat template that cannot render these messages."""
+
+
+class MissingExtra(UsageError, ImportError):
+    """An optional library is not installed; the message holds the command that installs it."""
+
+    status = 501
+
+
+class CallError(ToolspeakError):
+    """A call that cannot be run; `problems` says why, each with a sentence for the model."""
+
+    status = 422
+
+    def __init__(self, message: str, *, call: ToolCall | None = None, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.call = call
+        self.problems = tuple(problems)
+
+
+class UnknownTool(CallError):
+    """A call to a tool that is not in the toolbox; `near` holds the nearest names."""
+
+    def __init__(
+        self, message: str, *, call: ToolCall | None = None, problems: Sequence[Problem] = (), near: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, call=call, problems=problems)
+        self.near = tuple(near)
+
+
+class InvalidCall(CallError):
+    """A call whose arguments do not fit the tool's schema."""
+
+
+class NotApproved(CallError):
+    """A call that whoever was asked refused."""
+
+    status = 403
+
+
+class ToolError(ToolspeakError):
+    """A tool failed while it ran; the cause is `__cause__`."""
+
+    def __init__(self, message: str, *, call: ToolCall | None = None) -> None:
+        super().__init__(message)
+        self.call = call
+
+
+class ToolTimeout(ToolError):
+    """A tool took longer than it may."""
+
+    status = 504
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try: what the model replied, and what was wrong with it."""
+
+    reply: Reply
+    error: str
+
+
+class GenerationError(ToolspeakError):
+    """The model never gave what was asked for; `attempts` holds each try, `reply` the last one."""
+
+    status = 502
+
+    def __init__(self, message: str, *, attempts: Sequence[Attempt] = ()) -> None:
+        super().__init__(message)
+        self.attempts = tuple(attempts)
+
+    @property
+    def reply(self) -> Reply | None:
+        return self.attempts[-1].reply if self.attempts else None
+
+
+class NoCall(GenerationError):
+    """Exactly one call was wanted and something else came."""
+
+
+class ModelError(ToolspeakError):
+    """The model could not be asked, or its answer could not be had."""
+
+    status = 502
+
+
+class ModelUnreachable(ModelError):
+    """No server there, or no answer in time."""
+
+    status = 504
+
+
+class KeyRefused(ModelError):
+    """The server does not know the key."""
+
+    status = 401
+
+
+class RateLimited(ModelError):
+    """Too many requests; `retry_after` is in seconds where the server told."""
+
+    status = 429
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class BadRequest(ModelError):
+    """The server refused the request itself."""
+
+    status = 400
+
+
+class ServerFailed(ModelError):
+    """The server answered with an error of its own."""
+
+
+class StreamCut(ModelError):
+    """The reply broke off in the middle; `text` is what had come."""
+
+    def __init__(self, message: str, *, text: str = "") -> None:
+        super().__init__(message)
+        self.text = text
+
+
+class WeightsError(ModelError):
+    """A local model's file is missing, broken, or cannot be fetched."""

@@ -1,0 +1,76 @@
+"""What a model's reply is made of while it arrives, in order.
+
+    TextDelta* ThoughtDelta* (CallStart ArgumentsDelta* CallEnd)* Noted* Finished
+
+in any mixture, one call open at a time, `Finished` last. A run goes on after `Finished`, telling each
+`CallResult`. Treat events as values: they are slotted but not frozen, because one is made for every
+chunk of a stream and freezing doubles what that costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .types import Finish, Note, ToolResult, Usage
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class TextDelta:
+    """More of the text that is meant for the user."""
+
+    text: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class ThoughtDelta:
+    """More of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class CallStart:
+    """A call begins: its name and id are known."""
+
+    name: str
+    id: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class ArgumentsDelta:
+    """More of the JSON text of the open call's arguments."""
+
+    json: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class CallEnd:
+    """The open call ends. `whole` is False when its text was cut or broke off; `id` when it came late."""
+
+    whole: bool = True
+    id: str | None = None
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Noted:
+    """Something was repaired, dropped or doubtful."""
+
+    note: Note
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Finished:
+    """The reply ends."""
+
+    finish: Finish = "stop"
+    usage: Usage = Usage()
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class CallResult:
+    """A run executed a call."""
+
+    result: ToolResult
+
+
+Event = TextDelta | ThoughtDelta | CallStart | ArgumentsDelta | CallEnd | Noted | Finished | CallResult

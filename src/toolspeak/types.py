@@ -1,0 +1,168 @@
+"""The values that everything else passes around: tools, messages, calls, requests, replies.
+
+Frozen, slotted, standard library only, and no behaviour beyond equality (a `Tool` can also be
+called, because it stands where its function stood).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Schema = Mapping[str, Any]
+"""A JSON Schema (2020-12), as Python data."""
+
+Finish = Literal["stop", "tool_calls", "length", "limit", "content_filter"]
+"""Why a reply ended: `limit` is a limit of the caller's (steps, seconds, tokens), `length` the model's."""
+
+NO_ARGUMENTS: Schema = {"type": "object", "properties": {}}
+
+
+class Message(TypedDict, total=False):
+    """One message of a conversation in OpenAI's chat form, so that it can be stored and sent as it is.
+
+    `role` is system, developer, user, assistant or tool. `content` is text, a list of OpenAI's content
+    parts, or None. An assistant's thought is `reasoning_content`.
+    """
+
+    role: str
+    content: str | list[dict[str, Any]] | None
+    reasoning_content: str
+    tool_calls: list[dict[str, Any]]
+    tool_call_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that was repaired, dropped or doubtful: the rule, what it met, and where.
+
+    `at` is an offset in characters into the text that the note speaks of, -1 where there is none.
+    """
+
+    rule: str
+    detail: str = ""
+    at: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a call: where, what was expected, what came, and a sentence for the model.
+
+    `path` is a JSON pointer into the arguments, "" for the call itself.
+    """
+
+    path: str
+    expected: str
+    received: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that a model wrote: `arguments` is a dict, `json` the text it came from.
+
+    `whole` is False when the text was cut or left its dialect in the middle of the call: such a call is
+    shown, never run.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    json: str = ""
+    notes: tuple[Note, ...] = ()
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What became of a call: the tool's `value`, or the `error` it raised; `text` is what the model reads."""
+
+    id: str
+    name: str
+    text: str
+    value: Any = None
+    error: BaseException | None = field(default=None, compare=False)
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens spent, as far as the model tells."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn of a run: what the model replied, and what its calls gave."""
+
+    reply: Reply
+    results: tuple[ToolResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered: text, thought, calls, why it ended, what was repaired on the way.
+
+    `messages` is the conversation to go on from, this reply included; `steps` the turns of a run.
+    """
+
+    text: str = ""
+    thought: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: Finish = "stop"
+    notes: tuple[Note, ...] = ()
+    usage: Usage = Usage()
+    messages: list[Message] = field(default_factory=list)
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[P, R]):
+    """A function that a model may call: its name, what it does, and the JSON Schema of its arguments.
+
+    `injected` are the parameters that the application fills in: they are in no schema. `timeout` is in
+    seconds. A tool without a `function` can be offered and decided on, not run. Calling a tool calls its
+    function, so a decorated function stays usable as one.
+    """
+
+    name: str
+    description: str = ""
+    parameters: Schema = field(default_factory=lambda: NO_ARGUMENTS)
+    function: Callable[P, R] | None = field(default=None, compare=False)
+    injected: tuple[str, ...] = ()
+    timeout: float | None = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self.function is None:
+            raise TypeError(f"the tool {self.name!r} has no function to call: it was made from a schema alone")
+        return self.function(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a model is asked: a conversation (or, for a text model, the exact `prompt` to continue).
+
+    `tools`: None says nothing about tools, () offers none. `choice` is auto, none, required or the name
+    of an offered tool. `schema` is a JSON Schema that the text of the reply must fit, `grammar` a GBNF
+    grammar; a model that cannot hold its sampling to them refuses. `max_tokens` bounds the reply.
+    """
+
+    messages: Sequence[Message] = ()
+    tools: tuple[Tool[..., Any], ...] | None = None
+    choice: str = "auto"
+    parallel: bool = True
+    max_tokens: int | None = None
+    temperature: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    schema: Schema | None = None
+    grammar: str | None = None
+    prompt: str | None = None
