@@ -1,0 +1,48 @@
+"""The protocol that every model meets: one method that turns a request into events.
+
+Remote, local, scripted, retried, spoken for: all are that. What a model can do beyond answering text
+is told by `capabilities`, so that nothing above asks which model it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal, Protocol, runtime_checkable
+
+from ..events import Event
+from ..types import Request
+
+Capability = Literal["tools", "required", "prompt", "schema", "grammar", "score"]
+"""tools: takes tools natively. required: and is held to `choice`. prompt: continues an exact text.
+schema, grammar: holds its sampling to them. score: gives log-likelihoods."""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Something that answers requests with events."""
+
+    @property
+    def name(self) -> str:
+        """The name to show, such as `local` or `ollama:gemma3`."""
+        ...
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What it can do beyond answering a conversation with text."""
+        ...
+
+    def stream(self, request: Request) -> AsyncIterator[Event]:
+        """The reply's events as they arrive, `Finished` last. Closing the iterator stops the model.
+
+        Raises a ModelError where the model cannot be asked or the reply breaks off.
+        """
+        ...
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """A model that tells how likely it finds a text."""
+
+    async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
+        """The natural logarithm of P(continuation | prompt) of each continuation, whole, not per token."""
+        ...

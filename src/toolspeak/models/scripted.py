@@ -1,0 +1,51 @@
+"""A model that replays what it was given and records what it was asked: the test double, for users too."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+
+from ..errors import ModelError
+from ..events import Event, Finished, TextDelta
+from ..types import Request
+from .base import Capability
+
+
+class Scripted:
+    """Replays `replies` one after another: a text (sent in `chunk` characters a piece), a list of events, or an error.
+
+    With texts it is a text model, for a dialect to read; give `capabilities=["tools"]` for one that
+    speaks in events. `requests` holds every request received. Past the last reply it raises ModelError,
+    unless `repeat` is set: then the last reply comes again for ever.
+    """
+
+    name = "scripted"
+
+    def __init__(
+        self,
+        replies: Iterable[str | Sequence[Event] | Exception],
+        *,
+        capabilities: Iterable[Capability] = (),
+        chunk: int = 4,
+        repeat: bool = False,
+    ) -> None:
+        self.replies = list(replies)
+        self.requests: list[Request] = []
+        self.capabilities: frozenset[Capability] = frozenset(capabilities)
+        self.chunk = chunk
+        self.repeat = repeat
+
+    async def stream(self, request: Request) -> AsyncIterator[Event]:
+        turn = len(self.requests)
+        self.requests.append(request)
+        if turn >= len(self.replies) and not (self.repeat and self.replies):
+            raise ModelError(f"the script holds {len(self.replies)} replies and was asked for one more")
+        reply = self.replies[min(turn, len(self.replies) - 1)]
+        if isinstance(reply, Exception):
+            raise reply
+        if isinstance(reply, str):
+            for i in range(0, len(reply), self.chunk):
+                yield TextDelta(reply[i : i + self.chunk])
+            yield Finished("stop")
+        else:
+            for event in reply:
+                yield event
