@@ -1,6 +1,6 @@
 """Any model, by prompt alone: one JSON object with the keys tool, tool_input and message."""
 
-from ..wire.syntax import ARGS, NAME, TEXT, THOUGHT, TOOLS, SYSTEM, Dialect, JsonCall, Results, Speech, ToolJson
+from ..wire.syntax import ARGS, NAME, TEXT, THOUGHT, TOOLS, Dialect, JsonCall, Speech, ToolJson
 
 TOOL_JSON = Dialect(
     "tool-json",
@@ -13,7 +13,6 @@ TOOL_JSON = Dialect(
     between="\n",
     before="\n",
     guard=True,
-    marks=('"tool_input"',),
     speech=Speech(
         opening=(
             "You have access to the following tools:\n",
