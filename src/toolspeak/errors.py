@@ -203,13 +203,21 @@ class RateLimited(ModelError):
 
 
 class BadRequest(ModelError):
-    """The server refused the request itself."""
+    """The server refused the request itself; `tools_refused` when it was for offering tools."""
 
     status = 400
 
+    def __init__(self, message: str, *, tools_refused: bool = False) -> None:
+        super().__init__(message)
+        self.tools_refused = tools_refused
+
 
 class ServerFailed(ModelError):
-    """The server answered with an error of its own."""
+    """The server answered with an error of its own; `code` is the HTTP status it gave, 0 for none."""
+
+    def __init__(self, message: str, *, code: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class StreamCut(ModelError):
