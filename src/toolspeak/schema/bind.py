@@ -46,6 +46,11 @@ class Binding:
     method_of: str = ""
     """The class whose method this is: its function has to be bound first."""
 
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The injected parameters for which nothing stands in."""
+        return tuple(p.name for p in self.parameters if p.name in self.injected and p.default is EMPTY)
+
     def __call__(
         self, arguments: Mapping[str, Any], injected: Mapping[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 from ..errors import InvalidTool
 from ..types import Problem, Schema, Tool
 from .near import did_you_mean, near
-from .walk import escape
+from .walk import escape, rebuild, resolve
 
 AT_MOST = 50
 """How many problems of one call are told."""
@@ -30,7 +30,9 @@ class Judge(Protocol):
 
 
 _judges: dict[int, tuple[Schema, Judge]] = {}
+_branches: dict[tuple[int, int], tuple[Schema, Schema, Judge]] = {}
 _KEPT = 4096
+_ROOT = "urn:toolspeak:parameters"
 
 
 def judge(schema: Schema, tool: str = "") -> Judge:
@@ -43,6 +45,30 @@ def judge(schema: Schema, tool: str = "") -> Judge:
         _judges.pop(next(iter(_judges)), None)
     _judges[id(schema)] = (schema, made)  # holding the schema keeps its id its own
     return made
+
+
+def branch_judge(root: Schema, branch: Schema) -> Judge:
+    """The judge of one schema inside `root`, whose `$ref`s still speak of `root`."""
+    known = _branches.get((id(root), id(branch)))
+    if known is not None and known[0] is root and known[1] is branch:
+        return known[2]
+    import jsonschema_rs as rs
+
+    def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
+        ref = node.get("$ref")
+        return {**node, "$ref": _ROOT + ref} if isinstance(ref, str) and ref.startswith("#") else node
+
+    made = rs.Draft202012Validator(
+        rebuild(branch, outward),
+        validate_formats=True,
+        retriever=_fetch_nothing,
+        registry=rs.Registry([(_ROOT, root)]),
+        pattern_options=rs.FancyRegexOptions(backtrack_limit=100_000),
+    )
+    while len(_branches) >= _KEPT:
+        _branches.pop(next(iter(_branches)), None)
+    _branches[id(root), id(branch)] = (root, branch, cast("Judge", made))
+    return cast("Judge", made)
 
 
 def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
@@ -123,14 +149,11 @@ def short_list(values: list[Any]) -> str:
 def _compile(schema: Schema, tool: str) -> Judge:
     import jsonschema_rs as rs
 
-    def refuse(uri: str) -> NoReturn:
-        raise LookupError(f"{uri} is not part of the schema, and nothing is fetched")
-
     last: rs.ValidationError | None = None
     # Linear regular expressions; a pattern that looks around needs the other engine, held to a bound.
     for options in (rs.RegexOptions(), rs.FancyRegexOptions(backtrack_limit=100_000)):
         try:
-            made = rs.Draft202012Validator(schema, validate_formats=True, retriever=refuse, pattern_options=options)
+            made = rs.Draft202012Validator(schema, validate_formats=True, retriever=_fetch_nothing, pattern_options=options)
         except rs.ValidationError as error:
             last = error
         except ValueError as error:
@@ -143,6 +166,10 @@ def _compile(schema: Schema, tool: str) -> Judge:
     raise InvalidTool(
         f"the schema of the tool {tool!r} means nothing{where}: {last.message}", tool=tool, path=path
     ) from None
+
+
+def _fetch_nothing(uri: str) -> NoReturn:
+    raise LookupError(f"{uri} is not part of the schema, and nothing is fetched")
 
 
 def _closed(schema: Schema) -> Schema:
@@ -215,8 +242,6 @@ def _at(schema: Schema, path: list[str | int]) -> str:
 
 
 def _node(schema: Schema, path: list[str | int]) -> Any:
-    from .walk import resolve
-
     node: Any = schema
     for part in path:
         for _ in range(20):
