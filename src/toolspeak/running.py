@@ -18,9 +18,7 @@ from .errors import ToolError, ToolTimeout
 from .types import Tool, ToolCall
 
 
-async def execute(
-    tool: Tool[..., Any], call: ToolCall, positional: list[Any], named: dict[str, Any]
-) -> Any:
+async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], named: dict[str, Any]) -> Any:
     """What the tool's function gives. Whatever it raises becomes a ToolError, with the original as its cause.
 
     A ToolTimeout after `tool.timeout` seconds: an async function is cancelled, a sync one is left behind in its
@@ -44,9 +42,7 @@ async def execute(
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a tool's failure is data to the run
         if isinstance(error, TimeoutError) and scope.expired():
             left = "; it goes on in its thread, which nothing can stop" if threaded else ""
-            raise ToolTimeout(
-                f"the tool {tool.name!r} took longer than {tool.timeout:g} s{left}", call=call
-            ) from error
+            raise ToolTimeout(f"the tool {tool.name!r} took longer than {tool.timeout:g} s{left}", call=call) from error
         raise ToolError(f"the tool {tool.name!r} failed: {_said(error)}", call=call) from error
 
 

@@ -93,9 +93,7 @@ class Toolbox:
 
     def list(self) -> Specs:
         """What a model is told: each tool's `name`, `description` and `parameters`, a JSON Schema."""
-        return [
-            {"name": one.name, "description": one.description, "parameters": dict(one.parameters)} for one in self
-        ]
+        return [{"name": one.name, "description": one.description, "parameters": dict(one.parameters)} for one in self]
 
     def __iter__(self) -> Iterator[AnyTool]:
         return iter(tuple(self._tools.values()))

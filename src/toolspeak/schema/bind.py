@@ -51,9 +51,7 @@ class Binding:
         """The injected parameters for which nothing stands in."""
         return tuple(p.name for p in self.parameters if p.name in self.injected and p.default is EMPTY)
 
-    def __call__(
-        self, arguments: Mapping[str, Any], injected: Mapping[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def __call__(self, arguments: Mapping[str, Any], injected: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
         named: dict[str, Any] = {}
         problems: list[Problem] = []
@@ -76,7 +74,8 @@ class Binding:
                 named[name] = self._make(self.rest, name, arguments[name], problems)
         if problems:
             raise InvalidCall(
-                f"the arguments of {self.tool!r} do not fit: {'; '.join(p.message for p in problems)}", problems=problems
+                f"the arguments of {self.tool!r} do not fit: {'; '.join(p.message for p in problems)}",
+                problems=problems,
             )
         return positional, named
 

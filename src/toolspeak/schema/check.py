@@ -94,7 +94,9 @@ def explain(error: Any, tool: Tool[..., Any], arguments: Mapping[str, Any]) -> I
             expected = _at(tool.parameters, [*error.instance_path, kind.property]) or "a value"
             where = f"{path}/{escape(kind.property)}"
             what = "argument" if not path else "field"
-            yield Problem(where, expected, "nothing", f"the required {what} {kind.property!r} is missing: give {expected}")
+            yield Problem(
+                where, expected, "nothing", f"the required {what} {kind.property!r} is missing: give {expected}"
+            )
         case "additionalProperties" | "unevaluatedProperties":
             known = _known(tool.parameters, list(error.instance_path))
             for name in kind.unexpected:
@@ -153,7 +155,9 @@ def _compile(schema: Schema, tool: str) -> Judge:
     # Linear regular expressions; a pattern that looks around needs the other engine, held to a bound.
     for options in (rs.RegexOptions(), rs.FancyRegexOptions(backtrack_limit=100_000)):
         try:
-            made = rs.Draft202012Validator(schema, validate_formats=True, retriever=_fetch_nothing, pattern_options=options)
+            made = rs.Draft202012Validator(
+                schema, validate_formats=True, retriever=_fetch_nothing, pattern_options=options
+            )
         except rs.ValidationError as error:
             last = error
         except ValueError as error:
@@ -173,7 +177,16 @@ def _fetch_nothing(uri: str) -> NoReturn:
 
 
 def _closed(schema: Schema) -> Schema:
-    says = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref", "anyOf", "oneOf", "allOf", "if")
+    says = (
+        "additionalProperties",
+        "patternProperties",
+        "unevaluatedProperties",
+        "$ref",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "if",
+    )
     return schema if any(key in schema for key in says) else {**schema, "additionalProperties": False}
 
 

@@ -203,7 +203,9 @@ def _from_dict(given: Mapping[str, Any]) -> AnyTool:
     said = inner.get("description")
     if said is not None and not isinstance(said, str):
         raise InvalidTool(
-            f"the description of the tool {name!r} must be text; got {_short(said)}", tool=name, path=f"{at}/description"
+            f"the description of the tool {name!r} must be text; got {_short(said)}",
+            tool=name,
+            path=f"{at}/description",
         )
     found = [key for key in ("parameters", "input_schema", "inputSchema") if inner.get(key) is not None]
     if len(found) > 1:

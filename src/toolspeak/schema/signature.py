@@ -37,7 +37,9 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
     rest: TypeAdapter[Any] | None = None
     for p in parameters:
         if p.kind is _MANY:
-            refuse(tool, p.name, "takes any number of unnamed values, and a model names its arguments: take a list instead")
+            refuse(
+                tool, p.name, "takes any number of unnamed values, and a model names its arguments: take a list instead"
+            )
         annotation = hints.of(p)
         if _is_injected(annotation):
             injected.add(p.name)
@@ -65,7 +67,8 @@ def _parameters(fn: Any, tool: str) -> tuple[list[inspect.Parameter], str]:
         parameters = list(inspect.signature(inner).parameters.values())  # pyright: ignore[reportUnknownArgumentType]
     except (ValueError, TypeError) as error:
         raise InvalidTool(
-            f"{tool!r} does not tell its parameters ({error}): give a schema, ts.tool(fn, parameters={{...}})", tool=tool
+            f"{tool!r} does not tell its parameters ({error}): give a schema, ts.tool(fn, parameters={{...}})",
+            tool=tool,
         ) from None
     fixed = _fixed(fn)
     parameters = [p for p in parameters if p.name not in fixed]
