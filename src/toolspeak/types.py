@@ -123,7 +123,7 @@ class Reply:
     finish: Finish = "stop"
     notes: tuple[Note, ...] = ()
     usage: Usage = Usage()
-    messages: list[Message] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list[Message])
     steps: tuple[Step, ...] = ()
 
 
