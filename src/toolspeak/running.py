@@ -7,6 +7,7 @@ the loop; the thread is a daemon, so that a function that never returns cannot h
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import inspect
@@ -39,7 +40,7 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
         if task is not None and task.cancelling():
             raise
         raise ToolError(f"the tool {tool.name!r} was cancelled from inside", call=call) from error
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a tool's failure is data to the run
+    except (Exception, SystemExit) as error:
         if isinstance(error, TimeoutError) and scope.expired():
             left = "; it goes on in its thread, which nothing can stop" if threaded else ""
             raise ToolTimeout(f"the tool {tool.name!r} took longer than {tool.timeout:g} s{left}", call=call) from error
@@ -69,10 +70,8 @@ async def in_thread(run: Callable[[], Any]) -> Any:
             value = context.run(run)
         except BaseException as error:  # noqa: BLE001 - carried over to the caller, whatever it is
             failed = error
-        try:
+        with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits any more
             loop.call_soon_threadsafe(settle, value, failed)
-        except RuntimeError:
-            pass  # the loop has closed: nobody waits any more
 
     threading.Thread(target=work, name="toolspeak-tool", daemon=True).start()
     return await future

@@ -30,7 +30,7 @@ from .schema.near import did_you_mean, near
 from .schema.result import LIMIT, result_text
 from .types import Problem, Tool, ToolCall, ToolResult
 
-Approve = Callable[[ToolCall], "bool | str | None | Awaitable[bool | str | None]"]
+Approve = Callable[[ToolCall], "bool | str | Awaitable[bool | str | None] | None"]
 """Asked before a call runs, with the exact checked call. True runs it; a text is the reason why not."""
 
 Specs = list[dict[str, Any]]
@@ -372,15 +372,15 @@ def _plain_call(text: str) -> Any:
         value = json.loads(inner)
     except (ValueError, RecursionError):
         return None
-    return cast("Any", value) if looks_like_call(value) else None
+    return value if looks_like_call(value) else None
 
 
 def _shown(call: Any) -> ToolCall:
     """As much of a call that cannot be read as a result needs: its id and name."""
     if isinstance(call, ToolCall):
         return call
-    given = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
-    inner = cast("Mapping[str, Any]", given["function"]) if isinstance(given.get("function"), Mapping) else given
+    given: Mapping[str, Any] = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
+    inner: Mapping[str, Any] = given["function"] if isinstance(given.get("function"), Mapping) else given
     return ToolCall(str(given.get("id") or ""), str(inner.get("name") or ""), {})
 
 

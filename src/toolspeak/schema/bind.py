@@ -42,7 +42,8 @@ class Binding:
     parameters: tuple[Parameter, ...]
     injected: frozenset[str]
     rest: TypeAdapter[Any] | None = None
-    """Makes the values of `**kwargs`."""
+    """Makes the values of `**kwargs`; None leaves them as they are."""
+    takes_rest: bool = False
     method_of: str = ""
     """The class whose method this is: its function has to be bound first."""
 
@@ -68,7 +69,7 @@ class Binding:
                 positional.append(value)
             elif value is not EMPTY:
                 named[p.name] = value
-        if self.rest is not None:
+        if self.takes_rest:
             known = {p.name for p in self.parameters}
             for name in arguments.keys() - known:
                 named[name] = self._make(self.rest, name, arguments[name], problems)

@@ -62,7 +62,7 @@ def branch_judge(root: Schema, branch: Schema) -> Judge:
         rebuild(branch, outward),
         validate_formats=True,
         retriever=_fetch_nothing,
-        registry=rs.Registry([(_ROOT, root)]),
+        registry=rs.Registry([(_ROOT, dict(root))]),
         pattern_options=rs.FancyRegexOptions(backtrack_limit=100_000),
     )
     while len(_branches) >= _KEPT:
@@ -77,11 +77,18 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     try:
         if judged.is_valid(arguments) and not (odd := _not_json(arguments)):
             return []
-        problems = [problem for error in judged.iter_errors(arguments) for problem in explain(error, tool, arguments)]
+        problems = [p for error in _telling(judged.iter_errors(arguments)) for p in explain(error, tool, arguments)]
         odd = _not_json(arguments)
     except (ValueError, TypeError) as error:  # a value that JSON has no form for
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
     return (problems + odd)[:AT_MOST]
+
+
+def _telling(errors: Iterator[Any]) -> list[Any]:
+    """The errors without those that say less than another about the same value: no type beside the choices."""
+    found = list(errors)
+    listed = {tuple(error.instance_path) for error in found if error.kind.name in ("enum", "const")}
+    return [error for error in found if error.kind.name != "type" or tuple(error.instance_path) not in listed]
 
 
 def explain(error: Any, tool: Tool[..., Any], arguments: Mapping[str, Any]) -> Iterator[Problem]:
@@ -151,25 +158,23 @@ def short_list(values: list[Any]) -> str:
 def _compile(schema: Schema, tool: str) -> Judge:
     import jsonschema_rs as rs
 
-    last: rs.ValidationError | None = None
+    refused: rs.ValidationError | None = None
     # Linear regular expressions; a pattern that looks around needs the other engine, held to a bound.
     for options in (rs.RegexOptions(), rs.FancyRegexOptions(backtrack_limit=100_000)):
         try:
             made = rs.Draft202012Validator(
-                schema, validate_formats=True, retriever=_fetch_nothing, pattern_options=options
+                dict(schema), validate_formats=True, retriever=_fetch_nothing, pattern_options=options
             )
         except rs.ValidationError as error:
-            last = error
+            refused = error
         except ValueError as error:
             raise InvalidTool(f"the schema of the tool {tool!r} is not JSON: {error}", tool=tool) from None
         else:
             return cast("Judge", made)
-    assert last is not None
-    path = "".join("/" + escape(str(part)) for part in last.instance_path)
+    path = "".join("/" + escape(str(part)) for part in refused.instance_path) if refused else ""
     where = f", at {path}" if path else ""
-    raise InvalidTool(
-        f"the schema of the tool {tool!r} means nothing{where}: {last.message}", tool=tool, path=path
-    ) from None
+    why = refused.message if refused else ""
+    raise InvalidTool(f"the schema of the tool {tool!r} means nothing{where}: {why}", tool=tool, path=path) from None
 
 
 def _fetch_nothing(uri: str) -> NoReturn:
@@ -273,7 +278,7 @@ def _node(schema: Schema, path: list[str | int]) -> Any:
         node = resolve(schema, str(seen))
         if isinstance(node, Mapping) and cast("Mapping[str, Any]", node).get("$ref") == seen:
             return None
-    return node
+    return cast("Any", node)
 
 
 def _format(name: str) -> str:

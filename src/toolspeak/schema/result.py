@@ -61,7 +61,7 @@ _NOT_SIMPLE = object()
 def _simple(value: Any) -> Any:
     if value is None or value is True or value is False:
         return value
-    kind = type(value)
+    kind = cast("type[Any]", type(value))
     if kind is str:
         return _clean(value)
     if kind is int:
@@ -83,7 +83,7 @@ def _open(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return _of_bytes(bytes(value))
+        return _of_bytes(bytes(cast("Any", value)))
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, (datetime.timedelta, Decimal, uuid.UUID, PurePath, complex)):
@@ -116,7 +116,7 @@ def _open_by_form(value: Any) -> Any:
     for reader in ("tolist", "to_dict"):  # arrays and their scalars, data frames
         if callable(getattr(value, reader, None)):
             return getattr(value, reader)()
-    if isinstance(value, Iterable) and hasattr(value, "__len__"):
+    if isinstance(value, Iterable) and hasattr(cast("Any", value), "__len__"):
         return list(cast("Iterable[Any]", value))
     return _said(value)
 
@@ -185,7 +185,7 @@ def _shrink(data: Any, bound: int) -> Any:
     if isinstance(data, dict):
         items = [(len(_dump(key)) + 2, key, part) for key, part in cast("dict[str, Any]", data).items()]
         kept, missing = _shrink_items(items, bound)
-        made = {key: part for key, part in kept[0]}
+        made = dict(kept[0])
         if missing:
             made["…"] = f"{missing} more fields left out"
         return {**made, **dict(kept[1])}
