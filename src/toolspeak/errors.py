@@ -12,6 +12,7 @@
     │   ├── UnknownTool              its name is not in the toolbox
     │   ├── InvalidCall              its arguments do not fit the schema
     │   └── NotApproved              whoever was asked said no
+    ├── LimitReached                 the seconds or tokens that the caller gave are used up
     ├── ToolError                    the tool itself failed
     │   └── ToolTimeout              it took longer than it may
     ├── GenerationError              the model never gave what was asked for; holds every attempt
@@ -120,6 +121,17 @@ class NotApproved(CallError):
     """A call that whoever was asked refused."""
 
     status = 403
+
+
+class LimitReached(ToolspeakError):
+    """A limit that the caller set was reached; `limit` names it, `reply` is what had come until then."""
+
+    status = 504
+
+    def __init__(self, message: str, *, limit: str = "", reply: Reply | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.reply = reply
 
 
 class ToolError(ToolspeakError):
