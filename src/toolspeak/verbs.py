@@ -21,9 +21,8 @@ from .plan import checked, conclude as concluding, decide as deciding
 from .plan.effects import Plan
 from .plan.extract import extraction
 from .plan.loop import Limits, loop
-from .running import Approve
 from .schema.infer import as_tools
-from .toolbox import Toolbox
+from .toolbox import Approve, Toolbox
 from .types import Message, Reply, Request, ToolCall
 
 T = TypeVar("T")
