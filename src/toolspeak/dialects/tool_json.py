@@ -19,7 +19,7 @@ TOOL_JSON = Dialect(
             TOOLS,
             "\nYou can select one of the above tools or just response user's content and respond with only a JSON"
             ' object matching the following schema:\n{\n  "tool": <name of the selected tool>,\n  "tool_input":'
-            " <parameters for the selected tool, matching the tool's JSON schema>,\n  \"message\": <direct response"
+            ' <parameters for the selected tool, matching the tool\'s JSON schema>,\n  "message": <direct response'
             " users content>\n}",
         ),
         tools=ToolJson(ascii=True),

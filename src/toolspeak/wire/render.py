@@ -36,7 +36,7 @@ class Rendered:
 
 def render(
     messages: Sequence[Message],
-    tools: Sequence[Tool] | None,
+    tools: Sequence[Tool[..., Any]] | None,
     d: Dialect,
     template: str | None = None,
     thinking: bool | None = None,
@@ -68,7 +68,9 @@ def render(
         prompt = _by_template(template, turns, d, want, now, open_ended, notes)
         return Rendered(prompt, told, (), _unique(notes))
     clean = _cleaner(d.layout.control if d.layout else (), notes)
-    native = tell([cleaned(t, clean) for t in turns], d, replace(want, clean=clean, native=True), []) if d.layout else told
+    native = (
+        tell([cleaned(t, clean) for t in turns], d, replace(want, clean=clean, native=True), []) if d.layout else told
+    )
     prompt = _lay_out(native, d.layout or PLAIN, want, open_ended)
     return Rendered(prompt, told, d.stop if d.layout else PLAIN_STOP, _unique(notes))
 
@@ -110,7 +112,13 @@ def _lay_out(messages: list[Message], layout: Layout, want: Wanted, open_ended: 
 
 
 def _by_template(
-    template: str, turns: list[Turn], d: Dialect, want: Wanted, now: datetime | None, open_ended: bool, notes: list[Note]
+    template: str,
+    turns: list[Turn],
+    d: Dialect,
+    want: Wanted,
+    now: datetime | None,
+    open_ended: bool,
+    notes: list[Note],
 ) -> str:
     """The prompt by the model's own template: natively where it speaks the dialect, else with the tools told in words."""
     control = (*tokens(template), *(d.layout.control if d.layout else ()))
@@ -156,9 +164,8 @@ def _note_missing(prompt: str, rows: list[dict[str, Any]], notes: list[Note]) ->
         for rule, text in (("text-lost", row.get("content")), ("thought-lost", row.get("reasoning_content"))):
             if isinstance(text, str) and text.strip() and text.strip() not in prompt:
                 notes.append(Note(rule, f"message {i}"))
-        for call in row.get("tool_calls") or ():
-            if call["function"]["name"] not in prompt:
-                notes.append(Note("call-lost", f"message {i}: {call['function']['name']}"))
+        names = (call["function"]["name"] for call in row.get("tool_calls") or ())
+        notes.extend(Note("call-lost", f"message {i}: {name}") for name in names if name not in prompt)
 
 
 def _cut(prompt: str, rows: list[dict[str, Any]], notes: list[Note]) -> str:

@@ -18,7 +18,7 @@ from .write import dumps, write_calls, write_tools
 class Wanted:
     """What is to be told besides the conversation. `clean` is applied to what tools say of themselves."""
 
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[Tool[..., Any], ...] = ()
     date: str = ""
     thinking: bool | None = None
     choice: str = "auto"
@@ -125,7 +125,9 @@ def _said(turn: Turn, d: Dialect, notes: list[Note]) -> str:
     wire = write_calls(turn.calls, d)
     if d.speech.exclusive:
         if turn.text.strip():
-            notes.append(Note("text-lost", "a turn of this dialect is a text or calls: the text beside calls is not told"))
+            notes.append(
+                Note("text-lost", "a turn of this dialect is a text or calls: the text beside calls is not told")
+            )
         return wire
     text = turn.text.strip()
     return text + (d.before if text else "") + wire
@@ -147,7 +149,9 @@ def _field(turn: Turn, slot: Slot) -> str:
 def _record(turn: Turn, how: Results) -> dict[str, object]:
     if not turn.id:
         raise TemplateError('"tool_call_id" must be provided for message with role "tool"')
-    return {key: _decoded(turn.text) if how.decoded and slot is RESULT else _field(turn, slot) for key, slot in how.record}
+    return {
+        key: _decoded(turn.text) if how.decoded and slot is RESULT else _field(turn, slot) for key, slot in how.record
+    }
 
 
 def _decoded(text: str) -> object:

@@ -74,7 +74,10 @@ def render_template(
         return now.strftime(form)
 
     engine = minijinja.Environment(
-        filters={"tojson": _tojson}, globals={"raise_exception": refuse, "strftime_now": strftime_now}, fuel=FUEL, debug=False
+        filters={"tojson": _tojson},
+        globals={"raise_exception": refuse, "strftime_now": strftime_now},
+        fuel=FUEL,
+        debug=False,
     )
     engine.trim_blocks = engine.lstrip_blocks = True
     context: dict[str, Any] = {"bos_token": "", "eos_token": "", **(variables or {})}
@@ -107,7 +110,11 @@ def abilities(template: str) -> Abilities:
 
     def conversation(arguments: object) -> list[dict[str, Any]]:
         function = {"name": CALL.name, "arguments": arguments}
-        call = {"role": "assistant", "content": "", "tool_calls": [{"id": CALL.id, "type": "function", "function": function}]}
+        call = {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": CALL.id, "type": "function", "function": function}],
+        }
         return [user, call, {"role": "tool", "tool_call_id": CALL.id, "name": CALL.name, "content": "probe_result"}]
 
     samples = [attempt(conversation(a), [TOOL]) for a in (CALL.arguments, json.dumps(CALL.arguments))]

@@ -35,10 +35,10 @@ def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
         role = _role(message)
         calls = _calls(message, i, notes) if role == "assistant" else ()
         called.update((call.id, call.name) for call in calls)
-        id = str(message.get("tool_call_id") or "")
-        name = str(message.get("name") or called.get(id, ""))
+        answered = str(message.get("tool_call_id") or "")
+        name = str(message.get("name") or called.get(answered, ""))
         thought = str(message.get("reasoning_content") or "")
-        turns.append(Turn(role, text_of(message.get("content"), i, notes), thought, calls, id, name))
+        turns.append(Turn(role, text_of(message.get("content"), i, notes), thought, calls, answered, name))
     return turns
 
 
@@ -59,7 +59,7 @@ def text_of(content: object, i: int, notes: list[Note]) -> str:
         raise TemplateError(f"message {i}: expected content as text or a list of parts, got {type(content).__name__}")
     texts: list[str] = []
     for part in cast("list[Any]", content):
-        text = part if isinstance(part, str) else part.get("text") if isinstance(part, Mapping) else None
+        text = cast("Mapping[str, Any]", part).get("text") if isinstance(part, Mapping) else part
         if isinstance(text, str):
             texts.append(text)
         else:
@@ -68,10 +68,10 @@ def text_of(content: object, i: int, notes: list[Note]) -> str:
 
 
 def _calls(message: Message, i: int, notes: list[Note]) -> tuple[ToolCall, ...]:
-    rows: object = message.get("tool_calls") or []
+    rows = cast("object", message.get("tool_calls") or [])
     if not isinstance(rows, list):
         raise TemplateError(f"message {i}: Tool calls must be an array")
-    return tuple(_call(row, i, notes) for row in cast("list[Any]", rows))
+    return tuple(_call(row, i, notes) for row in cast("list[object]", rows))
 
 
 def _call(row: object, i: int, notes: list[Note]) -> ToolCall:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..types import Tool, ToolCall
 from .codecs import json_call
@@ -32,7 +32,7 @@ def _one(call: ToolCall, d: Dialect) -> str:
     return "".join(part if isinstance(part, str) else json_call.write(part, call) for part in d.call)
 
 
-def write_tools(tools: Sequence[Tool], how: ToolJson | ToolSignatures | ToolReprs) -> str:
+def write_tools(tools: Sequence[Tool[..., Any]], how: ToolJson | ToolSignatures | ToolReprs) -> str:
     """The tools as they are declared to the model."""
     if isinstance(how, ToolSignatures):
         return "\n".join(_signature_block(tool) for tool in sorted(tools, key=lambda t: t.name))
@@ -44,7 +44,7 @@ def write_tools(tools: Sequence[Tool], how: ToolJson | ToolSignatures | ToolRepr
     return dumps(rows, how.indent, how.ascii)
 
 
-def declared(tool: Tool, wrapped: bool = True) -> dict[str, Any]:
+def declared(tool: Tool[..., Any], wrapped: bool = True) -> dict[str, Any]:
     """The tool as JSON data: name, description (where there is one), parameters; `wrapped` as OpenAI does."""
     row: dict[str, Any] = {"name": tool.name}
     if tool.description:
@@ -53,21 +53,22 @@ def declared(tool: Tool, wrapped: bool = True) -> dict[str, Any]:
     return {"type": "function", "function": row} if wrapped else row
 
 
-def dumps(value: object, indent: int | None = None, ascii: bool = False) -> str:
-    return json.dumps(value, ensure_ascii=ascii, indent=indent, default=_plain)
+def dumps(value: object, indent: int | None = None, plain: bool = False) -> str:
+    """JSON text, ASCII only if `plain`; what JSON does not know goes in as its text."""
+    return json.dumps(value, ensure_ascii=plain, indent=indent, default=_plain)
 
 
 def _plain(value: object) -> object:
     """A mapping that is no dict as one; anything else as its text, so that a schema's default never fails."""
-    return dict(value) if isinstance(value, Mapping) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else str(value)
 
 
-def _signature_block(tool: Tool) -> str:
+def _signature_block(tool: Tool[..., Any]) -> str:
     first = tool.description.strip().splitlines()[:1]
     return "\n".join([signature(tool), *(f"  {line}" for line in first), ""])
 
 
-def signature(tool: Tool) -> str:
+def signature(tool: Tool[..., Any]) -> str:
     """The tool as a Python signature, made from its schema: `f(url: str, tries: Optional[int] = None) -> Any`."""
     needed = tool.parameters.get("required") or ()
     rows: list[str] = []
@@ -80,19 +81,19 @@ def signature(tool: Tool) -> str:
     return f"{tool.name}({', '.join(rows)}) -> Any"
 
 
-def _properties(tool: Tool) -> list[tuple[str, Mapping[str, Any]]]:
+def _properties(tool: Tool[..., Any]) -> list[tuple[str, Mapping[str, Any]]]:
     properties: Mapping[str, Any] = tool.parameters.get("properties") or {}
-    return [(name, schema if isinstance(schema, Mapping) else {}) for name, schema in properties.items()]
+    return [(name, cast("Mapping[str, Any]", s) if isinstance(s, Mapping) else {}) for name, s in properties.items()]
 
 
 def python_type(schema: Mapping[str, Any]) -> str:
     """A JSON Schema as a Python annotation: List[str], Optional[int], Literal['a', 'b'], int | str, Any."""
     if "enum" in schema:
         return "Literal[" + ", ".join(map(repr, schema["enum"])) + "]"
-    kind = schema.get("type")
+    kind: object = schema.get("type")
     options: list[Mapping[str, Any]] = list(schema.get("anyOf") or schema.get("oneOf") or ())
     if isinstance(kind, list):
-        options = [{**schema, "type": k} for k in kind]  # pyright: ignore[reportUnknownVariableType]
+        options = [{**schema, "type": k} for k in cast("list[object]", kind)]
     if options:
         names = list(dict.fromkeys(map(python_type, options)))
         if "None" in names and len(names) == 2:
@@ -100,12 +101,12 @@ def python_type(schema: Mapping[str, Any]) -> str:
             return f"Optional[{names[0]}]"
         return " | ".join(names)
     if kind == "array":
-        items = schema.get("items")
-        return f"List[{python_type(items)}]" if isinstance(items, Mapping) else "list"
+        items: object = schema.get("items")
+        return f"List[{python_type(cast('Mapping[str, Any]', items))}]" if isinstance(items, Mapping) else "list"
     return TYPES.get(str(kind), "Any")
 
 
-def _repr(tool: Tool) -> str:
+def _repr(tool: Tool[..., Any]) -> str:
     types = ", ".join(f"{name!r}: {_type_repr(schema)}" for name, schema in _properties(tool))
     return f"{{'name': {tool.name!r}, 'type': {{{types}}}, 'description': {tool.description!r}}}"
 

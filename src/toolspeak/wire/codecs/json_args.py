@@ -90,7 +90,9 @@ def _piece(s: Source, quote: str, inner: _Inner, delta: Delta | None) -> Scan[st
             return m[0]
         if s.closed:
             raise Malformed("unclosed string")
-        s.lane, s.delta = (IN_STRING, delta) if delta and inner.source.lane is IN_STRING and quote == '"' else (None, None)
+        s.lane, s.delta = (
+            (IN_STRING, delta) if delta and inner.source.lane is IN_STRING and quote == '"' else (None, None)
+        )
         yield
 
 

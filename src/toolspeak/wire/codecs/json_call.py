@@ -72,7 +72,7 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
 
 def _name(s: State, o: _Object) -> Scan[None]:
     if (yield from at(s, *json_args.NULL)):
-        o.answer = o.answer or o.call.name is None and any(slot is TEXT for _, slot in o.hole.keys)
+        o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in o.hole.keys))
         return _say(s, o)
     name = yield from short_string(s)
     if o.call.name is None:
