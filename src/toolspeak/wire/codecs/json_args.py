@@ -30,10 +30,12 @@ def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta
 def _encoded(s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> Scan[None]:
     """The content of a JSON string, unescaped and read as JSON in turn; none at all is {}."""
     inner = _Inner(emit, note, delta)
+    s.place = s.base + s.pos
     s.pos += 1
     while (yield from _piece(s, quote, inner, delta)) != quote:
         inner.give((yield from unescape(s)))
     inner.close()
+    s.place = None
 
 
 class _Inner:
