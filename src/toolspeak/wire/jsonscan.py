@@ -109,8 +109,7 @@ class _Tokens:
             if kind == WORD:
                 self.word(m)
             elif kind == ",":
-                self.separate(text[pos : m.end()])
-                s.pos = m.end()
+                self.separate(m)
             elif kind in QUOTES:
                 yield from self.string(m, kind)
             else:
@@ -152,12 +151,14 @@ class _Tokens:
             self.note(rule, detail)
         self.write(m, text)
 
-    def separate(self, comma: str) -> None:
+    def separate(self, m: re.Match[str]) -> None:
+        """A comma. Where commas may be repaired it waits, in case a closer follows."""
         self.want = KEY if self.stack[-1] == "}" else VALUE
         if self.note is None:
-            self.emit(comma)
+            self.write(m, m[0])
         else:
-            self.comma = comma
+            self.here(m)
+            self.s.pos, self.comma = m.end(), ","
 
     def bracket(self, m: re.Match[str], c: str) -> None:
         """A bracket or a colon."""
