@@ -93,7 +93,8 @@ def as_tool(x: Any) -> AnyTool:
     owner = made.build.method_of if isinstance(made.build, Binding) else ""
     if owner and isinstance(made.function, types.FunctionType):
         raise InvalidTool(
-            f"the tool {made.name!r} is a method of {owner}: pass an instance's, {owner}(...).{made.name}", tool=made.name
+            f"the tool {made.name!r} is a method of {owner}: pass an instance's, {owner}(...).{made.name}",
+            tool=made.name,
         )
     judge(made.parameters, made.name)
     return made
