@@ -72,8 +72,8 @@ def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) 
     provider = PROVIDERS[kind]
     url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
     url = _ollama_host(url) if url and kind == "ollama" else url or provider.url
-    shown = f"{kind}:{wanted}" if wanted else kind
-    return Http(url, wanted or None, key=key, provider=provider, **{"name": shown, **options})
+    settings: dict[str, Any] = {"name": f"{kind}:{wanted}" if wanted else kind, **options}
+    return Http(url, wanted or None, key=key, provider=provider, **settings)
 
 
 def _ollama_host(value: str) -> str:
