@@ -82,6 +82,7 @@ def test_events_are_the_same_at_every_cut(data: bytes, expected: list[Event]) ->
         (lines(said(content="x")), StreamCut, "in the middle"),
         (b"", StreamCut, "in the middle"),
         (lines(said(content="x"))[:-9], ServerFailed, "not JSON"),
+        (lines(said(content="x"), said(True))[:-9], StreamCut, "in the middle"),
         (
             lines(said(content="x"), {"error": "an error was encountered while running the model"}),
             ServerFailed,

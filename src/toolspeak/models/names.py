@@ -32,7 +32,7 @@ def model(name: str | Model | None = None, *, dialect: Any = None, key: str | No
     """
     chosen = name if name is not None else os.environ.get(VARIABLE) or DEFAULT
     if not isinstance(chosen, str):
-        if not isinstance(chosen, Model):
+        if not isinstance(cast("object", chosen), Model):
             raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {_known()}")
         if options or key is not None:
             raise UsageError(f"{', '.join(options) or 'key'} cannot be set on a model that is already made")
