@@ -13,7 +13,7 @@ import re
 import unicodedata
 from typing import Any
 
-MAX_DEPTH = 150
+MAX_DEPTH = 64
 """Brackets within brackets; what is deeper is refused rather than met with a RecursionError."""
 
 _BLANKS = re.compile(r"\s*")

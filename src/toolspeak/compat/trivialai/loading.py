@@ -11,7 +11,6 @@ from .results import TransformError
 
 _WHOLE_FENCE = re.compile(r"```[^\n]*\n(.*)\n```", re.DOTALL)
 _ONE_LINE_FENCE = re.compile(r"```(?:\w+\s+|(?:json|python)(?=\W))?(.*)```", re.DOTALL)
-_FENCE = re.compile(r"```[^\n]*\n(.*?)\n```", re.DOTALL)
 
 
 def loadch(resp: Any) -> Any:
@@ -58,15 +57,27 @@ def _unfence(text: str) -> str:
 
 
 def _in_fences(text: str) -> Iterator[Any]:
-    for fence in _FENCE.finditer(text):
+    for inside in _fences(text):
         try:
-            value = loads(fence[1].strip())
+            value = loads(inside.strip())
         except ValueError:
             continue
         if isinstance(value, list):
             yield from cast("list[Any]", value)
         else:
             yield value
+
+
+def _fences(text: str) -> Iterator[str]:
+    """What stands in each fence that is closed. Searched for by hand: a regex looks for each end anew."""
+    opened = text.find("```")
+    while opened >= 0:
+        line_end = text.find("\n", opened)
+        closed = text.find("\n```", line_end + 1) if line_end >= 0 else -1
+        if closed < 0:
+            return
+        yield text[line_end + 1 : closed]
+        opened = text.find("```", closed + 4)
 
 
 def _outside_fences(text: str) -> str:
