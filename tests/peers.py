@@ -25,6 +25,7 @@ import pytest
 
 CACHE = Path(__file__).resolve().parents[1] / ".cache" / "peers"
 PINS = {"trivialai": "trivialai==0.7.18", "empower_functions": "empower-functions==0.1.7"}
+LLAMA_CPP = ("llama_cpp", "llama_cpp.llama", "llama_cpp.llama_types", "llama_cpp.llama_chat_format")
 TIMEOUT = 120  # seconds
 
 
@@ -82,9 +83,8 @@ def load_by_path(package: Path, module: str) -> types.ModuleType:
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
-    with standing_in("llama_cpp", "llama_cpp.llama", "llama_cpp.llama_types", "llama_cpp.llama_chat_format"):
-        with standing_in(package.name, f"{package.name}.prompt") if module != "prompt" else contextlib.nullcontext():
-            spec.loader.exec_module(loaded)
+    with standing_in(package.name, f"{package.name}.prompt", *LLAMA_CPP):
+        spec.loader.exec_module(loaded)
     return loaded
 
 
@@ -104,7 +104,7 @@ def load_whole(package: Path, module: str) -> types.ModuleType:
 class Anything(types.ModuleType):
     """A module in which every name is there and means nothing."""
 
-    __path__: list[str] = []
+    __path__ = ()
 
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):

@@ -40,7 +40,7 @@ def serving(*answers: str | tuple[int, bytes]) -> Iterator[FakeOllama]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *args: Any) -> None:
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

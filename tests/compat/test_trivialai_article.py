@@ -116,13 +116,13 @@ def test_define_wants_annotations_and_a_docstring() -> None:
 
     def silent(url: str) -> None: ...
 
-    with pytest.raises(AssertionError, match="^Interned functions must be annotated$"):
+    with pytest.raises(AssertionError, match=r"^Interned functions must be annotated$"):
         Tools().define("bare", bare)
-    with pytest.raises(AssertionError, match="^Interned functions must have docstrings$"):
+    with pytest.raises(AssertionError, match=r"^Interned functions must have docstrings$"):
         Tools().define("silent", silent)
-    with pytest.raises(AssertionError, match="^either annotate the function or pass in a type dictionary"):
+    with pytest.raises(AssertionError, match=r"^either annotate the function or pass in a type dictionary"):
         Tools().define(bare)
-    with pytest.raises(AssertionError, match="^either document the function or pass in a description$"):
+    with pytest.raises(AssertionError, match=r"^either document the function or pass in a description$"):
         Tools().define(silent)
     with pytest.raises(TypeError, match="a name and a function"):
         Tools().define("screenshot", 5)  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def test_what_cannot_be_run_is_not(call: Any, code: str) -> None:
     tools = box()
     assert tools.validate(call) is False
     assert tools.call(call) is None
-    with pytest.raises(ToolCallError, match=f"^{code}$"):
+    with pytest.raises(ToolCallError, match=rf"^{code}$"):
         tools.check(call)
     assert tools.transform(json.dumps(call)) == (None, False)
 
@@ -218,7 +218,7 @@ def test_generation_that_fits_at_last() -> None:
 
 
 def test_a_transform_that_raises_ends_in_an_error_with_every_try() -> None:
-    with serving("no", "{") as server, pytest.raises(GenerationError, match="^failed-on-2-retries$") as caught:
+    with serving("no", "{") as server, pytest.raises(GenerationError, match=r"^failed-on-2-retries$") as caught:
         generate_checked(Ollama("m", server.url), loadch, "s", "p", 2)
     assert caught.value.raw == "{"
     assert [attempt.reply.text for attempt in caught.value.attempts] == ["no", "{"]
@@ -228,7 +228,7 @@ def test_a_transform_that_raises_ends_in_an_error_with_every_try() -> None:
 def test_at_least_one_try() -> None:
     with serving("{}") as server:
         assert Ollama("m", server.url).generate_checked(loadch, "s", "p", retries=0).content == {}
-        with pytest.raises(GenerationError, match="^failed-on-0-retries$"):
+        with pytest.raises(GenerationError, match=r"^failed-on-0-retries$"):
             Ollama("m", server.url).generate_checked(fail, "s", "p", retries=0)
     assert len(server.requests) == 2
 
@@ -280,7 +280,7 @@ def test_a_server_that_is_not_there() -> None:
         url = server.url
     with pytest.raises(errors.ModelUnreachable, match="ollama serve"):
         Ollama("m", url).generate("s", "p")
-    with pytest.raises(errors.UsageError, match="http://"):
+    with pytest.raises(errors.UsageError, match="begins with http"):
         Ollama("m", "localhost:11434")
 
 
@@ -288,7 +288,7 @@ def test_images_go_along() -> None:
     with serving("A cat.") as server:
         client = Ollama("m", server.url)
         client.generate_checked(lambda text: text, "s", "p", [b"cat"])
-        with pytest.raises(errors.UsageError, match="bytes or a Path, not str"):
+        with pytest.raises(errors.UsageError, match="bytes or a Path"):
             client.generate("s", "p", ["cat.png"])  # type: ignore[list-item]
     assert server.requests[0][1]["images"] == ["Y2F0"]
 
