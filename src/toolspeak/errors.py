@@ -12,6 +12,7 @@
     │   ├── UnknownTool              its name is not in the toolbox
     │   ├── InvalidCall              its arguments do not fit the schema
     │   └── NotApproved              whoever was asked said no
+    ├── LimitReached                 the seconds or tokens that the caller gave are used up
     ├── ToolError                    the tool itself failed
     │   └── ToolTimeout              it took longer than it may
     ├── GenerationError              the model never gave what was asked for; holds every attempt
@@ -122,6 +123,17 @@ class NotApproved(CallError):
     status = 403
 
 
+class LimitReached(ToolspeakError):
+    """A limit that the caller set was reached; `limit` names it, `reply` is what had come until then."""
+
+    status = 504
+
+    def __init__(self, message: str, *, limit: str = "", reply: Reply | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.reply = reply
+
+
 class ToolError(ToolspeakError):
     """A tool failed while it ran; the cause is `__cause__`."""
 
@@ -191,13 +203,21 @@ class RateLimited(ModelError):
 
 
 class BadRequest(ModelError):
-    """The server refused the request itself."""
+    """The server refused the request itself; `tools_refused` when it was for offering tools."""
 
     status = 400
 
+    def __init__(self, message: str, *, tools_refused: bool = False) -> None:
+        super().__init__(message)
+        self.tools_refused = tools_refused
+
 
 class ServerFailed(ModelError):
-    """The server answered with an error of its own."""
+    """The server answered with an error of its own; `code` is the HTTP status it gave, 0 for none."""
+
+    def __init__(self, message: str, *, code: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class StreamCut(ModelError):

@@ -7,7 +7,7 @@ called, because it stands where its function stood).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar
 
 P = ParamSpec("P")
@@ -18,6 +18,9 @@ Schema = Mapping[str, Any]
 
 Finish = Literal["stop", "tool_calls", "length", "limit", "content_filter"]
 """Why a reply ended: `limit` is a limit of the caller's (steps, seconds, tokens), `length` the model's."""
+
+Build = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[list[Any], dict[str, Any]]]
+"""(arguments, injected values) -> (positional, by name), Python values both."""
 
 NO_ARGUMENTS: Schema = {"type": "object", "properties": {}}
 
@@ -120,7 +123,7 @@ class Reply:
     finish: Finish = "stop"
     notes: tuple[Note, ...] = ()
     usage: Usage = Usage()
-    messages: list[Message] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list[Message])
     steps: tuple[Step, ...] = ()
 
 
@@ -130,7 +133,9 @@ class Tool(Generic[P, R]):
 
     `injected` are the parameters that the application fills in: they are in no schema. `timeout` is in
     seconds. A tool without a `function` can be offered and decided on, not run. Calling a tool calls its
-    function, so a decorated function stays usable as one.
+    function, so a decorated function stays usable as one, and a decorated method binds like one.
+    `build` turns checked JSON arguments and the injected values into what the function is called with;
+    without it they are passed by name, as they are.
     """
 
     name: str
@@ -139,11 +144,44 @@ class Tool(Generic[P, R]):
     function: Callable[P, R] | None = field(default=None, compare=False)
     injected: tuple[str, ...] = ()
     timeout: float | None = None
+    build: Build | None = field(default=None, compare=False, repr=False)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.function is None:
             raise TypeError(f"the tool {self.name!r} has no function to call: it was made from a schema alone")
         return self.function(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Tool[..., R]:
+        bind = getattr(self.function, "__get__", None)
+        if bind is None or (instance is None and not isinstance(self.function, classmethod)):
+            return self
+        return replace(self, function=bind(instance, owner))
+
+    @property
+    def __wrapped__(self) -> Callable[P, R]:
+        """The function, for `inspect.signature` and its like."""
+        if self.function is None:
+            raise AttributeError(f"the tool {self.name!r} has no function")
+        return self.function
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+
+class _ToolDoc:
+    """The class's own docstring on the class, the function's on a tool, for `help()`."""
+
+    def __init__(self, of_class: str | None) -> None:
+        self.of_class = of_class
+
+    def __get__(self, instance: Tool[..., Any] | None, owner: type) -> str | None:
+        if instance is None:
+            return self.of_class
+        return getattr(instance.function, "__doc__", None) or instance.description
+
+
+type.__setattr__(Tool, "__doc__", _ToolDoc(Tool.__doc__))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,84 @@
+# Every target makes what it needs: the virtual environment when it is missing or when its pins changed.
+# Variables: VENV (default .venv), PYTHON (default python3), ARGS (passed on to pytest or the demo).
+
+VENV ?= .venv
+PYTHON ?= python3
+UV ?= uv
+ARGS ?=
+
+BIN := $(VENV)/bin
+RUN := $(VENV)/.package
+DEV := $(VENV)/.package $(VENV)/.dev
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+COMPILE := $(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:  # one pip at a time in an environment
+.PHONY: help demo test fetch lint format bench docs lock clean
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*## ' Makefile | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+demo: $(RUN)  ## watch a small embedded model call Python functions
+	@$(BIN)/python examples/demo.py $(ARGS)
+
+test: $(DEV) fetch  ## fetch what the tests need, then run them with the network blocked
+	$(BIN)/python -m pytest $(ARGS)
+
+# What the tests need from outside: the embedded model's weights, and the packages they compare with.
+# Both are kept in the user's cache, so that a second run needs no network.
+fetch: $(DEV)
+	$(if $(wildcard src/toolspeak/models/weights.py),$(BIN)/python -m toolspeak.models.weights)
+	$(if $(wildcard tests/peers.py),$(BIN)/python tests/peers.py)
+
+lint: $(DEV)  ## style, format, types, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports --no-logo
+
+format: $(DEV)  ## rewrite the code in the house's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV)  ## measure speed, as ratios against peers in the same run
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+docs: $(RUN) $(VENV)/.docs  ## build the documentation into site/
+	$(BIN)/zensical build --clean --strict
+
+# The pins are made from pyproject.toml by uv (https://docs.astral.sh/uv), for every platform and every
+# Python from 3.11 on. Run `make lock` after changing a dependency there, and to move to newer versions.
+lock:  ## refresh the pins in requirements/ (needs uv)
+	$(COMPILE) pyproject.toml --extra local --group build -o requirements/run.txt
+	$(COMPILE) --group test --group lint -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) --group docs -c requirements/run.txt -c requirements/dev.txt -o requirements/docs.txt
+
+clean:  ## remove the virtual environment and everything that was built
+	rm -rf $(VENV) site dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Stages, each a stamp inside the environment: what running needs, the package itself, what developing
+# needs, what the documentation needs. A stage that broke off leaves no stamp and is made again.
+$(VENV)/.run: requirements/run.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "toolspeak needs Python 3.11 or newer; '$(PYTHON)' is missing or older. Say which to use: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make virtual environments: install its venv module (Debian, Ubuntu: apt install python3-venv)." >&2; exit 1; }
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install --require-hashes -r requirements/run.txt
+	@touch $@
+
+$(VENV)/.package: $(VENV)/.run pyproject.toml
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.run requirements/docs.txt
+	@$(PIP) install --require-hashes -r requirements/docs.txt
+	@touch $@

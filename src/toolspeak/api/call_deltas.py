@@ -1,0 +1,194 @@
+"""Calls from the pieces in which servers send them, as one call after another.
+
+Pieces of several calls may come interleaved, while events tell one call at a time: the first call streams,
+the others wait until its JSON is complete. Servers differ in what they leave out, so a piece is matched to
+its call by index where indexes tell calls apart, else by id, else by whether the last call can still go on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
+from ..types import Note
+
+MARKS = re.compile(r'\\.|\\\Z|["{}\[\]]', re.DOTALL)
+
+
+class Balance:
+    """Whether a JSON text that arrives in pieces has its brackets and quotes closed; linear in its length."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.quoted = False
+        self.complete = False
+        self._escaped = False
+
+    def feed(self, text: str) -> None:
+        if self._escaped and text:
+            text, self._escaped = text[1:], False
+        for mark in MARKS.finditer(text):
+            piece = mark[0]
+            if piece == "\\":
+                self._escaped = self.quoted
+            elif piece == '"':
+                self.quoted = not self.quoted
+            elif not self.quoted and len(piece) == 1:
+                self.depth += 1 if piece in "{[" else -1
+                self.complete = self.complete or self.depth == 0
+
+    @property
+    def closed(self) -> bool:
+        return self.depth == 0 and not self.quoted
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    id: str = ""
+    name: str = ""
+    pending: list[str] = field(default_factory=list[str])
+    text: bool = False
+    started: bool = False
+    shown_id: str = ""
+    ended: bool = False
+    balance: Balance = field(default_factory=Balance)
+
+
+class CallStream:
+    """`add` each piece of a call, `end` at the end of the reply; both give the events that are due.
+
+    `ids` makes an id for a call that has none.
+    """
+
+    def __init__(self, ids: Callable[[], str] | None = None) -> None:
+        self.count = 0
+        self._made = 0
+        self._ids = ids
+        self._by_index: dict[int, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
+        self._queue: deque[_Call] = deque()
+        self._last: _Call | None = None
+        self._notes: list[Event] = []
+
+    def add(
+        self, *, index: Any = None, key: Any = None, name: Any = None, arguments: Any = None, fresh: bool = False
+    ) -> list[Event]:
+        """One piece, as the server sent it; `key` is the id.
+
+        `fresh`: without an index it cannot go on with the call that came before it in the same message.
+        """
+        key, name = key if isinstance(key, str) else "", name if isinstance(name, str) else ""
+        text = _text(arguments)
+        call = self._find(index, key, name, text, fresh)
+        if key and not call.id:
+            call.id = key
+            self._by_id[key] = call
+        if call.ended:
+            if text.strip():
+                self._notes.append(Noted(Note("late-arguments", text)))
+            return []
+        if not call.started:
+            _rename(call, name)
+        if text:
+            call.text = True
+            call.pending.append(text)
+            call.balance.feed(text)
+        return self._advance()
+
+    def settle(self) -> list[Event]:
+        """Ends the open call if it is complete: something else comes now."""
+        if self._queue and self._queue[0].balance.complete:
+            return [*self._flush(self._queue[0]), *self._finish(self._queue.popleft()), *self._advance()]
+        return []
+
+    def end(self, *, cut: bool) -> list[Event]:
+        """Ends every call. `cut`: the model was stopped, so what is not complete is not whole."""
+        events: list[Event] = []
+        while self._queue:
+            call = self._queue.popleft()
+            if not call.text and not cut and call.name:
+                call.pending.append("{}")  # a call of a tool without parameters, as many servers write it
+            events += self._flush(call, last=True)
+            events += self._finish(call, cut=cut)
+        return events + self._notes
+
+    def _find(self, index: Any, key: str, name: str, text: str, fresh: bool) -> _Call:
+        if isinstance(index, int):
+            call = self._by_index.get(index)
+        else:
+            call = self._by_id.get(key) if key else None if fresh else self._last
+            if call is None and key and not name and not fresh:
+                call = self._last
+        if call is None or _begins_another(call, key, name, text, indexed=isinstance(index, int)):
+            call = _Call()
+            self.count += 1
+            self._queue.append(call)
+        if isinstance(index, int):
+            self._by_index[index] = call
+        self._last = call
+        return call
+
+    def _advance(self) -> list[Event]:
+        events: list[Event] = []
+        while self._queue:
+            call = self._queue[0]
+            events += self._flush(call)
+            if len(self._queue) == 1 or not call.balance.complete:
+                break
+            events += self._finish(self._queue.popleft())
+        return events
+
+    def _flush(self, call: _Call, *, last: bool = False) -> list[Event]:
+        """Starts the call once its arguments begin: until then its name may still grow."""
+        if not last and not (call.name and call.pending):
+            return []
+        events: list[Event] = []
+        if not call.started:
+            call.started = True
+            call.shown_id = call.id or self._make_id()
+            events.append(CallStart(call.name, call.shown_id))
+        events += [ArgumentsDelta(text) for text in call.pending]
+        call.pending.clear()
+        return events
+
+    def _make_id(self) -> str:
+        self._made += 1
+        return self._ids() if self._ids else f"call_{self._made}"
+
+    def _finish(self, call: _Call, *, cut: bool = False) -> list[Event]:
+        call.ended = True
+        whole = bool(call.name) and call.balance.closed and (call.balance.complete or not cut)
+        late = call.id if call.id and call.id != call.shown_id else None
+        if not call.name:
+            self._notes.append(Noted(Note("call-without-name", call.shown_id)))
+        return [CallEnd(whole, late)]
+
+
+def _text(arguments: Any) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+
+
+def _rename(call: _Call, name: str) -> None:
+    """Names come whole, again with every piece, or in pieces of their own."""
+    if name.startswith(call.name):
+        call.name = name
+    elif name:
+        call.name += name
+
+
+def _begins_another(call: _Call, key: str, name: str, text: str, *, indexed: bool) -> bool:
+    """Whether a piece that points at `call` is in truth the next one: some servers number every call 0."""
+    if not name:
+        return False
+    if key and call.id:
+        return key != call.id and (call.balance.complete or not call.text)
+    if call.balance.complete:
+        return bool(text.strip()) or name != call.name
+    return not indexed and call.text and name != call.name

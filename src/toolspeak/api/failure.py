@@ -1,0 +1,96 @@
+"""What a server's refusal means: from an HTTP status and a body to the narrowest error.
+
+Servers put their words in `{"error": {"message": …}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`,
+a list around one of these, or plain text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+from ..errors import BadRequest, KeyRefused, ModelError, RateLimited, ServerFailed
+
+WORDS = 600
+"""Characters of a server's own words that an error repeats."""
+
+NO_TOOLS = re.compile(
+    r"(not|n't) support[^.]{0,40}\b(tool|function)"  # "registry/x does not support tools"
+    r"|\b(tool|function)[^.]{0,60}(not support|unsupported|requires? --)"  # "tools param requires --jinja flag"
+    r"|endpoints found that support tool",
+    re.IGNORECASE,
+)
+
+BY_KIND = {
+    "invalid_api_key": 401, "authentication_error": 401, "permission_error": 403, "insufficient_quota": 429,
+    "rate_limit_error": 429, "rate_limit_exceeded": 429, "requests": 429, "tokens": 429,
+    "invalid_request_error": 400, "not_found_error": 404, "overloaded_error": 529,
+    "context_length_exceeded": 400, "model_not_found": 404,
+}  # fmt: skip
+"""What the words that stand for a kind of error mean as a status, for errors inside a stream."""
+
+
+def failure(status: int, body: Any, *, retry_after: float | None = None) -> ModelError:
+    """The error that an answer stands for; `status` 0 means that the body came inside a good answer."""
+    said = words(body)
+    code = status or _status_in(body)
+    if code in (401, 403):
+        return KeyRefused(f"the server refused the key ({code})" + (f": {said}" if said else ""))
+    if code == 429:
+        return RateLimited(f"too many requests (429): {said or 'the server gave no reason'}", retry_after=retry_after)
+    if 400 <= code < 500 and code != 408:
+        refused = bool(NO_TOOLS.search(said))
+        return BadRequest(
+            f"the server refused the request ({code}): {said or 'no reason given'}", tools_refused=refused
+        )
+    if NO_TOOLS.search(said):  # llama.cpp says so with a 500
+        return BadRequest(f"the server refused the request ({code}): {said}", tools_refused=True)
+    return ServerFailed(f"the server failed{f' ({code})' if code else ''}: {said or 'no reason given'}", code=code)
+
+
+def words(body: Any) -> str:
+    """The server's own words in an error body, bounded; of a page its title."""
+    if isinstance(body, (bytes, str)):
+        body = _decoded(body)
+    if isinstance(body, list):
+        body = next(iter(cast("list[Any]", body)), "")
+    for _ in range(4):
+        if not isinstance(body, dict):
+            break
+        table = cast("dict[str, Any]", body)
+        body = next((table[key] for key in ("error", "message", "detail", "msg") if table.get(key)), None)
+        if body is None:
+            return excerpt(json.dumps(table, ensure_ascii=False, default=str))
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, default=str) if body else ""
+    title = re.search(r"<title[^>]*>(.*?)</title>", text[:65536], re.DOTALL | re.IGNORECASE)
+    return excerpt(title[1] if title else text)
+
+
+def excerpt(text: str, size: int = WORDS) -> str:
+    """The beginning of a text on one line, without control characters."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * size]).split())
+    return line if len(line) <= size else line[: size - 1] + "…"
+
+
+def _decoded(body: bytes | str) -> Any:
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _status_in(body: Any) -> int:
+    if isinstance(body, list):
+        body = next(iter(cast("list[Any]", body)), None)
+    error = cast("dict[str, Any]", body).get("error", body) if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return 0
+    fields = cast("dict[str, Any]", error)
+    for value in (fields.get("status_code"), fields.get("code"), fields.get("type")):
+        if isinstance(value, int) or (isinstance(value, str) and value.isdigit() and len(value) == 3):
+            return int(value)
+        if isinstance(value, str) and value in BY_KIND:
+            return BY_KIND[value]
+    return 0

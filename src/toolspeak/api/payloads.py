@@ -1,0 +1,126 @@
+"""JSON payloads from a reply's bytes: server-sent events, JSON lines, or one JSON body.
+
+What is coming is told by its first character and not by the content type, which servers and proxies get
+wrong: `{` or `[` begins JSON, `<` a page that some proxy put in the way, all else is a stream of events.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from typing import Any, cast
+
+from ..errors import ServerFailed
+from .failure import excerpt, failure
+from .sse import LONGEST, EventParser, ServerEvent
+
+TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
+
+Payload = dict[str, Any]
+
+
+def records(value: Any) -> list[Payload]:
+    """The objects of a JSON list; nothing where it is no list."""
+    if not isinstance(value, list):
+        return []
+    return [cast("Payload", item) for item in cast("list[Any]", value) if isinstance(item, dict)]
+
+
+def record(value: Any) -> Payload:
+    """A JSON object; an empty one where it is something else."""
+    return cast("Payload", value) if isinstance(value, dict) else {}
+
+
+class Payloads:
+    """`feed` bytes, get the JSON objects that are complete. An error that the server sends is raised.
+
+    `lines`: JSON arrives one object a line; otherwise JSON is one body. `done` tells that `[DONE]` came,
+    `whole` that one body came rather than a stream, `received` counts payloads, or characters of a body:
+    as long as it grows the server is at work.
+    """
+
+    def __init__(self, *, lines: bool = False) -> None:
+        self.done = False
+        self.whole = False
+        self.received = 0
+        self._lines = lines
+        self._kind = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._parser = EventParser()
+        self._text: list[str] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[Payload]:
+        return self._take(self._decoder.decode(chunk))
+
+    def close(self) -> list[Payload]:
+        """The last payloads; whether the reply may end here is for the codec to say."""
+        payloads = self._take(self._decoder.decode(b"", True))
+        if self._kind == "events":
+            return payloads + self._events(self._parser.close())
+        rest = "".join(self._text).strip()
+        self._text.clear()
+        if self._kind == "page":
+            raise ServerFailed(f"the server sent a web page instead of an answer: {page_title(rest)}")
+        if rest:
+            payloads.append(self._parse(rest))
+            self.whole = not self._lines
+        return payloads
+
+    def _take(self, text: str) -> list[Payload]:
+        if not self._kind:
+            text = text.lstrip("\ufeff \t\r\n")
+            if not text:
+                return []
+            self._kind = "json" if text[0] in "{[" else "page" if text[0] == "<" else "events"
+        if self._kind == "events":
+            return self._events(self._parser.feed(text))
+        return self._json(text)
+
+    def _json(self, text: str) -> list[Payload]:
+        self._grow(len(text))
+        self._text.append(text)
+        if not self._lines or self._kind == "page" or "\n" not in text:
+            return []
+        *whole, rest = "".join(self._text).split("\n")
+        self._text, self._size = [rest], len(rest)
+        return [self._parse(line) for line in whole if line.strip()]
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._kind == "json" and not self._lines:
+            self.received += size
+        if self._size > LONGEST:
+            raise ServerFailed(f"the server sent more than {LONGEST:,} characters without an end")
+
+    def _events(self, events: list[ServerEvent]) -> list[Payload]:
+        payloads: list[Payload] = []
+        for event in events:
+            if self.done:
+                break
+            if event.data.strip() == "[DONE]":
+                self.done = True
+            elif event.data.strip():
+                payloads.append(self._parse(event.data, error=event.event == "error"))
+        return payloads
+
+    def _parse(self, text: str, *, error: bool = False) -> Payload:
+        self.received += 1
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            if error:
+                raise failure(500, text) from None
+            raise ServerFailed(f"the server sent something that is not JSON: {excerpt(text)}") from None
+        if error or any(item.get("error") for item in (*records(value)[:1], record(value))):
+            raise failure(0, value)
+        if not isinstance(value, dict):
+            raise ServerFailed(f"expected a JSON object from the server, got: {excerpt(text)}")
+        return record(value)
+
+
+def page_title(page: str) -> str:
+    """What an HTML page calls itself, or its beginning."""
+    found = TITLE.search(page[:65536])
+    return excerpt(" ".join(found[1].split()) if found else page)

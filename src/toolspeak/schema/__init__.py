@@ -1,0 +1,1 @@
+"""What a tool takes: inferred from Python, repaired, checked, coerced, and bound to its function."""

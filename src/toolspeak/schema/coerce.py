@@ -1,0 +1,263 @@
+"""Arguments as the schema wants them, where a model wrote the right value in the wrong type.
+
+Lossless only, by the schema and not by the Python type: `"42"` for an integer is 42 because 42 is written
+`42` and nothing else; `"042"`, `"3.7"`, `""` and `true` are not numbers in disguise, and `"yes"` is no
+boolean. What is valid is never touched, what cannot be made valid stays as it came, for `check` to tell.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, cast
+
+from ..types import Note, Schema, Tool
+from .check import judge, short
+from .walk import escape, resolve
+
+_INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
+_BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
+_DEPTH = 60
+_NOTHING: Any = object()
+
+
+def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Note, ...]]:
+    """(arguments, one note for each change). The given ones are left as they are.
+
+    1.0 where an integer is wanted is valid JSON for one; it comes back as 1 without a note.
+    """
+    given = dict(arguments)
+    try:
+        if judge(tool.parameters, tool.name).is_valid(given):
+            if not _has_float(given):
+                return given, ()
+            return _Walk(tool.parameters).integers(given, tool.parameters), ()
+    except (ValueError, TypeError, RecursionError):
+        return given, ()  # not JSON: check says so
+    walk = _Walk(tool.parameters)
+    made = walk.value(given, tool.parameters, "", 0)
+    made = cast("dict[str, Any]", made)
+    return walk.integers(made, tool.parameters), tuple(walk.notes)
+
+
+class _Walk:
+    def __init__(self, root: Schema) -> None:
+        self.root = root
+        self.notes: list[Note] = []
+
+    def value(self, value: Any, schema: Any, path: str, depth: int) -> Any:
+        """`value` with what can be coerced under `schema` coerced, itself where nothing had to be."""
+        node = self._follow(schema)
+        if node is None or depth > _DEPTH:
+            return value
+        for part in cast("list[Any]", node.get("allOf", [])):
+            value = self.value(value, part, path, depth + 1)
+        for key in ("anyOf", "oneOf"):
+            if isinstance(node.get(key), list):
+                value = self._one_of(value, node[key], path, depth)
+        value = self._scalar(value, node, path)
+        if isinstance(value, dict):
+            return self._object(cast("dict[str, Any]", value), node, path, depth)
+        if isinstance(value, list):
+            return self._array(cast("list[Any]", value), node, path, depth)
+        return value
+
+    def integers(self, value: Any, schema: Any, depth: int = 0) -> Any:
+        """The same JSON value, with 1 for 1.0 where the schema wants an integer."""
+        node = self._follow(schema)
+        if node is None or depth > _DEPTH:
+            return value
+        if isinstance(value, float):
+            return int(value) if value.is_integer() and "integer" in self._types(node, depth) else value
+        if isinstance(value, dict):
+            fields = cast("dict[str, Any]", value)
+            made = {name: self.integers(part, self._field(node, name), depth + 1) for name, part in fields.items()}
+        elif isinstance(value, list):
+            made = [self.integers(part, _item(node, i), depth + 1) for i, part in enumerate(cast("list[Any]", value))]
+        else:
+            return value
+        for key in ("anyOf", "oneOf", "allOf"):
+            for part in cast("list[Any]", node.get(key, [])):
+                if key == "allOf" or self._valid(value, part):
+                    made = self.integers(made, part, depth + 1)
+        return made
+
+    def _types(self, node: Mapping[str, Any], depth: int) -> set[str]:
+        """Every type that a number may have here; `number` among them means that 1.0 stays 1.0."""
+        kinds = _types(node)
+        if "number" in kinds:
+            return set()
+        for key in ("anyOf", "oneOf", "allOf"):
+            for part in cast("list[Any]", node.get(key, [])):
+                inner = self._follow(part)
+                if inner is not None and depth < _DEPTH:
+                    if "number" in _types(inner):
+                        return set()
+                    kinds = kinds | self._types(inner, depth + 1)
+        return kinds
+
+    def _follow(self, schema: Any) -> Mapping[str, Any] | None:
+        """The schema behind `$ref`s, siblings included; None for `true`, `false` and what is no schema."""
+        for _ in range(20):
+            if not isinstance(schema, Mapping):
+                return None
+            node = cast("Mapping[str, Any]", schema)
+            if "$ref" not in node:
+                return node
+            schema = resolve(self.root, str(node["$ref"]))
+            if isinstance(schema, Mapping) and len(node) > 1:
+                target = cast("Mapping[str, Any]", schema)
+                schema = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
+        return None
+
+    def _one_of(self, value: Any, branches: list[Any], path: str, depth: int) -> Any:
+        """The one valid value that the branches make of it; untouched when there is none, or more than one."""
+        if any(self._valid(value, branch) for branch in branches):
+            return value
+        found: dict[str, tuple[Any, list[Note]]] = {}
+        for branch in branches:
+            attempt = _Walk(self.root)
+            made = attempt.value(value, branch, path, depth + 1)
+            if attempt.notes and self._valid(made, branch):
+                found[json.dumps(made, sort_keys=True)] = (made, attempt.notes)
+        if len(found) != 1:
+            return value
+        ((made, notes),) = found.values()
+        self.notes += notes
+        return made
+
+    def _valid(self, value: Any, schema: Any) -> bool:
+        if not isinstance(schema, Mapping):
+            return schema is not False
+        shared = {key: self.root[key] for key in ("$defs", "definitions") if key in self.root}
+        return _branch_judge(cast("Schema", schema), shared).is_valid(value)
+
+    def _scalar(self, value: Any, node: Mapping[str, Any], path: str) -> Any:
+        if not isinstance(value, str):
+            return value
+        kinds = _types(node) or _types_of(node)
+        if not kinds or "string" in kinds:
+            return value
+        made = [(kind, new) for kind in kinds if (new := _READERS[kind](value)) is not _NOTHING]
+        if not made or any(new != made[0][1] for _, new in made):
+            return value
+        kind, new = made[0]
+        self.notes.append(Note("coerced", f"{path or '/'}: the text {short(value)} was read as {kind}"))
+        return new
+
+    def _object(self, value: dict[str, Any], node: Mapping[str, Any], path: str, depth: int) -> dict[str, Any]:
+        made = {
+            name: self.value(part, self._field(node, name), f"{path}/{escape(str(name))}", depth + 1)
+            for name, part in value.items()
+        }
+        return made if any(made[name] is not value[name] for name in value) else value
+
+    def _array(self, value: list[Any], node: Mapping[str, Any], path: str, depth: int) -> list[Any]:
+        made = [self.value(part, _item(node, i), f"{path}/{i}", depth + 1) for i, part in enumerate(value)]
+        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+
+    def _field(self, node: Mapping[str, Any], name: str) -> Any:
+        properties = node.get("properties")
+        if isinstance(properties, Mapping) and name in properties:
+            return cast("Mapping[str, Any]", properties)[name]
+        return node.get("additionalProperties")
+
+
+def _item(node: Mapping[str, Any], i: int) -> Any:
+    first = node.get("prefixItems")
+    if isinstance(first, list) and i < len(cast("list[Any]", first)):
+        return cast("list[Any]", first)[i]
+    return node.get("items")
+
+
+def _types(node: Mapping[str, Any]) -> set[str]:
+    kind = node.get("type")
+    if isinstance(kind, str):
+        return {kind}
+    return {str(one) for one in cast("list[Any]", kind)} if isinstance(kind, list) else set()
+
+
+def _types_of(node: Mapping[str, Any]) -> set[str]:
+    """The types of the values that an untyped `enum` or `const` lists."""
+    values = node.get("enum", [node["const"]] if "const" in node else [])
+    return {_type_name(value) for value in cast("list[Any]", values)} if isinstance(values, list) else set()
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    names = {int: "integer", float: "number", str: "string", dict: "object", list: "array"}
+    return names.get(type(value), "null")  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _has_float(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_float(part) for part in cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        return any(_has_float(part) for part in cast("list[Any]", value))
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _branch_judge(schema: Schema, shared: Mapping[str, Any]) -> Any:
+    import jsonschema_rs as rs
+
+    return rs.Draft202012Validator({**shared, **schema}, validate_formats=True)
+
+
+def _integer(text: str) -> Any:
+    return int(text) if _INTEGER.fullmatch(text) else _NOTHING
+
+
+def _number(text: str) -> Any:
+    if not _NUMBER.fullmatch(text):
+        return _NOTHING
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    value = float(text)
+    # More digits than a float holds would be lost in silence.
+    return value if math.isfinite(value) and Decimal(repr(value)) == Decimal(text) else _NOTHING
+
+
+def _boolean(text: str) -> Any:
+    return _BOOLEANS.get(text, _NOTHING)
+
+
+def _null(text: str) -> Any:
+    return None if text == "null" else _NOTHING
+
+
+def _structure(kind: type) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            value = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            return _NOTHING
+        return value if isinstance(value, kind) else _NOTHING
+
+    return read
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name comes twice")
+    return made
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "null": _null,
+    "object": _structure(dict),
+    "array": _structure(list),
+    "string": lambda text: text,
+}

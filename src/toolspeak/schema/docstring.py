@@ -1,0 +1,24 @@
+"""What a docstring says of a function and of each of its parameters, in whatever style it is written."""
+
+from __future__ import annotations
+
+import inspect
+
+
+def read_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
+    """(description, {parameter: description}) of a docstring in Google, NumPy, Sphinx, Epydoc or plain style.
+
+    The description is the text before the sections. A docstring that is in no style is the description whole.
+    """
+    if not doc or not doc.strip():
+        return "", {}
+    from docstring_parser import ParseError, parse
+
+    try:
+        parsed = parse(doc)
+    except ParseError:
+        return inspect.cleandoc(doc), {}
+    parameters = {p.arg_name.lstrip("*"): " ".join((p.description or "").split()) for p in parsed.params}
+    parts = [part.strip() for part in (parsed.short_description, parsed.long_description) if part]
+    text = "\n\n".join(parts) if parsed.blank_after_short_description else "\n".join(parts)
+    return text, {name: said for name, said in parameters.items() if said}

@@ -1,0 +1,232 @@
+"""The schemas that people really write, made into JSON Schema; one that means nothing is refused with its place.
+
+Understood: Python's and other languages' names of types (`int`, `str`, `dict`, `STRING`), a type other
+than object on the parameters themselves, missing `type` and `properties`, parameters written without
+`properties` around them, a property given by its type's name alone, `required: true` inside a property,
+OpenAPI's `nullable`, draft-4's boolean `exclusiveMinimum`, and draft-7's list of `items`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
+
+from ..errors import InvalidTool
+from ..types import Schema
+from .near import did_you_mean, near
+from .walk import MANY, NAMED, ONE, escape, rebuild, resolve
+
+TYPES = frozenset("object array string integer number boolean null".split())
+
+_NAMES = {
+    "integer": "int long int32 int64 integer",
+    "number": "float double decimal number numeric",
+    "string": "str text char string",
+    "boolean": "bool boolean",
+    "object": "dict map mapping struct record object",
+    "array": "list tuple set sequence array",
+    "null": "none nil nonetype null",
+}
+ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases.split()}
+_ANYTHING = frozenset(("any", "enum", "mixed", "unknown"))
+
+_KEYWORDS = (
+    ONE
+    | MANY
+    | NAMED
+    | frozenset(
+        "type enum const required title description default examples example format pattern minimum maximum "
+        "exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems uniqueItems "
+        "minContains maxContains minProperties maxProperties dependentRequired nullable readOnly writeOnly "
+        "deprecated contentEncoding contentMediaType strict $ref $schema $id $anchor $comment "
+        "$dynamicRef $dynamicAnchor $vocabulary".split()
+    )
+)
+
+
+def repair(parameters: Any, tool: str = "") -> dict[str, Any]:
+    """A JSON Schema of an object from what somebody wrote as a tool's parameters; a copy, never the same dict.
+
+    Raises InvalidTool with `path`, a JSON pointer into the parameters.
+    """
+    if parameters is None:
+        return {"type": "object", "properties": {}}
+    if not isinstance(parameters, Mapping):
+        _refuse(tool, "", f"the parameters must be a JSON Schema, a dict; got {_short(parameters)}")
+    given: dict[str, Any] = dict(cast("Mapping[str, Any]", parameters))
+    given.pop("$schema", None)
+    given = _as_object(given)
+    fixer = _Fixer(tool, given)
+    fixed: dict[str, Any] = rebuild(given, fixer.fix)
+    if not _composed(fixed):
+        fixed.setdefault("properties", {})
+    return fixed
+
+
+def _as_object(given: dict[str, Any]) -> dict[str, Any]:
+    bare = given and not any(key in _KEYWORDS for key in given)
+    if bare and all(isinstance(value, Mapping) for value in given.values()):
+        return {"type": "object", "properties": given}
+    if given.get("type") == "object" or ("type" not in given and _composed(given)):
+        return given
+    kind = given.get("type", "object")
+    understood = isinstance(kind, str) and (kind.lower() in ALIASES or kind.lower() in _ANYTHING)
+    # The third document writes "type": "int" on the parameters: with properties, an object is what is meant.
+    if understood and ("properties" in given or ALIASES.get(kind.lower()) == "object" or not given.keys() - {"type"}):
+        return {**given, "type": "object"}
+    return given
+
+
+def _composed(schema: Mapping[str, Any]) -> bool:
+    return any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "if"))
+
+
+class _Fixer:
+    def __init__(self, tool: str, root: Schema) -> None:
+        self.tool = tool
+        self.root = root
+
+    def fix(self, node: dict[str, Any], path: str) -> dict[str, Any]:
+        self._type(node, path)
+        self._nullable(node)
+        self._properties(node, path)
+        self._required(node, path)
+        self._items(node)
+        self._enum(node, path)
+        self._ref(node, path)
+        for limit, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if isinstance(node.get(limit), bool) and (node.pop(limit) and bound in node):
+                node[limit] = node.pop(bound)
+        if path == "" and not _composed(node) and node.get("type") != "object":
+            _refuse(self.tool, "/type", f"the parameters must be an object; got type {_short(node.get('type'))}")
+        return node
+
+    def _type(self, node: dict[str, Any], path: str) -> None:
+        if "type" not in node:
+            if "properties" in node and not _composed(node):
+                node["type"] = "object"
+            return
+        kind = node["type"]
+        if isinstance(kind, list):
+            node["type"] = [self._name(one, f"{path}/type/{i}") for i, one in enumerate(cast("list[Any]", kind))]
+            if None in node["type"]:
+                del node["type"]
+            return
+        name = self._name(kind, f"{path}/type")
+        if name is None:
+            del node["type"]
+        else:
+            node["type"] = name
+
+    def _name(self, kind: Any, path: str) -> str | None:
+        if not isinstance(kind, str):
+            _refuse(self.tool, path, f"a type must be the name of one; got {_short(kind)}")
+        if kind in TYPES:
+            return kind
+        low = kind.strip().lower()
+        if low in _ANYTHING:
+            return None
+        if low not in ALIASES:
+            _refuse(
+                self.tool,
+                path,
+                f"{kind!r} is no type of JSON Schema: object, array, string, integer, number, boolean or null."
+                + did_you_mean(near(low, TYPES)),
+            )
+        return ALIASES[low]
+
+    def _nullable(self, node: dict[str, Any]) -> None:
+        if node.pop("nullable", False) is not True:
+            return
+        if isinstance(node.get("type"), str) and node["type"] != "null":
+            node["type"] = [node["type"], "null"]
+        if isinstance(node.get("enum"), list) and None not in node["enum"]:
+            node["enum"] = [*node["enum"], None]
+
+    def _properties(self, node: dict[str, Any], path: str) -> None:
+        if "properties" not in node:
+            return
+        given = node["properties"]
+        if given is None:
+            given = {}
+        if not isinstance(given, Mapping):
+            _refuse(self.tool, f"{path}/properties", f"properties must be a dict by name; got {_short(given)}")
+        properties: dict[str, Any] = {}
+        wanted: list[str] = []
+        for name, value in cast("Mapping[Any, Any]", given).items():
+            here = f"{path}/properties/{escape(str(name))}"
+            if not isinstance(name, str):
+                _refuse(self.tool, here, f"a property's name must be a string; got {_short(name)}")
+            if isinstance(value, str):
+                kind = self._name(value, here)
+                value = {} if kind is None else {"type": kind}
+            if not isinstance(value, (dict, bool)):
+                _refuse(self.tool, here, f"a property must be a schema, a dict; got {_short(value)}")
+            if isinstance(value, dict) and isinstance(value.get("required"), bool):  # pyright: ignore[reportUnknownMemberType]
+                value = dict(cast("dict[str, Any]", value))
+                if value.pop("required"):
+                    wanted.append(name)
+            properties[name] = value
+        node["properties"] = properties
+        if wanted and isinstance(node.get("required", []), list):
+            before: list[Any] = node.get("required", [])
+            node["required"] = [*before, *(name for name in wanted if name not in before)]
+
+    def _required(self, node: dict[str, Any], path: str) -> None:
+        if "required" not in node or (isinstance(node["required"], bool) and path):
+            return  # a boolean is the business of the object around this property
+        required = node["required"]
+        if required is None or isinstance(required, bool):
+            del node["required"]
+            return
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[Any]", required)):
+            _refuse(self.tool, f"{path}/required", f"required must be a list of names; got {_short(required)}")
+        known = cast("Mapping[str, Any]", node.get("properties", {}))
+        open_ended = _composed(node) or "patternProperties" in node or (path and "properties" not in node)
+        for i, name in enumerate(cast("list[str]", required)):
+            if name not in known and not open_ended:
+                _refuse(
+                    self.tool,
+                    f"{path}/required/{i}",
+                    f"required names {name!r}, which is not among the properties ({', '.join(known) or 'there are none'})."
+                    + did_you_mean(near(name, known)),
+                )
+
+    def _items(self, node: dict[str, Any]) -> None:
+        if isinstance(node.get("items"), list):
+            # Draft 7's tuples: the list became prefixItems, what follows it items.
+            node["prefixItems"] = [rebuild(part, self.fix, "/items") for part in node.pop("items")]
+            if "additionalItems" in node:
+                node["items"] = node.pop("additionalItems")
+        elif isinstance(node.get("items"), str) and node["items"].lower() in ALIASES:
+            node["items"] = {"type": ALIASES[node["items"].lower()]}
+
+    def _enum(self, node: dict[str, Any], path: str) -> None:
+        if "enum" in node and (not isinstance(node["enum"], list) or not node["enum"]):
+            _refuse(self.tool, f"{path}/enum", f"enum must list at least one value; got {_short(node['enum'])}")
+
+    def _ref(self, node: dict[str, Any], path: str) -> None:
+        for key in ("$ref", "$dynamicRef"):
+            if key not in node:
+                continue
+            ref = node[key]
+            if not isinstance(ref, str) or not ref.startswith("#"):
+                _refuse(
+                    self.tool,
+                    f"{path}/{key}",
+                    f"the reference {_short(ref)} leaves the schema, and nothing is ever fetched: "
+                    "put its target under $defs and refer to it as #/$defs/Name",
+                )
+            if (ref == "#" or ref.startswith("#/")) and resolve(self.root, ref) is None:
+                _refuse(self.tool, f"{path}/{key}", f"the reference {ref!r} points to nothing in the schema")
+
+
+def _refuse(tool: str, path: str, why: str) -> NoReturn:
+    name = f"the tool {tool!r}" if tool else "a tool"
+    where = f", at {path}" if path else ""
+    raise InvalidTool(f"the schema of {name} means nothing{where}: {why}", tool=tool, path=path)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

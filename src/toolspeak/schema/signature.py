@@ -1,0 +1,264 @@
+"""The JSON Schema of a function's signature, and the binding that calls it; pydantic knows the types."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from ..errors import InvalidTool
+from .bind import EMPTY, Binding, Parameter
+from .tidy import tidy
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+_POSITIONAL, _REST, _MANY = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.VAR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
+
+
+def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], Binding]:
+    """(JSON Schema of the arguments, binding) of a callable; `said` are the docstring's words on parameters.
+
+    Raises InvalidTool, with the parameter in `path`, where a type has no JSON form.
+    """
+    parameters, method_of = _parameters(fn, tool)
+    hints = _Hints(fn, tool)
+    bound: list[Parameter] = []
+    injected: set[str] = set()
+    schemas: list[tuple[inspect.Parameter, TypeAdapter[Any]]] = []
+    rest: TypeAdapter[Any] | None = None
+    for p in parameters:
+        if p.kind is _MANY:
+            refuse(tool, p.name, "takes any number of unnamed values, and a model names its arguments: take a list instead")
+        annotation = hints.of(p)
+        if _is_injected(annotation):
+            injected.add(p.name)
+            bound.append(Parameter(p.name, None, p.default, p.kind is _POSITIONAL))
+            continue
+        adapter = _adapter(annotation, p, tool)
+        if p.kind is _REST:
+            rest = adapter
+        else:
+            default, explicit = _default(p.default)
+            bound.append(Parameter(p.name, adapter, default, p.kind is _POSITIONAL, explicit))
+        schemas.append((p, adapter))
+    schema = _schema(schemas, tool, said)
+    return schema, Binding(tool, tuple(bound), frozenset(injected), rest, method_of)
+
+
+def refuse(tool: str, parameter: str, why: str) -> typing.NoReturn:
+    raise InvalidTool(f"the parameter {parameter!r} of {tool!r} {why}", tool=tool, path=f"/properties/{parameter}")
+
+
+def _parameters(fn: Any, tool: str) -> tuple[list[inspect.Parameter], str]:
+    """The parameters that a caller fills, and the class whose method it is when it is still unbound."""
+    inner = fn.__func__ if isinstance(fn, (classmethod, staticmethod)) else fn  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    try:
+        parameters = list(inspect.signature(inner).parameters.values())  # pyright: ignore[reportUnknownArgumentType]
+    except (ValueError, TypeError) as error:
+        raise InvalidTool(
+            f"{tool!r} does not tell its parameters ({error}): give a schema, ts.tool(fn, parameters={{...}})", tool=tool
+        ) from None
+    fixed = _fixed(fn)
+    parameters = [p for p in parameters if p.name not in fixed]
+    if isinstance(fn, classmethod):
+        return parameters[1:], ""
+    owner = str(getattr(inner, "__qualname__", "")).rpartition(".")[0].rpartition(".")[2]  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(fn, types.FunctionType) and owner not in ("", "<locals>") and parameters[:1]:
+        if parameters[0].name in ("self", "cls"):
+            return parameters[1:], owner
+    return parameters, ""
+
+
+def _fixed(fn: Any) -> set[str]:
+    """What a partial has given by name is settled, and no business of the model's."""
+    names: set[str] = set()
+    while isinstance(fn, functools.partial):
+        partial = cast("functools.partial[Any]", fn)
+        names |= partial.keywords.keys()
+        fn = partial.func
+    return names
+
+
+class _Hints:
+    """A function's annotations as types, each evaluated where it was written."""
+
+    def __init__(self, fn: Any, tool: str) -> None:
+        self.tool = tool
+        while isinstance(fn, functools.partial):
+            fn = cast("functools.partial[Any]", fn).func
+        if isinstance(fn, (classmethod, staticmethod)):
+            fn = cast("Any", fn).__func__
+        if inspect.isclass(fn):
+            fn = fn.__init__
+        elif not inspect.isroutine(fn):
+            fn = type(fn).__call__
+        inner: Any = inspect.unwrap(cast("Callable[..., Any]", fn))
+        inner = getattr(inner, "__func__", inner)
+        self.globals: dict[str, Any] = getattr(inner, "__globals__", {})
+        self.inside = str(getattr(inner, "__qualname__", "")).rpartition(".")[0].removesuffix(".<locals>")
+
+    def of(self, p: inspect.Parameter) -> Any:
+        if p.annotation is EMPTY:
+            return Any
+        holder = types.SimpleNamespace(__annotations__={p.name: p.annotation})
+        try:
+            for scope in (*self._scopes(), None):
+                try:
+                    return typing.get_type_hints(holder, self.globals, scope, include_extras=True)[p.name]
+                except NameError:
+                    if scope is None:
+                        raise
+        except NameError as error:
+            refuse(self.tool, p.name, f"has the type {p.annotation!r}, and {error}")
+        except (TypeError, SyntaxError, AttributeError) as error:
+            refuse(self.tool, p.name, f"has the annotation {p.annotation!r}, which is no type: {error}")
+
+    def _scopes(self) -> list[dict[str, Any]]:
+        """The variables of the function in which this one is being defined, where its local types are."""
+        if not self.inside:
+            return []
+        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None:
+            if frame.f_code.co_qualname == self.inside:
+                return [dict(frame.f_locals)]
+            frame = frame.f_back
+        return []
+
+
+def _is_injected(annotation: Any) -> bool:
+    from .infer import Injected
+
+    marks = getattr(annotation, "__metadata__", ()) if typing.get_origin(annotation) is Annotated else ()
+    return any(mark is Injected or isinstance(mark, Injected) for mark in marks)
+
+
+def _adapter(annotation: Any, p: inspect.Parameter, tool: str) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
+    from pydantic.fields import FieldInfo
+
+    annotation = _modern(annotation, {})
+    if isinstance(p.default, FieldInfo):
+        annotation = Annotated[annotation, p.default]
+    elif p.default is None and p.kind is not _REST:
+        annotation = typing.Optional[annotation]  # noqa: UP045 - a | needs types, this takes every annotation
+    try:
+        return TypeAdapter(annotation)
+    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
+        why = str(error).split("\n", 1)[0]
+        refuse(
+            tool,
+            p.name,
+            f"has a type that no JSON value can fill ({why}). If the application gives it, not the model, "
+            "annotate it: Annotated[..., ts.Injected]",
+        )
+
+
+def _default(default: Any) -> tuple[Any, bool]:
+    """(default, whether it has to be passed): pydantic's `Field(...)` is no value but makes one."""
+    from pydantic.fields import FieldInfo
+
+    if not isinstance(default, FieldInfo):
+        return default, False
+    if default.is_required():
+        return EMPTY, False
+    return functools.partial(default.get_default, call_default_factory=True), True  # pyright: ignore[reportUnknownMemberType]
+
+
+def _schema(
+    parameters: list[tuple[inspect.Parameter, TypeAdapter[Any]]], tool: str, said: Mapping[str, str]
+) -> dict[str, Any]:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+    from pydantic_core import PydanticOmit
+
+    for p, adapter in parameters:
+        try:
+            adapter.json_schema()
+        except (PydanticUserError, PydanticOmit) as error:
+            refuse(tool, p.name, f"has a type that has no JSON Schema: {str(error).splitlines()[0]}")
+    made, shared = TypeAdapter.json_schemas([(p.name, "validation", adapter) for p, adapter in parameters])
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    rest: Any = False
+    for p, adapter in parameters:
+        schema = dict(made[p.name, "validation"])
+        if p.kind is _REST:
+            rest = schema or True
+            continue
+        properties[p.name] = _described(schema, p, adapter, said)
+        if p.default is EMPTY or _default(p.default)[0] is EMPTY:
+            required.append(p.name)
+    whole: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        whole["required"] = required
+    whole["additionalProperties"] = rest
+    if shared.get("$defs"):
+        whole["$defs"] = shared["$defs"]
+    return tidy(whole)
+
+
+def _described(
+    schema: dict[str, Any], p: inspect.Parameter, adapter: TypeAdapter[Any], said: Mapping[str, str]
+) -> dict[str, Any]:
+    if not schema:
+        schema["description"] = said.get(p.name) or "any JSON value"
+    elif p.name in said:
+        schema.setdefault("description", said[p.name])
+    default, explicit = _default(p.default)
+    if default is not EMPTY and not explicit and "default" not in schema:
+        from pydantic_core import PydanticSerializationError
+
+        try:
+            schema["default"] = adapter.dump_python(default, mode="json", warnings=False)
+        except PydanticSerializationError:
+            pass  # a default without a JSON form is not shown; the argument is optional all the same
+    return schema
+
+
+def _modern(annotation: Any, seen: dict[int, Any]) -> Any:
+    """The annotation with every `typing.TypedDict` in it as the one that pydantic reads on Python 3.11."""
+    if sys.version_info >= (3, 12):
+        return annotation
+    if typing.is_typeddict(annotation) and type(annotation).__module__ == "typing":
+        return _modern_dict(annotation, seen)
+    args = typing.get_args(annotation)
+    if not args or typing.get_origin(annotation) is typing.Literal:
+        return annotation
+    changed = tuple(_modern(arg, seen) for arg in args)
+    if all(a is b for a, b in zip(args, changed, strict=True)):
+        return annotation
+    if typing.get_origin(annotation) is Annotated:
+        return Annotated[(changed[0], *annotation.__metadata__)]  # pyright: ignore[reportUnknownMemberType]
+    if isinstance(annotation, types.UnionType):
+        return functools.reduce(lambda a, b: a | b, changed)
+    return annotation.copy_with(changed) if hasattr(annotation, "copy_with") else annotation.__origin__[changed]
+
+
+def _modern_dict(annotation: Any, seen: dict[int, Any]) -> Any:
+    import typing_extensions as te
+
+    if id(annotation) in seen:
+        return seen[id(annotation)]
+    seen[id(annotation)] = annotation  # a recursive one is left to pydantic, which says why it cannot
+    fields: dict[str, Any] = {}
+    for name, hint in te.get_type_hints(annotation, include_extras=True).items():
+        while typing.get_origin(hint) in (te.Required, te.NotRequired, typing.Required, typing.NotRequired):
+            hint = typing.get_args(hint)[0]
+        hint = _modern(hint, seen)
+        fields[name] = hint if name in annotation.__required_keys__ else te.NotRequired[hint]
+    make: Any = te.TypedDict
+    made = make(annotation.__name__, fields)
+    made.__doc__ = annotation.__doc__
+    made.__module__ = annotation.__module__
+    seen[id(annotation)] = made
+    return made

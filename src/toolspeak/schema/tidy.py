@@ -1,0 +1,61 @@
+"""A schema as a model should read it: without the titles that pydantic makes up, and without needless `$ref`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, cast
+
+from .walk import nodes, rebuild
+
+_DEFS = "#/$defs/"
+
+
+def tidy(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same schema, titles dropped, objects closed; definitions stay only where shared or recursive.
+
+    An object of known fields allows no others: its Python type would drop them without a word.
+    """
+    plain: dict[str, Any] = rebuild(schema, _plainly)
+    shared = cast("dict[str, Any]", plain.pop("$defs", {}))
+    if not shared:
+        return plain
+    uses = Counter(_refs(plain))
+    for definition in shared.values():
+        uses.update(_refs(definition))
+    single = {name for name in shared if uses[name] == 1 and not _reaches(name, name, shared)}
+
+    def inline(node: dict[str, Any], _path: str) -> dict[str, Any]:
+        name = str(node.get("$ref", "")).removeprefix(_DEFS)
+        if name not in single:
+            return node
+        target = rebuild(shared[name], inline)
+        return {**target, **{key: value for key, value in node.items() if key != "$ref"}}
+
+    whole: dict[str, Any] = rebuild(plain, inline)
+    kept = {name: rebuild(part, inline) for name, part in shared.items() if uses[name] and name not in single}
+    return {**whole, "$defs": kept} if kept else whole
+
+
+def _plainly(node: dict[str, Any], _path: str) -> dict[str, Any]:
+    node.pop("title", None)
+    if "properties" in node:
+        node.setdefault("additionalProperties", False)
+    return {"type": node.pop("type"), **node} if "type" in node else node
+
+
+def _refs(schema: Any) -> list[str]:
+    refs = (str(node.get("$ref", "")) for _, node in nodes(schema))
+    return [ref.removeprefix(_DEFS) for ref in refs if ref.startswith(_DEFS)]
+
+
+def _reaches(start: str, goal: str, shared: Mapping[str, Any]) -> bool:
+    open_, seen = [start], set[str]()
+    while open_:
+        for name in _refs(shared.get(open_.pop(), {})):
+            if name == goal:
+                return True
+            if name not in seen:
+                seen.add(name)
+                open_.append(name)
+    return False

@@ -1,0 +1,74 @@
+"""The schemas inside a schema, found by the keywords that hold them and not by their looks.
+
+A property named `title`, or a `$ref` inside an example, is data and no keyword: only positions that
+JSON Schema (2020-12, and the older `definitions`) gives to schemas are visited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+ONE = frozenset(
+    "items additionalProperties contains propertyNames not if then else "
+    "unevaluatedItems unevaluatedProperties additionalItems contentSchema".split()
+)
+MANY = frozenset("anyOf oneOf allOf prefixItems".split())
+NAMED = frozenset("properties patternProperties $defs definitions dependentSchemas".split())
+
+DEPTH = 200
+"""How deep a schema may nest before it is taken for a mistake (or an attack)."""
+
+
+def rebuild(schema: Any, change: Callable[[dict[str, Any], str], Any], path: str = "") -> Any:
+    """A copy of `schema` in which `change(node, path)` replaced every schema that is a dict, inner ones first.
+
+    What is not where a schema should be stays as it is; `path` is a JSON pointer.
+    """
+    if not isinstance(schema, Mapping) or path.count("/") > 2 * DEPTH:
+        return schema
+    node: dict[str, Any] = {}
+    for key, value in cast("Mapping[str, Any]", schema).items():
+        here = f"{path}/{escape(str(key))}"
+        if key in ONE:
+            value = rebuild(value, change, here)
+        elif key in MANY and isinstance(value, list):
+            value = [rebuild(part, change, f"{here}/{i}") for i, part in enumerate(cast("list[Any]", value))]
+        elif key in NAMED and isinstance(value, Mapping):
+            parts = cast("Mapping[str, Any]", value)
+            value = {name: rebuild(part, change, f"{here}/{escape(str(name))}") for name, part in parts.items()}
+        node[key] = value
+    return change(node, path)
+
+
+def nodes(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(JSON pointer, schema) of every schema in `schema` that is a dict, itself last."""
+    found: list[tuple[str, dict[str, Any]]] = []
+
+    def keep(node: dict[str, Any], path: str) -> dict[str, Any]:
+        found.append((path, node))
+        return node
+
+    rebuild(schema, keep)
+    return iter(found)
+
+
+def resolve(root: Mapping[str, Any], ref: str) -> Any:
+    """What the local reference `ref` (`#/a/b`) points to in `root`; None where it points nowhere."""
+    if not ref.startswith("#"):
+        return None
+    here: Any = root
+    for part in ref[1:].split("/")[1:]:
+        part = part.replace("%25", "%").replace("~1", "/").replace("~0", "~")
+        if isinstance(here, Mapping):
+            here = cast("Mapping[str, Any]", here).get(part)
+        elif isinstance(here, list) and part.isdecimal() and int(part) < len(cast("list[Any]", here)):
+            here = cast("list[Any]", here)[int(part)]
+        else:
+            return None
+    return here
+
+
+def escape(part: str) -> str:
+    """One step of a JSON pointer."""
+    return part.replace("~", "~0").replace("/", "~1")

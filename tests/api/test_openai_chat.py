@@ -1,0 +1,345 @@
+"""OpenAI's chat completions: requests into JSON, and what servers really send into events."""
+
+import json
+from typing import Any
+
+import pytest
+
+from toolspeak.api.openai_chat import ReplyReader, write_request
+from toolspeak.errors import BadRequest, KeyRefused, ModelError, RateLimited, ServerFailed, StreamCut
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from toolspeak.types import Note, Request, Tool, Usage
+
+DONE = "[DONE]"
+
+
+def sse(*payloads: Any) -> bytes:
+    lines = (payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False) for payload in payloads)
+    return "".join(f"data: {line}\n\n" for line in lines).encode()
+
+
+def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
+
+
+def piece(arguments: Any = None, **fields: Any) -> dict[str, Any]:
+    """A piece of a call with what of index, id and name is given."""
+    function = {"name": fields.pop("name", None), "arguments": arguments}
+    return fields | {"function": {key: value for key, value in function.items() if value is not None}}
+
+
+def calls(*pieces: dict[str, Any]) -> dict[str, Any]:
+    return delta(tool_calls=list(pieces))
+
+
+def read(data: bytes, size: int | None = None) -> list[Event]:
+    reader, step = ReplyReader(), size or max(1, len(data))
+    events = [event for i in range(0, len(data), step) for event in reader.feed(data[i : i + step])]
+    return events + reader.close()
+
+
+def merged(events: list[Event]) -> list[Event]:
+    """The same events with neighbouring pieces of arguments joined."""
+    out: list[Event] = []
+    for event in events:
+        if isinstance(event, ArgumentsDelta) and out and isinstance(out[-1], ArgumentsDelta):
+            out[-1] = ArgumentsDelta(out[-1].json + event.json)
+        else:
+            out.append(event)
+    return out
+
+
+def call(name: str, key: str, arguments: str, **end: Any) -> list[Event]:
+    return [CallStart(name, key), ArgumentsDelta(arguments), CallEnd(**end)]
+
+
+CITY = '{"city": "Xiamen"}'
+A = call("weather", "a", CITY)
+CALLED = Finished("tool_calls")
+
+STREAMS: list[tuple[str, bytes, list[Event]]] = [
+    (
+        "text, a thought, usage in the last chunk",
+        sse(
+            delta(role="assistant", content=""),
+            delta(reasoning_content="hm"),
+            delta(content="你"),
+            delta(content="好"),
+            delta("stop"),
+            {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 3}}},
+            DONE,
+        ),
+        [ThoughtDelta("hm"), TextDelta("你"), TextDelta("好"), Finished("stop", Usage(7, 2, 3))],
+    ),
+    (
+        "reasoning by its other name, once",
+        sse(delta(reasoning="hm", reasoning_content="hm"), delta(reasoning="so"), delta("stop", content="x"), DONE),
+        [ThoughtDelta("hm"), ThoughtDelta("so"), TextDelta("x"), Finished("stop")],
+    ),
+    (
+        "a call as OpenAI streams it",
+        sse(
+            calls(piece("", index=0, id="a", name="weather")),
+            calls(piece('{"city":', index=0)),
+            calls(piece(' "Xiamen"}', index=0)),
+            delta("tool_calls"),
+            DONE,
+        ),
+        [*A, CALLED],
+    ),
+    (
+        "the id is missing",
+        sse(calls(piece(CITY, index=0, name="weather")), delta("tool_calls"), DONE),
+        [*call("weather", "call_1", CITY), CALLED],
+    ),
+    (
+        "the id comes late",
+        sse(calls(piece('{"city": ', index=0, name="weather")), calls(piece('"Xiamen"}', index=0, id="a")), delta("stop"), DONE),
+        [*call("weather", "call_1", CITY, id="a"), CALLED],
+    ),
+    (
+        "name and id repeated in every piece",
+        sse(
+            calls(piece("", index=0, id="a", name="weather")),
+            calls(piece('{"city": ', index=0, id="a", name="weather")),
+            calls(piece('"Xiamen"}', index=0, id="a", name="weather")),
+            delta("tool_calls"),
+            DONE,
+        ),
+        [*A, CALLED],
+    ),
+    (
+        "the name in pieces",
+        sse(calls(piece(index=0, id="a", name="wea")), calls(piece(index=0, name="ther")), calls(piece(CITY, index=0)), DONE),
+        [*A, CALLED],
+    ),
+    (
+        "no index, whole calls one by one",
+        sse(calls(piece(CITY, id="a", name="weather")), calls(piece('{"x": 1}', id="b", name="add")), delta("stop"), DONE),
+        [*A, *call("add", "b", '{"x": 1}'), CALLED],
+    ),
+    (
+        "no index and no id, in one message",
+        sse(calls(piece(CITY, name="weather"), piece(CITY, name="weather"), piece("", name="now")), delta("stop"), DONE),
+        [*call("weather", "call_1", CITY), *call("weather", "call_2", CITY), *call("now", "call_3", "{}"), CALLED],
+    ),
+    (
+        "no index, streamed, an id with every piece",
+        sse(calls(piece('{"city": ', id="a", name="weather")), calls(piece('"Xiamen"}', id="z")), delta("stop"), DONE),
+        [*A, CALLED],
+    ),
+    (
+        "every call has index 0",
+        sse(calls(piece(CITY, index=0, id="a", name="weather")), calls(piece("{}", index=0, id="b", name="now")), DONE),
+        [*A, *call("now", "b", "{}"), CALLED],
+    ),
+    (
+        "interleaved indexes",
+        sse(
+            calls(piece('{"city": ', index=0, id="a", name="weather"), piece('{"x"', index=1, id="b", name="add")),
+            calls(piece(": 1}", index=1)),
+            calls(piece('"Xiamen"}', index=0)),
+            delta("tool_calls"),
+            DONE,
+        ),
+        [*A, *call("add", "b", '{"x": 1}'), CALLED],
+    ),
+    (
+        "arguments as an object, or none",
+        sse(calls(piece({"city": "Xiamen"}, index=0, id="a", name="weather"), piece(index=1, id="b", name="now")), DONE),
+        [*A, *call("now", "b", "{}"), CALLED],
+    ),
+    (
+        "text after a call",
+        sse(calls(piece(CITY, index=0, id="a", name="weather")), delta(content="ok"), delta("stop"), DONE),
+        [*A, TextDelta("ok"), CALLED],
+    ),
+    (
+        "cut by the length",
+        sse(calls(piece(CITY, index=0, id="a", name="weather"), piece('{"x', index=1, id="b", name="add")), delta("length"), DONE),
+        [*A, *call("add", "b", '{"x', whole=False), Finished("length")],
+    ),
+    (
+        "a call whose arguments stop in the middle is not whole",
+        sse(calls(piece('{"city', index=0, id="a", name="weather")), delta("stop"), DONE),
+        [*call("weather", "a", '{"city', whole=False), CALLED],
+    ),
+    (
+        "a call that the length cut before its arguments",
+        sse(calls(piece("", index=0, id="a", name="weather")), delta("length"), DONE),
+        [CallStart("weather", "a"), CallEnd(whole=False), Finished("length")],
+    ),
+    (
+        "brackets and quotes inside strings",
+        sse(calls(piece('{"t": "}\\', index=0, id="a", name="w")), calls(piece('"{["}', index=0)), delta("stop"), DONE),
+        [*call("w", "a", '{"t": "}\\"{["}'), CALLED],
+    ),
+    (
+        "a call without a name is shown and never run",
+        sse(calls(piece(CITY, index=0, id="a")), DONE),
+        [*call("", "a", CITY, whole=False), Noted(Note("call-without-name", "a")), CALLED],
+    ),
+    (
+        "more for a call that has ended",
+        sse(calls(piece(CITY, index=0, id="a", name="w"), piece("{}", index=1, id="b", name="v")), calls(piece("?", index=0)), DONE),
+        [*call("w", "a", CITY), *call("v", "b", "{}"), Noted(Note("late-arguments", "?")), CALLED],
+    ),
+    (
+        "several choices: the first one",
+        sse({"choices": [{"index": 1, "delta": {"content": "no"}}]}, delta(content="yes"), delta("stop"), DONE),
+        [TextDelta("yes"), Finished("stop")],
+    ),
+    ("no finish_reason anywhere", sse({"choices": [{"delta": {"content": "x"}}]}, DONE), [TextDelta("x"), Finished("stop")]),
+    (
+        "a finish_reason and no [DONE]",
+        sse(delta(content="x"), delta("stop")),
+        [TextDelta("x"), Noted(Note("no-done", "the stream ended without [DONE]")), Finished("stop")],
+    ),
+    (
+        "an unknown finish_reason",
+        sse(delta("because", content="x"), DONE),
+        [TextDelta("x"), Noted(Note("unknown-finish", "because")), Finished("stop")],
+    ),
+    (
+        "nothing counts after [DONE]",
+        sse(delta("stop", content="x"), DONE, delta(content="y"), DONE),
+        [TextDelta("x"), Finished("stop")],
+    ),
+    (
+        "content in parts",
+        sse(delta("stop", content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "x"}]), DONE),
+        [ThoughtDelta("hm"), TextDelta("x"), Finished("stop")],
+    ),
+    ("a refusal is text", sse(delta("stop", refusal="I cannot"), DONE), [TextDelta("I cannot"), Finished("stop")]),
+    (
+        "a whole reply where a stream was asked for",
+        json.dumps(
+            {
+                "choices": [{"message": {"content": "x", "tool_calls": [piece({"city": "Xiamen"}, id="a", name="weather")]}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 1, "completion_tokens": 2},
+            },
+            indent=1,
+        ).encode(),
+        [TextDelta("x"), *A, Finished("tool_calls", Usage(1, 2))],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "expected"), [case[1:] for case in STREAMS], ids=[case[0] for case in STREAMS])
+def test_events_from_what_servers_send(data: bytes, expected: list[Event]) -> None:
+    assert merged(read(data)) == expected
+
+
+@pytest.mark.parametrize("data", [case[1] for case in STREAMS], ids=[case[0] for case in STREAMS])
+def test_events_are_the_same_at_every_cut(data: bytes) -> None:
+    for size in (1, 2, 3, 7):
+        assert read(data, size) == read(data)
+
+
+def test_arguments_go_out_as_they_come() -> None:
+    reader = ReplyReader()
+    assert reader.feed(sse(calls(piece("", index=0, id="a", name="w")))) == []  # the name may still grow
+    assert reader.feed(sse(calls(piece("{", index=0)))) == [CallStart("w", "a"), ArgumentsDelta("{")]
+    assert reader.feed(sse(calls(piece("}", index=0)))) == [ArgumentsDelta("}")]
+    assert reader.feed(sse(calls(piece("{", index=1, id="b", name="v")))) == [
+        CallEnd(),
+        CallStart("v", "b"),
+        ArgumentsDelta("{"),
+    ]
+
+
+def test_ids_come_from_the_caller() -> None:
+    reader = ReplyReader(iter("xyz").__next__)
+    assert reader.feed(sse(calls(piece("{}", index=0, name="w"))))[0] == CallStart("w", "x")
+
+
+ERRORS: list[tuple[str, bytes, type[ModelError], str]] = [
+    ("cut in the text", sse(delta(content="half a")), StreamCut, "in the middle"),
+    ("cut in a payload", sse(delta(content="half"))[:-9], ServerFailed, "not JSON"),
+    ("nothing at all", b"", StreamCut, "in the middle"),
+    ("an error in the stream", sse(delta(content="x"), {"error": {"message": "out of memory", "code": 500}}), ServerFailed, "out of memory"),
+    ("an error as text", sse({"error": "boom"}), ServerFailed, "boom"),
+    ("an error event", b'event: error\ndata: {"message": "boom"}\n\n', ServerFailed, "boom"),
+    ("an error event in words", b"event: error\ndata: boom\n\n", ServerFailed, "boom"),
+    ("a rate limit in the stream", sse({"error": {"message": "slow", "code": "rate_limit_exceeded"}}), RateLimited, "slow"),
+    ("too long, told in the stream", sse({"error": {"message": "long", "code": 400}}), BadRequest, "long"),
+    ("a refused key inside a good answer", b'{"error": {"message": "bad key", "type": "authentication_error"}}', KeyRefused, "401"),
+    ("finish_reason error", sse(delta("error")), ServerFailed, "finish_reason: error"),
+    ("a web page", b"<!DOCTYPE html><html><title>502\n Bad Gateway</title>", ServerFailed, "web page.*: 502 Bad Gateway"),
+    ("garbage", b"\x00\xff\x13", StreamCut, "in the middle"),
+    ("garbage in an event", b"data: {]\n\n", ServerFailed, r"not JSON: \{\]"),
+    ("a list", b"data: [1]\n\n", ServerFailed, "expected a JSON object"),
+    ("nested beyond sense", b"data: " + b"[" * 100_000 + b"\n\n", ServerFailed, "not JSON"),
+    ("JSON of another kind", b'{"hello": 1}', ServerFailed, "expected a chat completion.*hello"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "kind", "words"), [case[1:] for case in ERRORS], ids=[case[0] for case in ERRORS])
+def test_what_is_no_reply_is_an_error(data: bytes, kind: type[ModelError], words: str) -> None:
+    with pytest.raises(kind, match=words) as caught:
+        read(data)
+    assert len(str(caught.value)) < 900
+
+
+def test_a_cut_keeps_the_text_that_came() -> None:
+    with pytest.raises(StreamCut) as caught:
+        read(sse(delta(content="half "), delta(content="a")))
+    assert caught.value.text == "half a"
+
+
+def test_the_least_request() -> None:
+    assert write_request(Request([{"role": "user", "content": "hi"}]), "m") == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_a_request_with_everything() -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    tools = (Tool("weather", "The weather.", schema), Tool("now"))
+    body = write_request(
+        Request([{"role": "user", "content": "hi"}], tools, "weather", False, 99, 0.0, 7, ("END",), {"type": "object"}),
+        "m",
+        usage=False,
+        max_tokens_field="max_completion_tokens",
+    )
+    assert body == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "tools": [
+            {"type": "function", "function": {"name": "weather", "description": "The weather.", "parameters": schema}},
+            {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}},
+        ],
+        "tool_choice": {"type": "function", "function": {"name": "weather"}},
+        "parallel_tool_calls": False,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": {"type": "object"}, "strict": True}},
+        "max_completion_tokens": 99,
+        "temperature": 0.0,
+        "seed": 7,
+        "stop": ["END"],
+    }  # fmt: skip
+    assert json.loads(json.dumps(body)) == body
+
+
+def test_offering_no_tools_says_nothing_of_tools() -> None:
+    body = write_request(Request([], (), "required", False), "m")
+    assert not {"tools", "tool_choice", "parallel_tool_calls"} & body.keys()
+
+
+def test_messages_are_sent_as_they_are_but_for_thoughts_and_arguments() -> None:
+    earlier = {
+        "role": "assistant",
+        "content": None,
+        "reasoning_content": "hm",
+        "tool_calls": [{"id": "a", "type": "function", "function": {"name": "w", "arguments": {"city": "厦门"}}}],
+    }
+    sent = write_request(Request([earlier]), "m")["messages"][0]  # type: ignore[list-item]
+    assert "reasoning_content" not in sent
+    assert sent["tool_calls"][0]["function"] == {"name": "w", "arguments": '{"city": "厦门"}'}
+    assert earlier["reasoning_content"] == "hm"
+    assert isinstance(earlier["tool_calls"][0]["function"]["arguments"], dict)  # type: ignore[index]
+    kept = write_request(Request([earlier]), "m", thoughts=True)["messages"][0]  # type: ignore[list-item]
+    assert kept["reasoning_content"] == "hm"

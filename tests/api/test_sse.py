@@ -1,0 +1,66 @@
+"""Server-sent events: the standard's rules, at every cut."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolspeak.api.sse import EventParser, ServerEvent
+from toolspeak.errors import ServerFailed
+
+
+def parse(*chunks: bytes | str) -> list[ServerEvent]:
+    parser = EventParser()
+    events = [event for chunk in chunks for event in parser.feed(chunk)]
+    return events + parser.close()
+
+
+CASES = [
+    ("one event", "data: a\n\n", [ServerEvent("a")]),
+    ("several data lines are one text", "data: a\ndata:b\ndata:  c\n\n", [ServerEvent("a\nb\n c")]),
+    ("CRLF", "data: a\r\ndata: b\r\n\r\ndata: c\r\n\r\n", [ServerEvent("a\nb"), ServerEvent("c")]),
+    ("lone CR", "data: a\r\rdata: b\r\r", [ServerEvent("a"), ServerEvent("b")]),
+    ("a comment keeps alive and says nothing", ": ping\n\n:\n\ndata: a\n\n", [ServerEvent("a")]),
+    ("a byte order mark", "\ufeffdata: a\n\n", [ServerEvent("a")]),
+    ("only the first one is a mark", "data: \ufeffa\n\n", [ServerEvent("\ufeffa")]),
+    ("type and id", "event: x\nid: 7\ndata: a\n\ndata: b\n\n", [ServerEvent("a", "x", "7"), ServerEvent("b", id="7")]),
+    ("no data, no event", "event: x\n\ndata: a\n\n", [ServerEvent("a")]),
+    ("a field without a colon", "data\n\n", [ServerEvent("")]),
+    ("unknown fields", "retry: 3\nfoo: bar\ndata: a\n\n", [ServerEvent("a")]),
+    ("the end without a blank line", "data: a\n\ndata: [DONE]", [ServerEvent("a"), ServerEvent("[DONE]")]),
+    ("other separators of lines are text", "data: a\u2028b\x85c\x0bd\n\n", [ServerEvent("a\u2028b\x85c\x0bd")]),
+    ("characters of four bytes", "data: 厦门🌦️\n\n", [ServerEvent("厦门🌦️")]),
+    ("nothing", "", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_events_are_the_same_at_every_cut(text: str, expected: list[ServerEvent]) -> None:
+    data = text.encode()
+    assert parse(text) == expected
+    assert parse(data) == expected
+    assert parse(*(data[i : i + 1] for i in range(len(data)))) == expected
+    for cut in range(len(data) + 1):
+        assert parse(data[:cut], data[cut:]) == expected
+
+
+def test_an_event_goes_out_as_soon_as_its_blank_line_is_there() -> None:
+    parser = EventParser()
+    assert parser.feed(b"data: a\r\n") == []
+    assert parser.feed(b"\r") == [ServerEvent("a")]
+    assert parser.feed(b"\ndata: b\n\n") == [ServerEvent("b")]
+
+
+def test_bytes_that_are_no_utf8_become_replacement_characters() -> None:
+    assert parse(b"data: a\xff\n\n") == [ServerEvent("a\ufffd")]
+
+
+@given(st.binary(), st.integers(1, 5))
+def test_any_bytes_are_taken(data: bytes, size: int) -> None:
+    assert parse(*(data[i : i + size] for i in range(0, len(data), size))) == parse(data)
+
+
+def test_an_event_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolspeak.api.sse.LONGEST", 100)
+    for endless in (b"data: " + b"x" * 200, b"data: x\n" * 200):
+        with pytest.raises(ServerFailed, match="without an end"):
+            parse(endless)

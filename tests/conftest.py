@@ -1,0 +1,30 @@
+"""What holds for every test: no network but loopback, and no settings of whoever runs them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+GUARD = Path(__file__).parent / "loopback_only"
+
+
+def _keep_to_loopback() -> None:
+    # By path: some systems have a sitecustomize of their own, which would be found in our place.
+    spec = importlib.util.spec_from_file_location("loopback_only", GUARD / "sitecustomize.py")
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(GUARD), os.environ.get("PYTHONPATH")]))
+
+
+def _forget_settings() -> None:
+    proxies = ("http_proxy", "https_proxy", "all_proxy")
+    for name in list(os.environ):
+        if name == "TOOLSPEAK_MODEL" or name.endswith("_API_KEY") or name.lower() in proxies:
+            del os.environ[name]
+
+
+# Now rather than in a fixture: a test module that asks the network while it is loaded is caught too.
+_keep_to_loopback()
+_forget_settings()

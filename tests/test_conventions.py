@@ -1,0 +1,223 @@
+"""The rules of the house that a program can check: what is loaded, how long things are, what is named where.
+
+Caps are on tails: most files and functions are far smaller. An allowlist here only shrinks: an entry that
+is no longer needed fails its test.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import grimp
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import toolspeak
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(toolspeak.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+MAX_FILE = 400
+MAX_FUNCTION = 60
+LONG_FILES: dict[str, int] = {}  # path in the package → its own cap
+LONG_FUNCTIONS: dict[str, int] = {}  # path:function → its own cap
+
+MAY_LOAD = {"toolspeak", "toolspeak.types", "toolspeak.events", "toolspeak.errors"}
+"""What of this package `import toolspeak` may load; of others it loads the standard library alone."""
+
+CORE = ("types.py", "events.py", "errors.py", "wire/", "dialects/", "schema/", "api/", "plan/")
+CORE_LIBRARIES = {"pydantic", "pydantic_core", "jsonschema_rs", "minijinja", "docstring_parser", "typing_extensions"}
+IMPURE_CALLS = {"open", "print", "input", "exec", "eval"}
+IMPURE_METHODS = {"now", "utcnow", "today", "uuid1", "uuid4", "read_text", "read_bytes", "write_text", "write_bytes"}
+
+BROAD_EXCEPTS: dict[str, str] = {
+    "toolbox.py": "a tool is the user's code: whatever it raises becomes a result that the model reads",
+}
+
+FAMILIES = re.compile(
+    r"(?<![a-z])(qwen|llama(?![._-]?cpp)|gemma|mistral|mixtral|hermes|smollm|gpt-|claude|deepseek|kimi"
+    r"|granite|functionary|firefunction|command-r|glm-|minimax|phi-\d|nemotron)",
+    re.IGNORECASE,
+)
+NAMES_MODELS = ("dialects/", "models/")
+
+HOMES = re.compile(r"(?<![\w.~-])/" + r"(home|Users|root)/\w")
+REGISTRIES = re.compile("|".join([r"pypi" + r"\.org", r"python" + r"hosted\.org", r"npm" + r"js\.(org|com)"]))
+
+
+def inside(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def parsed() -> Iterator[tuple[str, ast.Module]]:
+    for path in FILES:
+        yield inside(path), ast.parse(path.read_text("utf-8"), str(path))
+
+
+def lengths() -> Iterator[tuple[str, int]]:
+    for name, tree in parsed():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{name}:{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def isolated(code: str) -> str:
+    """Runs code where nothing but the standard library and this package can be imported."""
+    start = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); "
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", start + code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def none(found: Iterable[str]) -> None:
+    """Asserts that nothing was found, and shows all that was."""
+    assert not (lines := list(found)), "\n" + "\n".join(lines)
+
+
+def over(found: Iterable[tuple[str, int]], cap: int, allowed: dict[str, int]) -> list[str]:
+    """What breaks the cap, and what is allowed to break it without need."""
+    sizes: dict[str, int] = {}
+    for name, size in found:
+        sizes[name] = max(size, sizes.get(name, 0))
+    broken = [f"{name}: {size} lines" for name, size in sizes.items() if size > allowed.get(name, cap)]
+    return broken + [f"{name} needs no exception any more" for name in allowed if sizes.get(name, 0) <= cap]
+
+
+def test_import_loads_the_standard_library_only() -> None:
+    loaded = isolated("before = set(sys.modules); import toolspeak; print(*sorted(set(sys.modules) - before))").split()
+    others = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert others <= MAY_LOAD
+
+
+def test_public_names_are_there_without_any_library() -> None:
+    isolated(
+        "import toolspeak\n"
+        "for name in getattr(toolspeak, '__all__', ()): getattr(toolspeak, name)\n"
+        "assert set(getattr(toolspeak, '__all__', ())) <= set(dir(toolspeak))"
+    )
+
+
+def test_files_are_short() -> None:
+    sizes = [(inside(path), len(path.read_text("utf-8").splitlines())) for path in FILES]
+    none(over(sizes, MAX_FILE, LONG_FILES))
+
+
+def test_functions_are_short() -> None:
+    none(over(lengths(), MAX_FUNCTION, LONG_FUNCTIONS))
+
+
+def test_no_import_cycles() -> None:
+    graph = grimp.build_graph("toolspeak", exclude_type_checking_imports=True, cache_dir=None)
+    try:
+        TopologicalSorter(
+            {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+        ).prepare()
+    except CycleError as error:
+        pytest.fail("imports go round: " + " → ".join(error.args[1]))
+
+
+def test_model_families_are_named_in_their_rooms_only() -> None:
+    found = [
+        f"{inside(path)}:{number}: {line.strip()}"
+        for path in FILES
+        if not inside(path).startswith(NAMES_MODELS)
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if FAMILIES.search(line)
+    ]
+    none(found)
+
+
+def catches_everything(node: ast.AST) -> bool:
+    if isinstance(node, ast.ExceptHandler):
+        kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        reraises = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+        kinds, reraises = node.args, False
+    else:
+        return False
+    return not reraises and any(kind is None or ast.unparse(kind) in {"Exception", "BaseException"} for kind in kinds)
+
+
+def test_broad_excepts_stand_where_listed() -> None:
+    found = {name for name, tree in parsed() for node in ast.walk(tree) if catches_everything(node)}
+    none(f"{name}: catch what you expect, or list the file with its reason" for name in found - set(BROAD_EXCEPTS))
+
+
+def test_what_is_public_says_what_it_gives() -> None:
+    wrong: list[str] = []
+    for name, tree in parsed():
+        public = [
+            node
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            if not node.name.startswith("_") and "overload" not in map(ast.unparse, node.decorator_list)
+        ]
+        for node in (tree, *public) if tree.body else ():
+            first = (ast.get_docstring(node) or "").partition("\n")[0]
+            if not 0 < len(first) <= 120:
+                wrong.append(f"{name}:{getattr(node, 'name', 'module')}")
+    none(wrong)
+
+
+def impurities(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncFor | ast.AsyncWith):
+            yield f"{node.lineno}: async"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS:
+            yield f"{node.lineno}: {node.func.id}()"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in IMPURE_METHODS:
+            yield f"{node.lineno}: .{node.func.attr}()"
+        for library in imported(node) - CORE_LIBRARIES - sys.stdlib_module_names - {"toolspeak"}:
+            yield f"imports {library}"
+
+
+def imported(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.ImportFrom) and not node.level and node.module:
+        return {node.module.partition(".")[0]}
+    return set()
+
+
+def test_the_core_is_pure() -> None:
+    core = [(name, tree) for name, tree in parsed() if name.startswith(CORE)]
+    none(f"{name}:{what}" for name, tree in core for what in impurities(tree))
+
+
+def tracked() -> Iterator[tuple[str, str]]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    for name in filter(None, listed.stdout.split("\0")):
+        path = ROOT / name
+        if path.is_file() and b"\0" not in (content := path.read_bytes())[:8000]:
+            yield name, content.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(("what", "pattern"), [("a home directory", HOMES), ("a registry's host", REGISTRIES)])
+def test_the_tree_names_no_place_of_its_makers(what: str, pattern: re.Pattern[str]) -> None:
+    none(f"{name} names {what}" for name, text in tracked() if pattern.search(text))
+
+
+def test_pins_fit_what_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wanted = project["project"]["dependencies"] + project["project"]["optional-dependencies"]["local"]
+    for group in project["dependency-groups"].values():
+        wanted += group
+    pins: dict[str, set[str]] = {}
+    for path in (ROOT / "requirements").glob("*.txt"):
+        for name, version in re.findall(r"^([\w.-]+)==(\S+)", path.read_text("utf-8"), re.MULTILINE):
+            pins.setdefault(canonicalize_name(name), set()).add(version)
+    for requirement in map(Requirement, wanted):
+        found = pins.get(canonicalize_name(requirement.name), set())
+        assert found, f"{requirement} is not pinned: run `make lock`"
+        assert all(requirement.specifier.contains(version) for version in found), f"{requirement}: run `make lock`"

@@ -1,0 +1,208 @@
+"""The documentation runs: README.md and every page under docs/, each in a folder of its own.
+
+- ```python blocks run in order, one namespace a page. A ```text block right after one is what it prints.
+- ```python title="name.py" is written to that file instead.
+- ```console blocks run their `$ ` lines; where output follows, it is compared. `make demo` with output
+  stands for examples/demo.py.
+- `…` in expected output stands for anything. `<!-- skip: reason -->` above a block leaves it out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+FENCE = re.compile(
+    r"(?:<!-- skip: (?P<skip>.+?) -->\s*\n)?^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL
+)
+TITLE = re.compile(r'title="([^"]+)"')
+NOT_RUN = {"pip", "pipx", "uv", "uvx", "git", "cd", "make", "source", "export", "ollama", "python3"}
+"""Commands that set a machine up: showing them is enough."""
+
+SHIM = "import sys; sys.argv[0] = 'toolspeak'; from toolspeak.cli import main; sys.exit(main())"
+
+
+@dataclass
+class Block:
+    language: str
+    title: str | None
+    body: str
+    line: int
+    follows: bool  # nothing but blank lines between it and the block before
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text("utf-8")
+    end = 0
+    for match in FENCE.finditer(text):
+        info = match["info"].strip()
+        follows = not text[end : match.start()].strip() and end > 0
+        if not match["skip"] and info:
+            title = TITLE.search(info)
+            line = text.count("\n", 0, match.start("body")) + 1
+            yield Block(info.split()[0], title[1] if title else None, match["body"], line, follows)
+        end = match.end()
+
+
+def looks_like(expected: str, printed: str) -> bool:
+    pattern = ".*".join(re.escape(part) for part in plain(expected).split("…"))
+    return re.fullmatch(pattern, plain(printed), re.DOTALL) is not None
+
+
+def plain(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+def run_python(page: Path, block: Block, namespace: dict[str, Any]) -> str:
+    # The blank lines make a traceback point into the page.
+    code = compile("\n" * (block.line - 1) + block.body, str(page), "exec", dont_inherit=True)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, namespace)
+    return printed.getvalue()
+
+
+def commands(body: str) -> Iterator[tuple[str, str]]:
+    """Each command of a console block with the output printed below it."""
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines()
+        last = next(i for i, line in enumerate(lines) if not line.endswith("\\"))
+        yield "\n".join(lines[: last + 1]), "\n".join(lines[last + 1 :])
+
+
+def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    shims = folder / ".bin"
+    if not shims.exists():
+        shims.mkdir()
+        for name, rest in {"toolspeak": f'-c "{SHIM}" "$@"', "python": '"$@"'}.items():
+            (shims / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {rest}\n')
+            (shims / name).chmod(0o755)
+    env = {**os.environ, "PATH": f"{shims}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "100"}
+    env |= {name: str(folder / ".home") for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240,
+    )
+
+
+def check_console(page: Path, block: Block, folder: Path) -> None:
+    for command, expected in commands(block.body):
+        if command == "make demo" and expected.strip():
+            command = f"python '{ROOT}/examples/demo.py'"
+        if command.split()[0] in NOT_RUN:
+            continue
+        done = run_command(command, folder)
+        where = f"{page.name}:{block.line}: $ {command}\n{done.stdout}"
+        if expected.strip():
+            assert looks_like(expected, done.stdout), where
+        else:
+            assert done.returncode == 0, where
+
+
+def check_page(page: Path, folder: Path) -> None:
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    printed: str | None = None
+    for block in blocks(page):
+        if block.language == "python" and block.title:
+            (folder / block.title).write_text(block.body, "utf-8")
+        elif block.language == "python":
+            printed = run_python(page, block, namespace)
+            continue
+        elif block.language == "text" and block.follows and printed is not None:
+            assert looks_like(block.body, printed), f"{page.name}:{block.line}: it printed\n{printed}"
+        elif block.language == "console":
+            check_console(page, block, folder)
+        printed = None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    check_page(page, tmp_path)
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    def names(entry: Any) -> Iterator[str]:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for inner in entry.values() if isinstance(entry, dict) else entry:
+                yield from names(inner)
+
+    nav = set(names(tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]["nav"]))
+    assert nav == {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]}
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    dead = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text("utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert dead == []
+
+
+PAGE = """\
+```python title="greet.py"
+def greet(name): return f"hello {name}"
+```
+
+```python
+from greet import greet
+print(greet("you"))
+```
+
+```text
+hello …
+```
+
+<!-- skip: it fails on purpose -->
+```python
+1 / 0
+```
+
+```console
+$ pip install nothing
+$ python -c 'import greet; print(greet.greet("me"))' \\
+    | tr a-z A-Z
+HELLO ME
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("", ""), ("hello …", "goodbye …"), ("HELLO ME", "HELLO"), ("<!-- skip: it fails on purpose -->", "")],
+)
+def test_the_runner_itself(before: str, after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE.replace(before, after) if before else PAGE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "greet", raising=False)
+    if before:
+        with pytest.raises((AssertionError, ZeroDivisionError)):
+            check_page(page, tmp_path)
+    else:
+        check_page(page, tmp_path)
