@@ -181,9 +181,13 @@ class ModelError(ToolspeakError):
 
 
 class ModelUnreachable(ModelError):
-    """No server there, or no answer in time."""
+    """No server there, or no answer in time (`timed_out`)."""
 
     status = 504
+
+    def __init__(self, message: str, *, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
 
 
 class KeyRefused(ModelError):
@@ -215,9 +219,10 @@ class BadRequest(ModelError):
 class ServerFailed(ModelError):
     """The server answered with an error of its own; `code` is the HTTP status it gave, 0 for none."""
 
-    def __init__(self, message: str, *, code: int = 0) -> None:
+    def __init__(self, message: str, *, code: int = 0, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.retry_after = retry_after
 
 
 class StreamCut(ModelError):

@@ -16,8 +16,8 @@ WORDS = 600
 """Characters of a server's own words that an error repeats."""
 
 NO_TOOLS = re.compile(
-    r"(not|n't) support[^.]{0,40}\b(tool|function)"  # "registry/x does not support tools"
-    r"|\b(tool|function)[^.]{0,60}(not support|unsupported|requires? --)"  # "tools param requires --jinja flag"
+    r"(not|n't) support[^.:]{0,40}\b(tools?|function.call)"  # "registry/x does not support tools"
+    r"|\b(tools?|function.call)[^.:]{0,60}(not support|unsupported|requires? --)"  # "tools param requires --jinja flag"
     r"|endpoints found that support tool",
     re.IGNORECASE,
 )
@@ -40,13 +40,19 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
     if code == 429:
         return RateLimited(f"too many requests (429): {said or 'the server gave no reason'}", retry_after=retry_after)
     if 400 <= code < 500 and code != 408:
+        if code == 404:
+            said = f"{said or 'not found'} (are the address and the model's name right?)"
         refused = bool(NO_TOOLS.search(said))
         return BadRequest(
             f"the server refused the request ({code}): {said or 'no reason given'}", tools_refused=refused
         )
     if NO_TOOLS.search(said):  # llama.cpp says so with a 500
         return BadRequest(f"the server refused the request ({code}): {said}", tools_refused=True)
-    return ServerFailed(f"the server failed{f' ({code})' if code else ''}: {said or 'no reason given'}", code=code)
+    return ServerFailed(
+        f"the server failed{f' ({code})' if code else ''}: {said or 'no reason given'}",
+        code=code,
+        retry_after=retry_after,
+    )
 
 
 def words(body: Any) -> str:

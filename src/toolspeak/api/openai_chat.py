@@ -193,6 +193,12 @@ def read_content(content: Any) -> list[Event]:
     return events
 
 
+def read_models(payload: Payload) -> list[str]:
+    """The names of the models there are (`GET /v1/models`)."""
+    names = [model.get("id") for model in records(payload.get("data"))]
+    return [name for name in names if isinstance(name, str)]
+
+
 def read_usage(usage: Payload) -> Usage:
     return Usage(
         _count(usage.get("prompt_tokens")),

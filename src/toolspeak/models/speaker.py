@@ -10,6 +10,7 @@ from datetime import datetime
 from ..dialects import get
 from ..drive import Done, play
 from ..events import Event
+from ..plan.effects import Plan
 from ..plan.speak import speak
 from ..types import Request
 from ..wire.syntax import Dialect
@@ -30,16 +31,13 @@ class Speaker:
         self.name = model.name
         self.capabilities: frozenset[Capability] = model.capabilities | {"tools", "required"}
 
+    def plan(self, request: Request) -> Plan[None]:
+        """How the request will be answered, step by step."""
+        now = datetime.now().astimezone()
+        return speak(request, self.dialect, self.model.capabilities, template=self.template, now=now, ids=new_id)
+
     async def stream(self, request: Request) -> AsyncIterator[Event]:
-        plan = speak(
-            request,
-            self.dialect,
-            self.model.capabilities,
-            template=self.template,
-            now=datetime.now().astimezone(),
-            ids=new_id,
-        )
-        async with aclosing(play(plan, self.model)) as events:
+        async with aclosing(play(self.plan(request), self.model)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield event

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 from ..errors import InvalidTool
 from ..types import Problem, Schema, Tool
 from .near import did_you_mean, near
-from .walk import escape
+from .walk import escape, rebuild, resolve
 
 AT_MOST = 50
 """How many problems of one call are told."""
@@ -30,7 +30,9 @@ class Judge(Protocol):
 
 
 _judges: dict[int, tuple[Schema, Judge]] = {}
+_branches: dict[tuple[int, int], tuple[Schema, Schema, Judge]] = {}
 _KEPT = 4096
+_ROOT = "urn:toolspeak:parameters"
 
 
 def judge(schema: Schema, tool: str = "") -> Judge:
@@ -45,17 +47,48 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     return made
 
 
+def branch_judge(root: Schema, branch: Schema) -> Judge:
+    """The judge of one schema inside `root`, whose `$ref`s still speak of `root`."""
+    known = _branches.get((id(root), id(branch)))
+    if known is not None and known[0] is root and known[1] is branch:
+        return known[2]
+    import jsonschema_rs as rs
+
+    def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
+        ref = node.get("$ref")
+        return {**node, "$ref": _ROOT + ref} if isinstance(ref, str) and ref.startswith("#") else node
+
+    made = rs.Draft202012Validator(
+        rebuild(branch, outward),
+        validate_formats=True,
+        retriever=_fetch_nothing,
+        registry=rs.Registry([(_ROOT, dict(root))]),
+        pattern_options=rs.FancyRegexOptions(backtrack_limit=100_000),
+    )
+    while len(_branches) >= _KEPT:
+        _branches.pop(next(iter(_branches)), None)
+    _branches[id(root), id(branch)] = (root, branch, cast("Judge", made))
+    return cast("Judge", made)
+
+
 def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     """Every problem of `arguments`, none where the tool may be called with them."""
     judged = judge(tool.parameters, tool.name)
     try:
         if judged.is_valid(arguments) and not (odd := _not_json(arguments)):
             return []
-        problems = [problem for error in judged.iter_errors(arguments) for problem in explain(error, tool, arguments)]
+        problems = [p for error in _telling(judged.iter_errors(arguments)) for p in explain(error, tool, arguments)]
         odd = _not_json(arguments)
     except (ValueError, TypeError) as error:  # a value that JSON has no form for
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
     return (problems + odd)[:AT_MOST]
+
+
+def _telling(errors: Iterator[Any]) -> list[Any]:
+    """The errors without those that say less than another about the same value: no type beside the choices."""
+    found = list(errors)
+    listed = {tuple(error.instance_path) for error in found if error.kind.name in ("enum", "const")}
+    return [error for error in found if error.kind.name != "type" or tuple(error.instance_path) not in listed]
 
 
 def explain(error: Any, tool: Tool[..., Any], arguments: Mapping[str, Any]) -> Iterator[Problem]:
@@ -68,7 +101,9 @@ def explain(error: Any, tool: Tool[..., Any], arguments: Mapping[str, Any]) -> I
             expected = _at(tool.parameters, [*error.instance_path, kind.property]) or "a value"
             where = f"{path}/{escape(kind.property)}"
             what = "argument" if not path else "field"
-            yield Problem(where, expected, "nothing", f"the required {what} {kind.property!r} is missing: give {expected}")
+            yield Problem(
+                where, expected, "nothing", f"the required {what} {kind.property!r} is missing: give {expected}"
+            )
         case "additionalProperties" | "unevaluatedProperties":
             known = _known(tool.parameters, list(error.instance_path))
             for name in kind.unexpected:
@@ -123,30 +158,40 @@ def short_list(values: list[Any]) -> str:
 def _compile(schema: Schema, tool: str) -> Judge:
     import jsonschema_rs as rs
 
-    def refuse(uri: str) -> NoReturn:
-        raise LookupError(f"{uri} is not part of the schema, and nothing is fetched")
-
-    last: rs.ValidationError | None = None
+    refused: rs.ValidationError | None = None
     # Linear regular expressions; a pattern that looks around needs the other engine, held to a bound.
     for options in (rs.RegexOptions(), rs.FancyRegexOptions(backtrack_limit=100_000)):
         try:
-            made = rs.Draft202012Validator(schema, validate_formats=True, retriever=refuse, pattern_options=options)
+            made = rs.Draft202012Validator(
+                dict(schema), validate_formats=True, retriever=_fetch_nothing, pattern_options=options
+            )
         except rs.ValidationError as error:
-            last = error
+            refused = error
         except ValueError as error:
             raise InvalidTool(f"the schema of the tool {tool!r} is not JSON: {error}", tool=tool) from None
         else:
             return cast("Judge", made)
-    assert last is not None
-    path = "".join("/" + escape(str(part)) for part in last.instance_path)
+    path = "".join("/" + escape(str(part)) for part in refused.instance_path) if refused else ""
     where = f", at {path}" if path else ""
-    raise InvalidTool(
-        f"the schema of the tool {tool!r} means nothing{where}: {last.message}", tool=tool, path=path
-    ) from None
+    why = refused.message if refused else ""
+    raise InvalidTool(f"the schema of the tool {tool!r} means nothing{where}: {why}", tool=tool, path=path) from None
+
+
+def _fetch_nothing(uri: str) -> NoReturn:
+    raise LookupError(f"{uri} is not part of the schema, and nothing is fetched")
 
 
 def _closed(schema: Schema) -> Schema:
-    says = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref", "anyOf", "oneOf", "allOf", "if")
+    says = (
+        "additionalProperties",
+        "patternProperties",
+        "unevaluatedProperties",
+        "$ref",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "if",
+    )
     return schema if any(key in schema for key in says) else {**schema, "additionalProperties": False}
 
 
@@ -215,8 +260,6 @@ def _at(schema: Schema, path: list[str | int]) -> str:
 
 
 def _node(schema: Schema, path: list[str | int]) -> Any:
-    from .walk import resolve
-
     node: Any = schema
     for part in path:
         for _ in range(20):
@@ -235,7 +278,7 @@ def _node(schema: Schema, path: list[str | int]) -> Any:
         node = resolve(schema, str(seen))
         if isinstance(node, Mapping) and cast("Mapping[str, Any]", node).get("$ref") == seen:
             return None
-    return node
+    return cast("Any", node)
 
 
 def _format(name: str) -> str:

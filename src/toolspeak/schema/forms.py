@@ -54,14 +54,15 @@ def read_call(x: Any) -> ToolCall:
 
 
 def _arguments(raw: Any, name: str) -> dict[str, Any]:
+    given = raw
     if isinstance(raw, str):
         try:
-            raw = json.loads(raw) if raw.strip() else {}
+            given = json.loads(raw) if raw.strip() else {}
         except (ValueError, RecursionError) as error:
             _refuse("", "JSON", raw, f"the arguments of {name!r} are not JSON ({error}): {short(raw, 200)}")
-    if not isinstance(raw, dict):
-        _refuse("", "object", raw, f"the arguments of {name!r} must be an object; got {short(raw)}")
-    return cast("dict[str, Any]", raw)
+    if not isinstance(given, dict):
+        _refuse("", "object", given, f"the arguments of {name!r} must be an object; got {short(given)}")
+    return cast("dict[str, Any]", given)
 
 
 def _dumped(value: Any) -> str:

@@ -16,7 +16,7 @@ from ..types import Schema
 from .near import did_you_mean, near
 from .walk import MANY, NAMED, ONE, escape, rebuild, resolve
 
-TYPES = frozenset("object array string integer number boolean null".split())
+TYPES = frozenset(["object", "array", "string", "integer", "number", "boolean", "null"])
 
 _NAMES = {
     "integer": "int long int32 int64 integer",
@@ -35,11 +35,49 @@ _KEYWORDS = (
     | MANY
     | NAMED
     | frozenset(
-        "type enum const required title description default examples example format pattern minimum maximum "
-        "exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems uniqueItems "
-        "minContains maxContains minProperties maxProperties dependentRequired nullable readOnly writeOnly "
-        "deprecated contentEncoding contentMediaType strict $ref $schema $id $anchor $comment "
-        "$dynamicRef $dynamicAnchor $vocabulary".split()
+        [
+            "type",
+            "enum",
+            "const",
+            "required",
+            "title",
+            "description",
+            "default",
+            "examples",
+            "example",
+            "format",
+            "pattern",
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
+            "minContains",
+            "maxContains",
+            "minProperties",
+            "maxProperties",
+            "dependentRequired",
+            "nullable",
+            "readOnly",
+            "writeOnly",
+            "deprecated",
+            "contentEncoding",
+            "contentMediaType",
+            "strict",
+            "$ref",
+            "$schema",
+            "$id",
+            "$anchor",
+            "$comment",
+            "$dynamicRef",
+            "$dynamicAnchor",
+            "$vocabulary",
+        ]
     )
 )
 

@@ -1,0 +1,165 @@
+"""Ollama's own chat API (`POST /api/chat`): JSON lines, calls whole, arguments as objects.
+
+The client's direction: a `Request` into the JSON to send, and the reply's bytes into events.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from ..errors import StreamCut
+from ..events import Event, Finished, Noted, TextDelta, ThoughtDelta
+from ..types import Finish, Message, Note, Request, Usage
+from .call_deltas import CallStream
+from .openai_chat import write_tool
+from .payloads import Payload, Payloads, record, records
+
+FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "limit": "length"}
+
+
+def write_request(request: Request, model: str) -> Payload:
+    """The JSON body of a streamed request.
+
+    The API has no word for a choice of tools: with `none` no tools are sent, with a name that one alone.
+    """
+    body: Payload = {"model": model, "messages": write_messages(request.messages), "stream": True}
+    any_tool = request.choice in ("auto", "required")
+    if tools := [tool for tool in request.tools or () if any_tool or tool.name == request.choice]:
+        body["tools"] = [write_tool(tool) for tool in tools]
+    if request.schema is not None:
+        body["format"] = dict(request.schema)
+    sampling = {"num_predict": request.max_tokens, "temperature": request.temperature, "seed": request.seed}
+    options: Payload = {key: value for key, value in sampling.items() if value is not None}
+    if request.stop:
+        options["stop"] = list(request.stop)
+    if options:
+        body["options"] = options
+    return body
+
+
+def write_messages(messages: Sequence[Message]) -> list[Payload]:
+    """Messages in Ollama's form: arguments as objects, results by the tool's name, images apart from the text."""
+    names: dict[str, str] = {}
+    out: list[Payload] = []
+    for message in messages:
+        calls = records(message.get("tool_calls"))
+        names |= {str(call.get("id")): str(record(call.get("function")).get("name", "")) for call in calls}
+        out.append(_message(message, calls, names))
+    return out
+
+
+def _message(message: Message, calls: list[Payload], names: Mapping[str, str]) -> Payload:
+    role = message.get("role", "user")
+    text, images = _content(message.get("content"))
+    out: Payload = {"role": "system" if role == "developer" else role, "content": text}
+    if images:
+        out["images"] = images
+    if thought := message.get("reasoning_content"):
+        out["thinking"] = thought
+    if calls:
+        out["tool_calls"] = [{"function": _function(record(call.get("function")))} for call in calls]
+    if role == "tool":
+        out["tool_name"] = message.get("name") or names.get(message.get("tool_call_id", ""), "")
+    return out
+
+
+def _content(content: Any) -> tuple[str, list[str]]:
+    """The text of a content and its images, which Ollama takes as bare base64."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else "", []
+    parts = records(cast("list[Any]", content))
+    urls = [str(record(part.get("image_url")).get("url", "")) for part in parts]
+    images = [url.partition(",")[2] for url in urls if url.startswith("data:")]
+    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str)), images
+
+
+def _function(function: Payload) -> Payload:
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except ValueError:  # an earlier call that was no JSON is still part of what was said
+            arguments = {"arguments": arguments}
+    return {"name": function.get("name", ""), "arguments": arguments or {}}
+
+
+class ReplyReader:
+    """Events from the bytes of a reply, cut anywhere: `feed` each piece, then `close`.
+
+    `ids` makes the id of a call that came without one. `close` raises StreamCut where no `"done": true` came.
+    """
+
+    def __init__(self, ids: Callable[[], str] | None = None) -> None:
+        self._payloads = Payloads(lines=True)
+        self._calls = CallStream(ids)
+        self._text: list[str] = []
+        self._over = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self._text)
+
+    @property
+    def received(self) -> int:
+        return self._payloads.received
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        return [] if self._over else self._events(self._payloads.feed(chunk))
+
+    def close(self) -> list[Event]:
+        if self._over:
+            return []
+        events = self._events(self._payloads.close())
+        if not self._over:
+            raise StreamCut('the server ended the reply in the middle: no "done": true', text=self.text)
+        return events
+
+    def _events(self, payloads: list[Payload]) -> list[Event]:
+        events: list[Event] = []
+        for payload in payloads:
+            if self._over:
+                break
+            events += self._words(record(payload.get("message")))
+            if payload.get("done"):
+                events += self._end(payload)
+        return events
+
+    def _words(self, message: Payload) -> list[Event]:
+        events: list[Event] = []
+        if isinstance(thought := message.get("thinking"), str) and thought:
+            events.append(ThoughtDelta(thought))
+        if isinstance(text := message.get("content"), str) and text:
+            self._text.append(text)
+            events.append(TextDelta(text))
+        if events:
+            events = self._calls.settle() + events
+        for call in records(message.get("tool_calls")):
+            function = record(call.get("function"))
+            events += self._calls.add(
+                key=call.get("id"), name=function.get("name"), arguments=function.get("arguments"), fresh=True
+            )
+        return events
+
+    def _end(self, payload: Payload) -> list[Event]:
+        self._over = True
+        reason = payload.get("done_reason") or "stop"
+        finish = FINISH.get(reason, "stop")
+        events = self._calls.end(cut=finish == "length")
+        if reason not in FINISH:
+            events.append(Noted(Note("unknown-finish", str(reason))))
+        if finish == "stop" and self._calls.count:
+            finish = "tool_calls"
+        return [*events, Finished(finish, Usage(_count(payload, "prompt_eval_count"), _count(payload, "eval_count")))]
+
+
+def read_models(payload: Payload) -> list[str]:
+    """The names of the models there are (`GET /api/tags`)."""
+    names = [model.get("name") or model.get("model") for model in records(payload.get("models"))]
+    return [name for name in names if isinstance(name, str)]
+
+
+def _count(payload: Payload, key: str) -> int:
+    value = payload.get(key)
+    return value if isinstance(value, int) and value > 0 else 0

@@ -1,0 +1,154 @@
+"""Models by name: `local`, `ollama:gemma3`, `openai:gpt-5`, `http://host:8000/v1#name`, `scripted:…`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import UnknownModel, UsageError
+from .address import USERINFO
+from .base import Model
+from .providers import PROVIDERS
+
+DEFAULT = "local"
+VARIABLE = "TOOLSPEAK_MODEL"
+
+
+def model(name: str | Model | None = None, *, dialect: Any = None, key: str | None = None, **options: Any) -> Model:
+    """The model of that name; without one that of $TOOLSPEAK_MODEL, else `local`. A model is itself.
+
+    - `local`, `local:/path/to.gguf`: llama.cpp in this process
+    - `ollama:MODEL`, `openai:MODEL` and the other providers of `models.providers`: over HTTP, with the key
+      of the provider's environment variable
+    - `http://host:8000/v1#MODEL` or https: any server that speaks OpenAI's API; without `#MODEL` the one it has
+    - `scripted:TEXT` or `scripted:FILE` (.jsonl or .txt, a reply a line): replies that are known already
+
+    With `dialect` tools are written into the prompt in that dialect. `key` stands before the environment.
+    `options` go to the model's own class: for HTTP see `models.http.Http`. Raises UnknownModel for a name
+    that means none.
+    """
+    chosen = name if name is not None else os.environ.get(VARIABLE) or DEFAULT
+    if not isinstance(chosen, str):
+        if not isinstance(chosen, Model):
+            raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {_known()}")
+        if options or key is not None:
+            raise UsageError(f"{', '.join(options) or 'key'} cannot be set on a model that is already made")
+        return _spoken(chosen, dialect)
+    if dialect is not None and "native" not in options and _over_http(chosen):
+        options["native"] = False
+    return _spoken(_made(chosen.strip(), key, options), dialect)
+
+
+def _made(name: str, key: str | None, options: dict[str, Any]) -> Model:
+    kind, colon, rest = name.partition(":")
+    if kind in ("http", "https"):
+        return _server(name, key, options)
+    if kind in PROVIDERS:
+        if not rest and kind in ("openai", "ollama"):
+            raise UnknownModel(f"expected the name of a model after {kind}:, such as {kind}:MODEL")
+        return _provided(kind, rest, key, options)
+    if key is not None:
+        raise UsageError(f"a key is for a model over HTTP, and {name!r} is none")
+    if kind == "local":
+        return _local(rest, options)
+    if kind == "scripted" and colon:
+        return _scripted(rest, options)
+    raise UnknownModel(f"no model is called {_bare(name)!r}{_near(kind, name)}; {_known()}")
+
+
+def _server(name: str, key: str | None, options: dict[str, Any]) -> Model:
+    from .http import Http
+
+    url, _, wanted = name.partition("#")
+    return Http(url, wanted or None, key=key, **options)
+
+
+def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) -> Model:
+    from .http import Http
+
+    provider = PROVIDERS[kind]
+    url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
+    url = _ollama_host(url) if url and kind == "ollama" else url or provider.url
+    shown = f"{kind}:{wanted}" if wanted else kind
+    return Http(url, wanted or None, key=key, provider=provider, **{"name": shown, **options})
+
+
+def _ollama_host(value: str) -> str:
+    """An address from what `OLLAMA_HOST` may hold: a host, a port or both, with or without a scheme."""
+    scheme, found, rest = value.strip().rpartition("://")
+    host, slash, path = rest.partition("/")
+    if host.startswith(":"):
+        host = "localhost" + host
+    name, colon, port = host.rpartition(":")
+    if not colon or "]" in port:  # no port: an address of version 6 holds colons of its own
+        name, port = host, "443" if scheme == "https" else "80" if found else "11434"
+    name = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)  # noqa: S104 - where a server listens is not where it is
+    return f"{scheme or 'http'}://{name}:{port}{slash}{path}"
+
+
+def _local(path: str, options: dict[str, Any]) -> Model:
+    from importlib import import_module
+
+    # by name: the module needs the extra `local` and is loaded only by those who ask for it
+    made = import_module(".local", __package__).Local(path or None, **options)
+    return cast("Model", made)
+
+
+def _scripted(script: str, options: dict[str, Any]) -> Model:
+    from .scripted import Scripted
+
+    path = Path(script)
+    try:
+        replies = _replies(path) if path.suffix in (".jsonl", ".txt") and path.is_file() else [script]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the script {script!r} cannot be read: {error}") from None
+    return Scripted(replies, **options)
+
+
+def _replies(path: Path) -> list[str]:
+    """One reply a line; a line that is a JSON string is decoded, so that a reply may hold line breaks."""
+    return [_decoded(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+
+
+def _decoded(line: str) -> str:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return line
+    return value if isinstance(value, str) else line
+
+
+def _spoken(made: Model, dialect: Any) -> Model:
+    if dialect is None:
+        return made
+    from importlib import import_module
+
+    return cast("Model", import_module(".speaker", __package__).Speaker(made, dialect=dialect))
+
+
+def _over_http(name: str) -> bool:
+    kind = name.strip().partition(":")[0]
+    return kind in PROVIDERS or kind in ("http", "https")
+
+
+def _near(kind: str, name: str) -> str:
+    known = [*PROVIDERS, "local", "scripted", "http", "https"]
+    near = difflib.get_close_matches(kind.lower(), known, n=2, cutoff=0.6)
+    if near:
+        return f" (did you mean {' or '.join(near)}?)"
+    if Path(name).suffix == ".gguf":
+        return f" (did you mean local:{name}?)"
+    return ""
+
+
+def _bare(name: str) -> str:
+    """The name without the user and password that a mistyped address may hold."""
+    return USERINFO.sub("//", name)[:200]
+
+
+def _known() -> str:
+    names = ", ".join(f"{name}:MODEL" for name in PROVIDERS)
+    return f"known are local, local:/path/to.gguf, {names}, http://host:8000/v1#MODEL, scripted:TEXT"

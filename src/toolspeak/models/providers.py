@@ -1,0 +1,44 @@
+"""The servers known by name: one row each, and nothing but rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A server known by name: its address, the environment variables of its key and address, how it differs.
+
+    `start` is what to do when nothing answers; `writing` are options of the codec's `write_request`.
+    """
+
+    name: str
+    url: str
+    key_variable: str = "TOOLSPEAK_API_KEY"
+    url_variable: str = ""
+    api: Literal["openai", "ollama", "completions"] = "openai"
+    start: str = ""
+    writing: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+ANY = Provider("http", "")
+
+PROVIDERS: dict[str, Provider] = {
+    row.name: row
+    for row in (
+        Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", writing={"max_tokens_field": "max_completion_tokens"}),
+        Provider("ollama", "http://localhost:11434", "OLLAMA_API_KEY", "OLLAMA_HOST", "ollama", start="start it with `ollama serve`"),
+        Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+        Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", writing={"thoughts": True}),
+        Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", writing={"usage": False}),
+        Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+        Provider("vllm", "http://localhost:8000/v1", "VLLM_API_KEY", start="start it with `vllm serve MODEL`"),
+        Provider("sglang", "http://localhost:30000/v1", start="start it with `sglang serve`"),
+        Provider("llamacpp", "http://localhost:8080/v1", "LLAMA_API_KEY", start="start it with `llama-server -m FILE`"),
+        Provider("lmstudio", "http://localhost:1234/v1", start="start it with `lms server start`"),
+    )
+}  # fmt: skip
