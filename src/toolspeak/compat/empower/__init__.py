@@ -5,5 +5,6 @@ answers into OpenAI's form. docs/compat.md says where this behaves better on pur
 """
 
 from .prompt import prompt_messages
+from .reply import chat_chunks, chat_completion, separate_thinking
 
-__all__ = ["prompt_messages"]
+__all__ = ["chat_chunks", "chat_completion", "prompt_messages", "separate_thinking"]
