@@ -92,7 +92,11 @@ def test_replies_are_read_as_the_package_reads_them(text: str) -> None:
     assert chat_completion(completion(text)) == handled(text)
 
 
-@given(st.lists(st.tuples(st.text(min_size=1), st.dictionaries(st.text(), st.integers() | st.text())), min_size=1))
+NAMES = st.text("abcdefghijklmnopqrstuvwxyzABC0123456789_.-", min_size=1, max_size=64)
+ARGUMENTS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
+
+
+@given(st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1))
 def test_calls_are_read_as_the_package_reads_them(calls: list[tuple[str, dict[str, Any]]]) -> None:
     text = "<f>" + json.dumps([{"name": name, "arguments": arguments} for name, arguments in calls])
     assert values(chat_completion(completion(text))) == values(handled(text))
