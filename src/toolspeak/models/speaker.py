@@ -9,6 +9,7 @@ from datetime import datetime
 
 from ..dialects import get
 from ..drive import Done, play
+from ..errors import ModelError
 from ..events import Event
 from ..plan.effects import Plan
 from ..plan.speak import speak
@@ -44,7 +45,8 @@ class Speaker:
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """Passed on to the text model."""
-        assert isinstance(self.model, Scorer)
+        if not isinstance(self.model, Scorer):
+            raise ModelError(f"{self.name} gives no likelihoods")
         return await self.model.score(prompt, continuations)
 
 

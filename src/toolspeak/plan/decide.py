@@ -50,7 +50,10 @@ def _judged(reply: Reply, request: Request) -> tuple[tuple[ToolCall, ...], list[
     wrong = [answer(call, problem_text(problems)) for call, problems in judged if problems]
     if wrong:  # a conversation must answer every call, also the good ones beside a bad one
         wrong = [
-            answer(call, problem_text(problems) if problems else '{"error": "Not run: another call was wrong. Call again."}')
+            answer(
+                call,
+                problem_text(problems) if problems else '{"error": "Not run: another call was wrong. Call again."}',
+            )
             for call, problems in judged
         ]
     names = [tool.name for tool in tools]
