@@ -16,7 +16,7 @@ from toolspeak.wire.syntax import Dialect
 TOOLS = tuple(Tool(name) for name in ("weather", "home.light", "ping"))
 DIALECTS = [get(name) for name in names()]
 
-CODE = 'if a < b and c != "d":\n\tprint(\'é☃ \\n {x} [1]\')  # </p> <tool> </tool_call> ``` functools[{'
+CODE = "if a < b and c != \"d\":\n\tprint('é☃ \\n {x} [1]')  # </p> <tool> </tool_call> ``` functools[{"
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
@@ -80,7 +80,9 @@ WRITTEN = [  # the dialect writes exactly this, and reads it
 READ = [  # read as well, though written otherwise
     Case("functools", 'functools[{"name": "ping", "arguments": {}}', (call("ping"),)),
     Case("functools", 'pre functools[{"arguments": {"n": 3, "city": "Paris"}, "name": "weather"}]', (PARIS,), "pre"),
-    Case("functools", ' functools[{"name": "weather", "arguments": "{\\"city\\": \\"Paris\\", \\"n\\": 3}"}]', (PARIS,)),
+    Case(
+        "functools", ' functools[{"name": "weather", "arguments": "{\\"city\\": \\"Paris\\", \\"n\\": 3}"}]', (PARIS,)
+    ),
     Case("functools", "Use functools.cache, or functools [1].", (), "Use functools.cache, or functools [1]."),
     Case("empower", "<c>The weather is fine.", (), "The weather is fine."),
     Case("empower", "<thinking>hm\n</thinking>\n<c>Hello", (), "Hello", "hm\n"),
@@ -90,7 +92,9 @@ READ = [  # read as well, though written otherwise
     Case("empower", "Use <c> for bold.", (), "Use <c> for bold."),
     Case("hermes", "<think>\nhm\n</think>\n\nHello", (), "Hello", "hm"),
     Case("hermes", "hm\n</think>\n\nHello", (), "Hello", "hm", prompt="<|im_start|>assistant\n<think>\n"),
-    Case("hermes", 'Sure.\n<think>\nhm</think>\n<tool_call>{"name":"ping"}</tool_call>', (call("ping"),), "Sure.\n", "hm"),
+    Case(
+        "hermes", 'Sure.\n<think>\nhm</think>\n<tool_call>{"name":"ping"}</tool_call>', (call("ping"),), "Sure.\n", "hm"
+    ),
     Case("hermes", "A <think> tag opens it.", (), "A <think> tag opens it."),
     Case("tool-json", '{"tool": null, "tool_input": null, "message": "Hi,\\n\\"you\\" \\u00e9"}', (), 'Hi,\n"you" é'),
     Case("tool-json", '```json\n{"tool": null, "message": "Hi"}\n```', (), "Hi"),
