@@ -12,14 +12,13 @@ from ..errors import TemplateError
 from ..types import Message, Note, Tool
 from .speech import Wanted, tell
 from .syntax import Dialect, Layout
-from .template import abilities, render_template, speaks, tokens
+from .template import DATE_FORM, abilities, render_template, speaks, tokens
 from .turns import Turn, cleaned, message_of, turns_of
 from .write import declared
 
 PLAIN = Layout(("", ":\n"), "\n\n")
 """A layout for a model of which none is known: role, colon, text."""
 PLAIN_STOP = ("\nUser:",)
-DATE_FORM = "%Y-%m-%d %H:%M:%S %Z"
 INVISIBLE = "\u200b"
 
 

@@ -14,6 +14,7 @@ from ..errors import TemplateError
 from ..types import ToolCall
 from .syntax import Dialect, JsonCall
 
+DATE_FORM = "%Y-%m-%d %H:%M:%S %Z"
 SIZE = 1_000_000
 """The longest template, in characters."""
 FUEL = 50_000_000
@@ -80,7 +81,7 @@ def render_template(
         debug=False,
     )
     engine.trim_blocks = engine.lstrip_blocks = True
-    context: dict[str, Any] = {"bos_token": "", "eos_token": "", **(variables or {})}
+    context = _functions(template, tools, now) | {"bos_token": "", "eos_token": "", **(variables or {})}
     context |= {"messages": list(messages), "add_generation_prompt": generate}
     if tools:
         context["tools"] = list(tools)
@@ -88,6 +89,15 @@ def render_template(
         return engine.render_str(template, None, **context)
     except minijinja.TemplateError as e:
         raise TemplateError(f"the chat template cannot be rendered: {str(e).splitlines()[0]}") from e
+
+
+def _functions(template: str, tools: Sequence[Mapping[str, Any]] | None, now: datetime | None) -> dict[str, Any]:
+    """What templates from before `tools` was the custom are given: functions and datetime, as text."""
+    if re.search(r"\btools\b", template):
+        return {}
+    functions = [tool.get("function", tool) for tool in tools or ()]
+    date = now.strftime(DATE_FORM).strip() if now else ""
+    return {"functions": json.dumps(functions, indent=4, ensure_ascii=False, default=str), "datetime": date}
 
 
 def _tojson(value: object, indent: int | None = None, ensure_ascii: bool = False, **more: Any) -> str:
