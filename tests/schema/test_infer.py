@@ -229,7 +229,9 @@ def test_recursive_types_keep_their_definition():
     made = as_tool(grow)
     assert set(made.parameters["$defs"]) == {"Node", "Chain"}
     assert "title" not in str(made.parameters)
-    node, chain = built(grow, {"node": {"name": "a", "children": [{"name": "b"}]}, "chain": {"value": 1, "next": {"value": 2}}})
+    node, chain = built(
+        grow, {"node": {"name": "a", "children": [{"name": "b"}]}, "chain": {"value": 1, "next": {"value": 2}}}
+    )
     assert node.children[0].name == "b"
     assert chain == Chain(1, Chain(2))
     (problem,) = check(made, {"node": {"name": "a", "children": [{"nam": "b", "name": "b"}]}})
@@ -286,7 +288,9 @@ def test_a_default_without_a_json_form_is_not_shown():
 
 
 def test_field_as_a_default():
-    def f(n: int = pydantic.Field(5, ge=1, description="How many."), m: str = pydantic.Field(description="Must.")) -> Any:
+    def f(
+        n: int = pydantic.Field(5, ge=1, description="How many."), m: str = pydantic.Field(description="Must.")
+    ) -> Any:
         return n, m
 
     made = as_tool(f)
@@ -377,7 +381,12 @@ def test_methods():
     assert as_tool(house.light).parameters["required"] == ["on"]
     assert as_tool(house.heat).name == "heat_it"
     assert built(house.plain, {"x": 1}) == "h: 1"
-    assert built(House.kind, {"of": 1}) == built(house.kind_too, {"of": 1}) == built(House.kind_too, {"of": 1}) == "House 1"
+    assert (
+        built(House.kind, {"of": 1})
+        == built(house.kind_too, {"of": 1})
+        == built(House.kind_too, {"of": 1})
+        == "House 1"
+    )
     assert built(House.free, {"x": 1}) == built(house.free_too, {"x": 1}) == 1
 
 
