@@ -25,7 +25,12 @@ pytestmark = pytest.mark.skipif(not CASES.is_file(), reason="the folder shared/c
 def rows() -> list[dict[str, Any]]:
     """The rows that ask for a whole reply of a dialect that there is."""
     lines = CASES.read_text("utf-8").splitlines() if CASES.is_file() else []
-    return [row for line in lines for row in [json.loads(line)] if not (row["is_partial"] or row["json_schema"] or row["continue_final_message"])]
+    return [
+        row
+        for line in lines
+        for row in [json.loads(line)]
+        if not (row["is_partial"] or row["json_schema"] or row["continue_final_message"])
+    ]
 
 
 def value(text: str) -> Any:
@@ -48,7 +53,9 @@ def test_they_are_read_as_they_were_meant_at_every_cut() -> None:
         tools = [Tool(f["name"], f.get("description", ""), f.get("parameters") or {}) for f in functions]
         thinking = True if row["enable_thinking"] is None else row["enable_thinking"]
         messages = row["messages"] or [{"role": "user", "content": "Hey there!"}]
-        prompt = render(messages, tools, d, template=template, thinking=thinking, now=datetime(2026, 1, 1, tzinfo=UTC)).prompt
+        prompt = render(
+            messages, tools, d, template=template, thinking=thinking, now=datetime(2026, 1, 1, tzinfo=UTC)
+        ).prompt
         thoughts = "keep" if row["reasoning_format"] in (None, "none") else "split"
         events = stream(d, [row["input"]], tools, prompt, thoughts)
         for chunks in cuts(row["input"], random.Random(1)):

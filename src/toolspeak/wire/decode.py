@@ -34,9 +34,9 @@ class Program:
         self.fences = d.fences if self.bare else ()
         self.openers = self.formal + self.bare
         kinds = dict.fromkeys((*self.openers, *(o for o, _ in self.fences)), CALL)
-        lead = d.before or d.open[: len(d.open) - len(d.open.lstrip())]
+        space = d.open[: len(d.open) - len(d.open.lstrip())]
         self.fresh = dict(kinds)
-        self.inside = kinds | ({lead + w: CALL for w in kinds} if lead else {})
+        self.inside = kinds | {d.before + w: CALL for w in kinds} | {space + w: CALL for w in self.formal}
         if calls:
             self.fresh |= dict.fromkeys(d.frame, FRAME)
         if self.bare:
@@ -164,10 +164,10 @@ def failed(s: State, p: Program, why: str, word: str) -> Scan[bool]:
     """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
     s.place = None
     if s.log is None:
-        s.cut = s.cut or (s.closed and s.pos >= len(s.text))
-        s.note("cut" if s.cut else "malformed", why)
+        s.cut = s.cut or s.closed
+        s.note("cut" if s.closed else "malformed", why)
         if s.live:
-            s.end(s.live, whole=False)
+            s.end(s.live, whole=s.live.filled)
         return True
     s.forget()
     if s.spent:
