@@ -15,7 +15,7 @@ import fnmatch
 import inspect
 import json
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -189,6 +189,8 @@ class Toolbox:
         Raises UnknownTool or InvalidCall before anything ran, ToolError (the tool's own exception is its cause)
         or ToolTimeout. `injected` adds to the box's own `inject`.
         """
+        from .drive import run_sync
+
         return run_sync(self.acall(call, **injected))
 
     async def acall(self, call: Any, **injected: Any) -> Any:
@@ -289,10 +291,10 @@ class Toolbox:
         return UnknownTool(message, call=call, problems=[problem], near=found)
 
     def _parse(self, text: str, dialect: str) -> Sequence[ToolCall]:
-        from . import dialects
-        from .wire.decode import parse
+        from .dialects import get
+        from .wire.decode import parse  # pyright: ignore[reportUnknownVariableType]
 
-        return parse(text, dialects.get(dialect), tuple(self)).calls
+        return parse(text, get(dialect), tuple(self)).calls
 
     def _same(self, one: AnyTool) -> bool:
         mine = self._tools.get(one.name)
@@ -317,26 +319,6 @@ def error_text(error: BaseException) -> str:
             for p in error.problems
         ]
     return result_text({"error": said}, 8_000)
-
-
-def run_sync(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Replaced by drive.run_sync."""
-    import threading
-
-    done: dict[str, Any] = {}
-
-    def work() -> None:
-        try:
-            done["value"] = asyncio.run(coroutine)
-        except BaseException as error:  # noqa: BLE001 - carried over to the caller
-            done["error"] = error
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join()
-    if "error" in done:
-        raise done["error"]
-    return done["value"]
 
 
 async def _ask(approve: Approve, call: ToolCall) -> None:

@@ -19,6 +19,8 @@ from .base import Capability, Model, Scorer
 
 DEFAULT = "tool-json"
 """The dialect for a model that was taught none: asked for in words, one JSON object."""
+TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})
+"""What a dialect adds to what a text model can do."""
 
 
 class Speaker:
@@ -30,7 +32,7 @@ class Speaker:
         self.dialect = get(dialect) if isinstance(dialect, str) else dialect
         self.template = template
         self.name = model.name
-        self.capabilities: frozenset[Capability] = model.capabilities | {"tools", "required"}
+        self.capabilities: frozenset[Capability] = model.capabilities | TAUGHT
 
     def plan(self, request: Request) -> Plan[None]:
         """How the request will be answered, step by step."""

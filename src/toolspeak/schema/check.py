@@ -196,17 +196,19 @@ def _closed(schema: Schema) -> Schema:
 
 
 def _not_json(value: Any, path: str = "", depth: int = 0) -> list[Problem]:
-    """NaN and the infinities: Python's JSON reader takes them, JSON does not have them."""
+    """What JSON has no form for, NaN and the infinities among it, which Python's JSON reader takes."""
     if isinstance(value, float):
         if math.isfinite(value):
             return []
         return [Problem(path, "a finite number", str(value), f"{_named(path)} must be a finite number; got {value}")]
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-    elif isinstance(value, list):
+    elif isinstance(value, (list, tuple)):
         items = enumerate(cast("list[Any]", value))
-    else:
+    elif value is None or isinstance(value, (str, int)):
         return []
+    else:
+        return [Problem(path, "a JSON value", short(value), f"{_named(path)} is not JSON: {short(value)}")]
     if depth > 500:
         return [Problem("", "less nesting", "a very deep value", "the arguments nest too deep")]
     return [p for key, part in items for p in _not_json(part, f"{path}/{escape(str(key))}", depth + 1)]
@@ -240,7 +242,8 @@ def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> It
             yield from explain(inner, tool, {})
         return
     wants = list(dict.fromkeys(_expected(b[0].kind, b[0]) for b in branches if b))
-    expected = " or ".join(wants) or "one of the alternatives"
+    fitting = sum(not b for b in branches)
+    expected = " or ".join(wants) if not fitting else f"only one of the alternatives, not {fitting} at once"
     yield Problem(path, expected, short(value), f"{_named(path)} must be {expected}; got {short(value)}")
 
 
@@ -324,6 +327,8 @@ def _expected(kind: Any, error: Any) -> str:
         return _LIMITS[name].format(kind.value)
     if name == "uniqueItems":
         return "a list without repetitions"
+    if name == "not":
+        return f"anything but {describe(kind.value)}"
     if name == "falseSchema":
         return "left out"
     if name in ("required", "additionalProperties"):

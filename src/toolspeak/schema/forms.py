@@ -48,13 +48,14 @@ def read_call(x: Any) -> ToolCall:
         _refuse("", "arguments once", outer, f"a call gives its arguments once; here are {' and '.join(found)}")
     (name,) = names
     call_id = outer.get("id")
-    raw = given[found[0]] if found else {}
+    nothing: dict[str, Any] = {}
+    raw: Any = given[found[0]] if found else nothing
     text = raw if isinstance(raw, str) else _dumped(raw)
     return ToolCall(call_id if isinstance(call_id, str) else "", name, _arguments(raw, name), text)
 
 
 def _arguments(raw: Any, name: str) -> dict[str, Any]:
-    given = raw
+    given: Any = raw
     if isinstance(raw, str):
         try:
             given = json.loads(raw) if raw.strip() else {}

@@ -83,23 +83,21 @@ def as_tool(x: Any) -> AnyTool:
     """
     if isinstance(x, types.MethodType) and isinstance(cast("Any", x).__func__, Tool):
         x = cast("AnyTool", x.__func__).__get__(x.__self__)
-    if isinstance(x, Tool):
-        made = cast("AnyTool", x)
-        owner = made.build.method_of if isinstance(made.build, Binding) else ""
-        if owner and isinstance(made.function, types.FunctionType):
-            raise InvalidTool(
-                f"the tool {made.name!r} is a method of {owner}: pass an instance's, {owner}(...).{made.name}",
-                tool=made.name,
-            )
-        judge(made.parameters, made.name)
-        return made
     if isinstance(x, Mapping):
         return _from_dict(cast("Mapping[str, Any]", x))
-    if callable(x):
-        return _decorate(x)
-    raise InvalidTool(
-        f"a tool is a function, a Tool or a dict with a name and parameters; got {type(x).__name__}: {_short(x)}"
-    )
+    if not callable(x):
+        raise InvalidTool(
+            f"a tool is a function, a Tool or a dict with a name and parameters; got {type(x).__name__}: {_short(x)}"
+        )
+    made = cast("AnyTool", x) if isinstance(x, Tool) else _decorate(x)
+    owner = made.build.method_of if isinstance(made.build, Binding) else ""
+    if owner and isinstance(made.function, types.FunctionType):
+        raise InvalidTool(
+            f"the tool {made.name!r} is a method of {owner}: pass an instance's, {owner}(...).{made.name}",
+            tool=made.name,
+        )
+    judge(made.parameters, made.name)
+    return made
 
 
 def as_tools(xs: Any) -> tuple[AnyTool, ...] | None:

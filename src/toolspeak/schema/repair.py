@@ -108,9 +108,10 @@ def _as_object(given: dict[str, Any]) -> dict[str, Any]:
     if given.get("type") == "object" or ("type" not in given and _composed(given)):
         return given
     kind = given.get("type", "object")
-    understood = isinstance(kind, str) and (kind.lower() in ALIASES or kind.lower() in _ANYTHING)
+    name = kind.strip().lower() if isinstance(kind, str) else ""
     # The third document writes "type": "int" on the parameters: with properties, an object is what is meant.
-    if understood and ("properties" in given or ALIASES.get(kind.lower()) == "object" or not given.keys() - {"type"}):
+    shaped = "properties" in given and (name in ALIASES or name in _ANYTHING)
+    if shaped or ALIASES.get(name) == "object":
         return {**given, "type": "object"}
     return given
 

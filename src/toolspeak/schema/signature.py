@@ -284,10 +284,12 @@ def _modern_dict(annotation: Any, seen: dict[int, Any]) -> Any:
     seen[id(annotation)] = annotation  # a recursive one is left to pydantic, which says why it cannot
     fields: dict[str, Any] = {}
     for name, hint in te.get_type_hints(annotation, include_extras=True).items():
-        while typing.get_origin(hint) in (te.Required, te.NotRequired, typing.Required, typing.NotRequired):
+        required = name in annotation.__required_keys__
+        while (wrapper := typing.get_origin(hint)) in (te.Required, te.NotRequired):
+            required = wrapper is te.Required  # the keys do not know it where annotations are strings
             hint = typing.get_args(hint)[0]
         hint = _modern(hint, seen)
-        fields[name] = hint if name in annotation.__required_keys__ else te.NotRequired[hint]
+        fields[name] = hint if required else te.NotRequired[hint]
     make: Any = te.TypedDict
     made = make(annotation.__name__, fields)
     made.__doc__ = annotation.__doc__
