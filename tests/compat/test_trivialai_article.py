@@ -25,6 +25,7 @@ from toolspeak.compat.trivialai import (
     generateToolCall,
     loadch,
 )
+from toolspeak.compat.trivialai.llm import as_llm
 from toolspeak.events import Finished, TextDelta, ThoughtDelta
 from toolspeak.models.scripted import Scripted
 
@@ -305,8 +306,11 @@ def test_a_toolspeak_model_stands_in() -> None:
     assert [message["role"] for message in model.requests[0].messages] == ["system", "user"]
     assert model.requests[0].messages[0].get("content") == SYSTEM
     assert asyncio.run(ask_in_a_loop(model))[1:] == ("Yes.", "hm")
-    with pytest.raises(TypeError, match="a str has neither"):
-        generate("local", "s", "p")  # type: ignore[arg-type]
+    assert generate("scripted:Yes.", "s", "p").content == "Yes."
+    with pytest.raises(TypeError, match="has neither"):
+        generate(5, "s", "p")  # type: ignore[arg-type]
+    with pytest.raises(errors.UsageError, match="content parts"):
+        as_llm(model).generate("s", "p", [b"cat"])  # type: ignore[call-arg]
 
 
 def test_a_result_unpacks() -> None:

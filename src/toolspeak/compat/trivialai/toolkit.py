@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
+from ...drive import run_sync
 from . import annotations
 from .results import TransformError
-from .waiting import wait_for
 
 _HEAD = """You have access to the following tools.
 
@@ -161,7 +161,7 @@ class ToolKit:
         """
         fn, positional, keywords = self._bound(tool_call)
         result = fn(*positional, **keywords)
-        return wait_for(result) if inspect.isawaitable(result) else result
+        return run_sync(_outcome(result)) if inspect.isawaitable(result) else result
 
     async def acall_tool(self, tool_call: Any) -> Any:
         """The same from async code; a tool that is not async runs in a thread and holds up nothing."""
@@ -178,6 +178,10 @@ class ToolKit:
             return fn, *annotations.bound(annotations.signature(fn), call.get("args", {}))
         except (ValueError, TypeError):  # no signature to go by
             return fn, (), call.get("args", {})
+
+
+async def _outcome(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
 
 
 def check_arguments(name: str, fn: Callable[..., Any], args: Any, raw: Any) -> None:
