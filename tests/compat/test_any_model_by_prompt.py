@@ -176,7 +176,7 @@ def test_what_is_compared_with_is_what_the_document_logged() -> None:
         pytest.skip(f"the document is not at {DOCUMENT}")
     log = [
         json.loads(line.removeprefix("PAYLOAD: "))["messages"]
-        for line in DOCUMENT.read_text("utf-8").splitlines()
+        for line in DOCUMENT.read_text("utf-8").replace("\xa0", " ").splitlines()
         if line.startswith("PAYLOAD: ")
     ]
     talk = [
