@@ -54,6 +54,7 @@ ADD = wanted("calculator", {"a": 2, "b": 3})
     [
         ("Just words.", "Just words."),
         (wanted(None, None, "Hello!"), "Hello!"),
+        (wanted("rm", {}, "Hello!"), wanted("rm", {}, "Hello!")),  # no tool of ours: the text as it is
         ('{"answer": 5}', '{"answer": 5}'),  # no tool in it: the whole text
         ("{not json}", "{not json}"),  # a JSONDecodeError in the document
         ("a { b", "a { b"),
@@ -78,6 +79,14 @@ def test_a_summary_that_looks_like_a_call_calls_nothing(script: ModuleType, caps
     """In the document the second answer goes through the same parser, and could run a tool again."""
     answered(script, ADD, wanted("calculator", {"a": 2, "b": 3}, "5"), "2 + 3 = 5")
     assert capsys.readouterr().out.count(" -> ") == 1
+
+
+def test_a_message_beside_a_call_is_kept(script: ModuleType) -> None:
+    """The document drops it."""
+    model = ts.Speaker(ts.Scripted([wanted("calculator", {"a": 2, "b": 3}, "I will add them.")]), "tool-json")
+    reply = ts.decide("2 + 3?", tools=script.TOOLS, model=model)
+    assert reply.text == "I will add them."
+    assert len(reply.calls) == 1
 
 
 def test_every_call_of_a_reply_is_run(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,6 +138,7 @@ def test_define_takes_the_packages_order_too() -> None:
     assert tools.define(bare, "plain", {"url": str}, "Gives it back")
     assert tools.list()[1] == {"name": "plain", "type": {"url": str}, "description": "Gives it back"}
     assert tools.call({"functionName": "plain", "args": {"url": "x"}}) == "x"
+    assert not tools.validate({"functionName": "plain", "args": {"url": 5}})
 
 
 def test_types_that_were_written_as_strings_are_shown_as_types() -> None:

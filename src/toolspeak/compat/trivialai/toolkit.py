@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
 from ...drive import run_sync
@@ -184,8 +184,13 @@ async def _outcome(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-def check_arguments(name: str, fn: Callable[..., Any], args: Any, raw: Any) -> None:
-    """Raise ToolCallError unless `args` is a dict that the function takes: names first, then types."""
+def check_arguments(
+    name: str, fn: Callable[..., Any], args: Any, raw: Any, types: Mapping[str, Any] | None = None
+) -> None:
+    """Raise ToolCallError unless `args` is a dict that the function takes: names first, then types.
+
+    `types` stand before the function's own annotations.
+    """
     try:
         sig = annotations.signature(fn)
     except (ValueError, TypeError):  # some builtins have no signature: they check for themselves
@@ -206,11 +211,13 @@ def check_arguments(name: str, fn: Callable[..., Any], args: Any, raw: Any) -> N
         detail = _list_names("Missing required", missing, about)
         raise ToolCallError("missing-tool-arg", detail, raw=raw, **about | {"missing": missing})
     for key, parameter in parameters.items():
+        if types and key in types:
+            parameter = parameter.replace(annotation=types[key])
         if key in given and not annotations.accepts(parameter, given[key]):
             wanted, came = annotations.format_type(parameter.annotation), type(given[key]).__name__
             detail = f"Argument {key!r} for {name} must be {wanted}; received {came}."
-            types: Evidence = {"argument": key, "expected_type": wanted, "received_type": came}
-            raise ToolCallError("invalid-tool-arg-type", detail, raw=raw, **about | types)
+            about |= {"argument": key, "expected_type": wanted, "received_type": came}
+            raise ToolCallError("invalid-tool-arg-type", detail, raw=raw, **about)
 
 
 def _list_names(what: str, names: Sequence[str], about: Evidence) -> str:
