@@ -72,6 +72,8 @@ def main() -> int:
     except ts.ToolspeakError as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
