@@ -202,14 +202,16 @@ def _not_json(value: Any, path: str = "", depth: int = 0) -> list[Problem]:
             return []
         return [Problem(path, "a finite number", str(value), f"{_named(path)} must be a finite number; got {value}")]
     if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
+        items = cast("dict[Any, Any]", value).items()
+        if not all(isinstance(key, str) for key, _ in items):
+            return [Problem(path, "names that are text", short(value), f"{_named(path)} is not JSON: {short(value)}")]
     elif isinstance(value, (list, tuple)):
         items = enumerate(cast("list[Any]", value))
     elif value is None or isinstance(value, (str, int)):
         return []
     else:
         return [Problem(path, "a JSON value", short(value), f"{_named(path)} is not JSON: {short(value)}")]
-    if depth > 500:
+    if depth > 100:
         return [Problem("", "less nesting", "a very deep value", "the arguments nest too deep")]
     return [p for key, part in items for p in _not_json(part, f"{path}/{escape(str(key))}", depth + 1)]
 
