@@ -202,12 +202,13 @@ def _type_name(value: Any) -> str:
     return names.get(type(value), "null")  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _has_float(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_has_float(part) for part in cast("dict[str, Any]", value).values())
-    if isinstance(value, list):
-        return any(_has_float(part) for part in cast("list[Any]", value))
-    return isinstance(value, float) and math.isfinite(value)
+def _has_float(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if depth > _DEPTH or not isinstance(value, (dict, list)):
+        return False
+    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return any(_has_float(part, depth + 1) for part in parts)
 
 
 def _integer(text: str) -> Any:
