@@ -6,7 +6,6 @@ your own with `python examples/demo.py "Is it raining in Oslo?"`.
 """
 
 import sys
-import time
 
 import toolspeak as ts
 
@@ -36,7 +35,7 @@ QUESTIONS = ["Hello! How are you?", "What is the weather in Xiamen?", "How much 
 def main() -> None:
     for question in sys.argv[1:] or QUESTIONS:
         print(f"you    {question}")
-        began = time.perf_counter()
+        speaking = False
         for event in ts.stream(question, tools=[get_current_weather, calculator], model="local", max_tokens=60):
             match event:
                 case ts.CallStart(name=name):
@@ -46,8 +45,8 @@ def main() -> None:
                 case ts.CallResult(result=result):
                     print(f"tool   {result.text}")
                 case ts.TextDelta(text=text):
-                    print(text if began is None else f"model  {text}", end="", flush=True)
-                    began = None if began is None else None
+                    print(text if speaking else f"model  {text}", end="", flush=True)
+                    speaking = True
                 case _:
                     pass
         print("\n")

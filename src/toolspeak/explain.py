@@ -42,7 +42,9 @@ class Explanation:
             parts.append(f"POST {self.url}\n{self.body.decode()}")
         if self.continuations:
             parts.append(f"asks how likely each of {len(self.prompts)} texts is:")
-            parts += [f"--- {i}\n{p}{c}" for i, (p, c) in enumerate(zip(self.prompts, self.continuations, strict=True), 1)]
+            parts += [
+                f"--- {i}\n{p}{c}" for i, (p, c) in enumerate(zip(self.prompts, self.continuations, strict=True), 1)
+            ]
         else:
             parts += self.prompts
         if not self.body:

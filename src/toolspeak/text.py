@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from .dialects import get as dialect, names as dialects
+from .dialects import get as dialect
+from .dialects import names as dialects
 from .schema.infer import as_tools
 from .types import Message, Reply
 from .wire import decode as decoding
@@ -38,9 +39,7 @@ class Decoder(decoding.Decoder):
         super().__init__(_dialect(d), as_tools(tools), prompt, thoughts, ids)
 
 
-def parse(
-    text: str, d: str | Dialect, tools: Any = None, prompt: str = "", thoughts: Thoughts = "split"
-) -> Reply:
+def parse(text: str, d: str | Dialect, tools: Any = None, prompt: str = "", thoughts: Thoughts = "split") -> Reply:
     """The Reply that a whole text is: `.text`, `.thought`, `.calls`, `.finish`, `.notes`. Never raises on a model's text.
 
     The parameters are those of `Decoder`; parsing is feeding it in one piece.

@@ -17,29 +17,28 @@ from .events import Event
 from .models.base import Model
 from .models.names import model as named_model
 from .models.speaker import speaking
-from .plan import checked, conclude as concluding, decide as deciding
+from .plan import checked
+from .plan import conclude as concluding
+from .plan import decide as deciding
 from .plan.effects import Plan
 from .plan.extract import extraction
 from .plan.loop import Limits, loop
-from .running import Approve
 from .schema.infer import as_tools
-from .toolbox import Toolbox
+from .toolbox import Approve, Toolbox
 from .types import Message, Reply, Request, ToolCall
 
 T = TypeVar("T")
 Prompt = str | Sequence[Message]
 
 
-class Options(TypedDict, total=False):
+class Settings(TypedDict, total=False):
     """What every verb that asks a model takes.
 
-    `model` is a name or a Model (None: $TOOLSPEAK_MODEL, else `local`); `system` a system message;
-    `limits` a Limits or a dict of its fields; `approve` is asked before each call is run and may be
-    async: it gets the checked call and returns True, or False, or the reason against it. `choice` is
-    auto, none, required or a tool's name. The rest is passed on to the model.
+    `system` is a system message; `limits` a Limits or a dict of its fields; `approve` is asked before each
+    call is run and may be async: it gets the checked call and returns True, or False, or the reason
+    against it. `choice` is auto, none, required or a tool's name. The rest is passed on to the model.
     """
 
-    model: str | Model | None
     system: str | None
     limits: Limits | Mapping[str, Any] | None
     approve: Approve | None
@@ -49,6 +48,12 @@ class Options(TypedDict, total=False):
     max_tokens: int | None
     seed: int | None
     stop: Sequence[str]
+
+
+class Options(Settings, total=False):
+    """Settings, and the `model`: a name or a Model (None: $TOOLSPEAK_MODEL, else `local`)."""
+
+    model: str | Model | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,11 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         stop=tuple(options.get("stop", ())),
     )
     return Job(
-        request, speaking(named_model(options.get("model"))), box, _limits(options.get("limits")), options.get("approve")
+        request,
+        speaking(named_model(options.get("model"))),
+        box,
+        _limits(options.get("limits")),
+        options.get("approve"),
     )
 
 
@@ -169,7 +178,8 @@ def decide(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack
 
 async def acall(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> ToolCall:
     """As `call`, awaited."""
-    task = job(prompt, tools, Options(**{"choice": "required", **options}))
+    options.setdefault("choice", "required")
+    task = job(prompt, tools, options)
     return await task.value(deciding.call(task.request, tries=tries))
 
 
@@ -181,29 +191,39 @@ def call(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[O
 # ------------------------------------------------------------------ words and values
 
 
-async def agenerate(model: str | Model | None, prompt: Prompt, **options: Unpack[Options]) -> str:
+async def agenerate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
     """As `generate`, awaited."""
-    task = job(prompt, (), Options(**{**options, "model": model}))
+    task = job(prompt, (), {"model": model, **settings})
     return (await task.value(checked.generate(task.request))).text
 
 
-def generate(model: str | Model | None, prompt: Prompt, **options: Unpack[Options]) -> str:
+def generate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
     """The model's answer in words."""
-    return drive.run_sync(agenerate(model, prompt, **options))
+    return drive.run_sync(agenerate(model, prompt, **settings))
 
 
 async def agenerate_checked(
-    model: str | Model | None, transform: Callable[[str], T], prompt: Prompt, *, tries: int = 3, **options: Unpack[Options]
+    model: str | Model | None,
+    transform: Callable[[str], T],
+    prompt: Prompt,
+    *,
+    tries: int = 3,
+    **settings: Unpack[Settings],
 ) -> T:
     """As `generate_checked`, awaited."""
     if tries < 1:
         raise UsageError(f"tries: expected 1 or more, received {tries}")
-    task = job(prompt, (), Options(**{**options, "model": model}))
+    task = job(prompt, (), {"model": model, **settings})
     return await task.value(checked.generate_checked(task.request, transform, tries))
 
 
 def generate_checked(
-    model: str | Model | None, transform: Callable[[str], T], prompt: Prompt, *, tries: int = 3, **options: Unpack[Options]
+    model: str | Model | None,
+    transform: Callable[[str], T],
+    prompt: Prompt,
+    *,
+    tries: int = 3,
+    **settings: Unpack[Settings],
 ) -> T:
     """`transform(answer)`, where the transform returns a value or raises: what it raised goes back to the model.
 
@@ -211,22 +231,23 @@ def generate_checked(
     error of toolspeak, so `Toolbox.transform` serves as one). After `tries` answers GenerationError
     carries every attempt.
     """
-    return drive.run_sync(agenerate_checked(model, transform, prompt, tries=tries, **options))
+    return drive.run_sync(agenerate_checked(model, transform, prompt, tries=tries, **settings))
 
 
-async def aextract(prompt: Prompt, type: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
+async def aextract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
     """As `extract`, awaited."""
-    tool, build = extraction(type)
-    task = job(prompt, (tool,), Options(**{**options, "choice": tool.name}))
+    tool, build = extraction(kind)
+    options["choice"] = tool.name
+    task = job(prompt, (tool,), options)
     return build((await task.value(deciding.call(task.request, tries=tries))).arguments)
 
 
-def extract(prompt: Prompt, type: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
-    """A value of `type` out of a text: a dataclass, a pydantic model, `list[int]`, whatever pydantic knows.
+def extract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
+    """A value of the type `kind` out of a text: a dataclass, a pydantic model, `list[int]`, whatever pydantic knows.
 
     Checked and asked again like a call; raises GenerationError when the model never gives one.
     """
-    return drive.run_sync(aextract(prompt, type, tries=tries, **options))
+    return drive.run_sync(aextract(prompt, kind, tries=tries, **options))
 
 
 async def aconclude(question: str, result: Any, *, language: str = "English", **options: Unpack[Options]) -> Reply:
@@ -242,5 +263,3 @@ def conclude(question: str, result: Any, *, language: str = "English", **options
     cannot manage that, the result is stated plainly, with a note `stated-plainly`.
     """
     return drive.run_sync(aconclude(question, result, language=language, **options))
-
-

@@ -4,7 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from toolspeak.api.call_deltas import Balance
 from toolspeak.api.openai_chat import ReplyReader, write_request
 from toolspeak.errors import BadRequest, KeyRefused, ModelError, RateLimited, ServerFailed, StreamCut
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
@@ -255,7 +258,8 @@ def test_ids_come_from_the_caller() -> None:
 
 ERRORS: list[tuple[str, bytes, type[ModelError], str]] = [
     ("cut in the text", sse(delta(content="half a")), StreamCut, "in the middle"),
-    ("cut in a payload", sse(delta(content="half"))[:-9], ServerFailed, "not JSON"),
+    ("cut in a payload", sse(delta(content="half"), delta(content="x"))[:-9], StreamCut, "in the middle"),
+    ("nothing but a piece of a payload", sse(delta(content="half"))[:-9], ServerFailed, "not JSON"),
     ("nothing at all", b"", StreamCut, "in the middle"),
     ("an error in the stream", sse(delta(content="x"), {"error": {"message": "out of memory", "code": 500}}), ServerFailed, "out of memory"),
     ("an error as text", sse({"error": "boom"}), ServerFailed, "boom"),
@@ -279,6 +283,69 @@ def test_what_is_no_reply_is_an_error(data: bytes, kind: type[ModelError], words
     with pytest.raises(kind, match=words) as caught:
         read(data)
     assert len(str(caught.value)) < 900
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", "a", "b", "{", "}", '{"x": 1}', '"', "\\", "[DONE]", "stop", "length", "error"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "type", "thinking", "name", "x"]), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+
+
+def mostly(*keys: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=dict.fromkeys(keys, json_values))
+
+
+pieces = st.fixed_dictionaries(
+    {}, optional={"index": json_values, "id": json_values, "function": mostly("name", "arguments")}
+)
+deltas = st.fixed_dictionaries(
+    {}, optional={"content": json_values, "reasoning": json_values, "tool_calls": st.lists(pieces, max_size=3)}
+)
+choices = st.fixed_dictionaries(
+    {"delta": deltas | json_values}, optional={"index": json_values, "finish_reason": json_values}
+)
+payloads = st.fixed_dictionaries(
+    {"choices": st.lists(choices, max_size=2) | json_values}, optional={"usage": json_values}
+)
+
+
+def outcome(data: bytes, size: int | None = None) -> tuple[list[Event], type | None]:
+    """The events that come, and the error in which they end."""
+    reader, step, events = ReplyReader(), size or max(1, len(data)), list[Event]()
+    try:
+        for i in range(0, len(data), step):
+            events += reader.feed(data[i : i + step])
+        return merged(events + reader.close()), None
+    except ModelError as caught:
+        return merged(events), type(caught)
+
+
+@given(st.lists(payloads | json_values, max_size=6), st.booleans(), st.integers(1, 9))
+def test_whatever_comes_is_read_or_refused(stream: list[Any], done: bool, size: int) -> None:
+    data = sse(*stream, *[DONE] * done)
+    events, error = outcome(data)
+    in_pieces, same_error = outcome(data, size)
+    assert error == same_error
+    if error:
+        return
+    assert events == in_pieces
+    assert isinstance(events[-1], Finished)
+    opened = 0
+    for event in events:
+        opened += isinstance(event, CallStart) - isinstance(event, CallEnd)
+        assert opened in (0, 1)
+        assert opened or not isinstance(event, ArgumentsDelta)
+    assert opened == 0
+
+
+@given(st.lists(st.sampled_from(["a", "{", "}", '"', "\\", "[", "]", ":", "é"]), max_size=12), st.integers(0, 12))
+def test_brackets_are_counted_alike_at_every_cut(parts: list[str], at: int) -> None:
+    whole, cut, text = Balance(), Balance(), "".join(parts)
+    whole.feed(text)
+    cut.feed(text[:at])
+    cut.feed(text[at:])
+    assert (whole.depth, whole.quoted, whole.complete) == (cut.depth, cut.quoted, cut.complete)
 
 
 def test_a_cut_keeps_the_text_that_came() -> None:

@@ -70,6 +70,7 @@ def write_messages(messages: Sequence[Message], *, thoughts: bool = False) -> li
 
 
 def write_tool(tool: Tool[..., Any]) -> Payload:
+    """A tool as `tools` takes it: `{"type": "function", "function": {...}}`."""
     function: Payload = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
     if not tool.description:
         del function["description"]
@@ -200,6 +201,7 @@ def read_models(payload: Payload) -> list[str]:
 
 
 def read_usage(usage: Payload) -> Usage:
+    """The tokens spent, from a `usage`; 0 for what it does not tell."""
     return Usage(
         _count(usage.get("prompt_tokens")),
         _count(usage.get("completion_tokens")),

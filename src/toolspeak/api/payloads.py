@@ -58,15 +58,21 @@ class Payloads:
         """The last payloads; whether the reply may end here is for the codec to say."""
         payloads = self._take(self._decoder.decode(b"", True))
         if self._kind == "events":
-            return payloads + self._events(self._parser.close())
+            return payloads + self._events([event for event in self._parser.close() if not self._cut(event.data)])
         rest = "".join(self._text).strip()
         self._text.clear()
+        if self._lines and self._cut(rest):
+            return payloads
         if self._kind == "page":
             raise ServerFailed(f"the server sent a web page instead of an answer: {page_title(rest)}")
         if rest:
             payloads.append(self._parse(rest))
             self.whole = not self._lines
         return payloads
+
+    def _cut(self, text: str) -> bool:
+        """Whether the last piece of a stream broke off: the codec then misses the end, which says it best."""
+        return self.received > 0 and text.strip() != "[DONE]" and not _is_json(text)
 
     def _take(self, text: str) -> list[Payload]:
         if not self._kind:
@@ -118,6 +124,14 @@ class Payloads:
         if not isinstance(value, dict):
             raise ServerFailed(f"expected a JSON object from the server, got: {excerpt(text)}")
         return record(value)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def page_title(page: str) -> str:

@@ -11,7 +11,7 @@ HERMES = Dialect(
     before="\n",
     forms=((CALL,),),
     stop=("<|im_end|>",),
-    marks=("<tool_call>", "<tool_response>"),
+    models=("hermes-2", "hermes-3", "qwen2.5", "qwen3", "qwq"),
     speech=Speech(
         opening=(
             SYSTEM,

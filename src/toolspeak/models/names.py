@@ -32,7 +32,7 @@ def model(name: str | Model | None = None, *, dialect: Any = None, key: str | No
     """
     chosen = name if name is not None else os.environ.get(VARIABLE) or DEFAULT
     if not isinstance(chosen, str):
-        if not isinstance(chosen, Model):
+        if not isinstance(cast("object", chosen), Model):
             raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {_known()}")
         if options or key is not None:
             raise UsageError(f"{', '.join(options) or 'key'} cannot be set on a model that is already made")
@@ -72,8 +72,8 @@ def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) 
     provider = PROVIDERS[kind]
     url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
     url = _ollama_host(url) if url and kind == "ollama" else url or provider.url
-    shown = f"{kind}:{wanted}" if wanted else kind
-    return Http(url, wanted or None, key=key, provider=provider, **{"name": shown, **options})
+    settings: dict[str, Any] = {"name": f"{kind}:{wanted}" if wanted else kind, **options}
+    return Http(url, wanted or None, key=key, provider=provider, **settings)
 
 
 def _ollama_host(value: str) -> str:

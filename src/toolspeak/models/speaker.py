@@ -9,6 +9,7 @@ from datetime import datetime
 
 from ..dialects import get
 from ..drive import Done, play
+from ..errors import ModelError
 from ..events import Event
 from ..plan.effects import Plan
 from ..plan.speak import speak
@@ -18,6 +19,8 @@ from .base import Capability, Model, Scorer
 
 DEFAULT = "tool-json"
 """The dialect for a model that was taught none: asked for in words, one JSON object."""
+TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})
+"""What a dialect adds to what a text model can do."""
 
 
 class Speaker:
@@ -29,7 +32,7 @@ class Speaker:
         self.dialect = get(dialect) if isinstance(dialect, str) else dialect
         self.template = template
         self.name = model.name
-        self.capabilities: frozenset[Capability] = model.capabilities | {"tools", "required"}
+        self.capabilities: frozenset[Capability] = model.capabilities | TAUGHT
 
     def plan(self, request: Request) -> Plan[None]:
         """How the request will be answered, step by step."""
@@ -44,7 +47,8 @@ class Speaker:
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """Passed on to the text model."""
-        assert isinstance(self.model, Scorer)
+        if not isinstance(self.model, Scorer):
+            raise ModelError(f"{self.name} gives no likelihoods")
         return await self.model.score(prompt, continuations)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from ..events import Event, Finished, TextDelta, ThoughtDelta
 from ..types import Reply, Tool
@@ -267,7 +268,7 @@ class Decoder:
     def __init__(
         self,
         d: Dialect,
-        tools: Sequence[Tool] | None = None,
+        tools: Sequence[Tool[..., Any]] | None = None,
         prompt: str = "",
         thoughts: str = "split",
         ids: Callable[[], str] | None = None,
@@ -306,7 +307,7 @@ class Decoder:
 
 
 def parse(
-    text: str, d: Dialect, tools: Sequence[Tool] | None = None, prompt: str = "", thoughts: str = "split"
+    text: str, d: Dialect, tools: Sequence[Tool[..., Any]] | None = None, prompt: str = "", thoughts: str = "split"
 ) -> Reply:
     """The reply that a whole text is. Never raises on the text of a model."""
     decoder = Decoder(d, tools, prompt, thoughts)

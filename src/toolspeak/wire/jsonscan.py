@@ -82,8 +82,8 @@ class _Tokens:
     def value(self) -> Scan[None]:
         s = self.s
         while True:
-            token = yield from self.token()
-            c = token[0]
+            word = yield from self.word()
+            c = word[0]
             if c == ",":
                 self.separate()
                 continue
@@ -95,12 +95,12 @@ class _Tokens:
             if c in "\"'" and self.want not in ("after", "colon"):
                 yield from self.string(c)
             elif c not in "}]":
-                s.pos += len(token)
-                self.emit(self.other(c, token))
+                s.pos += len(word)
+                self.emit(self.other(c, word))
             if not self.stack:
                 return
 
-    def token(self) -> Scan[str]:
+    def word(self) -> Scan[str]:
         """The next token, the white space before it eaten: a bracket, comma, colon or quote, or a whole bare word."""
         s = self.s
         while True:
@@ -115,14 +115,14 @@ class _Tokens:
                     raise Malformed("unclosed JSON")
                 yield
                 continue
-            token = m[1]
-            if len(token) > 1 or token not in "{}[],:\"'":
-                if len(token) > SCALAR:
+            word = m[1]
+            if len(word) > 1 or word not in "{}[],:\"'":
+                if len(word) > SCALAR:
                     raise Malformed("long word")
                 if m.end() == len(text) and not s.closed:
                     yield
                     continue
-            return token
+            return word
 
     def blank(self, space: str) -> None:
         if self.comma:
@@ -143,7 +143,11 @@ class _Tokens:
 
     def leave(self, c: str) -> None:
         """A closing bracket."""
-        if not self.stack or self.stack[-1] != c or not (self.comma or self.want in ("after", "first key", "first value")):
+        if (
+            not self.stack
+            or self.stack[-1] != c
+            or not (self.comma or self.want in ("after", "first key", "first value"))
+        ):
             raise Malformed(f"{c!r} where none may be")
         if self.comma and self.note:
             self.note("trailing-comma", "")
@@ -154,24 +158,24 @@ class _Tokens:
         self.stack.pop()
         self.want = "after"
 
-    def other(self, c: str, token: str) -> str:
+    def other(self, c: str, word: str) -> str:
         """What to write for a colon, an opening bracket or a bare word."""
         want = self.want
         if want == "after" or (want == "colon") != (c == ":"):
-            self.s.pos -= len(token)
-            raise Malformed(f"{token[:40]!r} where {'a comma' if want == 'after' else 'a ' + want} was expected")
+            self.s.pos -= len(word)
+            raise Malformed(f"{word[:40]!r} where {'a comma' if want == 'after' else 'a ' + want} was expected")
         if c == ":":
             self.want = "value"
         elif want in ("key", "first key"):
             self.want = "colon"
-            return self.bare_key(token)
+            return self.bare_key(word)
         elif c in "{[":
             self.stack.append("}" if c == "{" else "]")
             self.want = "first key" if c == "{" else "first value"
         else:
             self.want = "after"
-            return self.scalar(token)
-        return token
+            return self.scalar(word)
+        return word
 
     def scalar(self, word: str) -> str:
         if NUMBER_OR_WORD(word):

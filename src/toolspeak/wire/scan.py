@@ -28,8 +28,8 @@ CAP = 256
 SPACE = re.compile(r"\s*").match
 
 
-class Malformed(Exception):  # noqa: N818 - a signal between the rooms of the decoder, never seen outside
-    """The text left the dialect."""
+class Malformed(Exception):
+    """The text left the dialect: a signal between the rooms of the decoder, never seen outside."""
 
 
 class Source:
@@ -112,7 +112,9 @@ class Marks:
         first = sorted({w[0] for w in ordered})
         rare = not any(c.isalnum() or c == " " for c in first)
         letters = "".join(map(re.escape, first))
-        self.lane: Search = re.compile(f"[{letters}{special}]" if rare else found + (f"|[{special}]" if special else "")).search
+        self.lane: Search = re.compile(
+            f"[{letters}{special}]" if rare else found + (f"|[{special}]" if special else "")
+        ).search
 
 
 @lru_cache(1024)
@@ -151,7 +153,11 @@ def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
         text = s.text
         i = SPACE(text, s.pos).end()
         left = len(text) - i
-        if not s.closed and i - s.pos <= GAP and (not left or any(left < len(w) and w.startswith(text[i:]) for w in words)):
+        if (
+            not s.closed
+            and i - s.pos <= GAP
+            and (not left or any(left < len(w) and w.startswith(text[i:]) for w in words))
+        ):
             yield
             continue
         best = max((w for w in words if text.startswith(w, i)), key=len, default="") if i - s.pos <= GAP else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
 from ..types import Note, Tool
@@ -36,7 +37,7 @@ class State(Source):
 
     __slots__ = ("calls", "cut", "ids", "live", "noted", "out", "parts", "spent", "tools", "waiting")
 
-    def __init__(self, tools: dict[str, Tool] | None, ids: Callable[[], str] | None) -> None:
+    def __init__(self, tools: dict[str, Tool[..., Any]] | None, ids: Callable[[], str] | None) -> None:
         super().__init__()
         self.tools = tools
         self.ids = ids

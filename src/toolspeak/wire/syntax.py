@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Literal
 
 
 class Slot(Enum):
@@ -21,7 +22,7 @@ class Slot(Enum):
     SYSTEM = "the system text of the conversation"
     USER = "the text of the user's first message"
     TOOLS = "the tools offered"
-    TOOL_NAMES = "their names, with commas"
+    TOOL_NAMES = "their names, sorted, with commas"
     DATE = "today"
     RESULT = "what a tool returned"
 
@@ -54,13 +55,15 @@ class JsonCall:
     """A whole call as one JSON object, its keys in any order.
 
     `keys` are written in this order; the first spelling of a slot is the one written. `also` are keys
-    accepted as well. `encoded`: the arguments are written as a JSON string that holds JSON (read, both
-    are accepted everywhere). A TEXT key is the reply's text where the name is null or the kind says so.
+    accepted as well. `encoded`: the arguments are written as a JSON string that holds JSON, "always" or
+    only those that came as "text" (read, both are accepted everywhere). `indent` is as in json.dumps. A
+    TEXT key is the reply's text where the name is null or the kind says so.
     """
 
     keys: tuple[tuple[str, Slot | Kind], ...] = (("name", NAME), ("arguments", ARGS))
     also: tuple[tuple[str, Slot | Kind], ...] = ()
-    encoded: bool = False
+    encoded: Literal["", "always", "text"] = ""
+    indent: int | None = None
 
 
 Part = str | JsonCall
@@ -111,7 +114,7 @@ class Results:
     """
 
     role: str = "user"
-    each: tuple[str | Slot, ...] = (RESULT,)
+    each: tuple[str | Slot, ...] = ("Result of ", NAME, ": ", RESULT)
     open: str = ""
     between: str = "\n"
     close: str = ""
@@ -126,8 +129,8 @@ class Results:
 class Layout:
     """How turns become one text: bos, then head[0] role head[1] content end for each.
 
-    `control` are the literals that must never come out of what others wrote; `strip`: contents are
-    trimmed; `stop` ends a generation.
+    `control` are the literals that must never come out of what others wrote; `strip`: whole turns are
+    trimmed.
     """
 
     head: tuple[str, str]
@@ -135,8 +138,6 @@ class Layout:
     bos: str = ""
     control: tuple[str, ...] = ()
     strip: bool = True
-    stop: tuple[str, ...] = ()
-    roles: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +146,9 @@ class Speech:
 
     `opening` is the first turn when tools are offered: a system turn, or the first user turn if it holds
     USER. `system` is the system text where the conversation has none. `user` and `text` go before a
-    user's and an assistant's text; `exclusive`: a turn is a text or calls, never both. `results` tells
-    a text-only server, `native_results` the model's own layout (None: the same).
+    user's and an assistant's text; `strip`: texts are trimmed; `exclusive`: a turn is a text or calls, never both; `alternate`: users
+    in a row are one, and assistants in a row are refused. `results` is for a chat server that knows no
+    tools, `native_results` for the model's own layout (None: the same).
     """
 
     opening: tuple[str | Slot | When, ...] = ()
@@ -154,6 +156,7 @@ class Speech:
     tools: ToolJson | ToolSignatures | ToolReprs = ToolJson()
     user: str = ""
     text: str = ""
+    strip: bool = False
     exclusive: bool = False
     alternate: bool = False
     results: Results = Results()
@@ -168,8 +171,8 @@ class Dialect:
     closer) the calls are elements of a list. `before` stands between a text and the section. `fences`
     are (opener, closer) pairs that may stand around it. `forms` are other shapes of a call that are
     read, never written; they, and every call of a dialect with `guard` set, count only if the name is
-    that of an offered tool. `frame` may open a text and is not part of it. `origin` says how the
-    dialect was found.
+    that of an offered tool. `frame` may open a text and is not part of it. `models` are parts of the
+    names of models that speak it, `origin` says how the dialect was found.
     """
 
     name: str
@@ -187,5 +190,5 @@ class Dialect:
     stop: tuple[str, ...] = ()
     speech: Speech = Speech()
     layout: Layout | None = None
-    marks: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     origin: str = field(default="by name", compare=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...events import ArgumentsDelta
-from ..jsonscan import IN_STRING, Emit, Note, json_value, unescape
+from ..jsonscan import IN_STRING, Emit, Note, json_value, quoted, unescape
 from ..scan import Delta, Malformed, Scan, Source, at, blank, following, marks, until
 
 NULL = ("null", "None")
@@ -90,7 +90,9 @@ def _piece(s: Source, quote: str, inner: _Inner, delta: Delta | None) -> Scan[st
             return m[0]
         if s.closed:
             raise Malformed("unclosed string")
-        s.lane, s.delta = (IN_STRING, delta) if delta and inner.source.lane is IN_STRING and quote == '"' else (None, None)
+        s.lane, s.delta = (
+            (IN_STRING, delta) if delta and inner.source.lane is IN_STRING and quote == '"' else (None, None)
+        )
         yield
 
 
@@ -111,7 +113,7 @@ def read_text(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
     raise Malformed("unclosed string")
 
 
-def write(arguments: Mapping[str, Any] | str, encoded: bool = False) -> str:
+def write(arguments: Mapping[str, Any] | str, encoded: bool = False, indent: int | None = None) -> str:
     """The arguments as JSON text (text that is JSON already stays as it is), or as a JSON string holding it."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return json.dumps(text, ensure_ascii=False) if encoded else text
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, indent=indent)
+    return quoted(text) if encoded else text

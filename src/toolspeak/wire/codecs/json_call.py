@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
@@ -73,7 +72,7 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
 
 def _name(s: State, o: _Object) -> Scan[None]:
     if (yield from at(s, *json_args.NULL)):
-        o.answer = o.answer or o.call.name is None and any(slot is TEXT for _, slot in o.hole.keys)
+        o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in o.hole.keys))
         return _say(s, o)
     name = yield from short_string(s)
     if o.call.name is None:
@@ -199,15 +198,20 @@ def _finish(s: State, o: _Object) -> None:
 
 
 def write(hole: JsonCall, call: ToolCall) -> str:
-    """The object of a call."""
+    """The object of a call. Arguments that are text already stay as they are."""
+    encoded = hole.encoded == "always" or (hole.encoded == "text" and bool(call.json))
     values = {
         NAME: quoted(call.name),
         ID: quoted(call.id),
-        ARGS: json_args.write(call.json or call.arguments, hole.encoded),
+        ARGS: json_args.write(call.json or call.arguments, encoded, hole.indent),
+        TEXT: '""',
     }
-    rows = (
-        f"{quoted(key)}: {json.dumps(slot.call) if isinstance(slot, Kind) else values[slot]}"
+    rows = [
+        f"{quoted(key)}: {quoted(slot.call) if isinstance(slot, Kind) else values[slot]}"
         for key, slot in hole.keys
         if isinstance(slot, Kind) or slot in values
-    )
-    return "{" + ", ".join(rows) + "}"
+    ]
+    if hole.indent is None:
+        return "{" + ", ".join(rows) + "}"
+    pad = "\n" + " " * hole.indent
+    return "{" + pad + ("," + pad).join(row.replace("\n", pad) for row in rows) + "\n}"
