@@ -86,7 +86,12 @@ def test_every_constraint_has_its_words(schema: Any, value: Any, path: str, expe
 def test_alternatives_that_are_objects():
     schema = {
         "anyOf": [
-            {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False},
+            {
+                "type": "object",
+                "properties": {"a": {"type": "integer"}},
+                "required": ["a"],
+                "additionalProperties": False,
+            },
             {"type": "null"},
         ]
     }

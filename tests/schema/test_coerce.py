@@ -64,7 +64,9 @@ LIST: Any = {"type": "array", "items": INTEGER}
     ],
 )
 def test_what_is_coerced(schema: Any, value: Any, expected: Any):
-    made = tool_of(schema, **{"$defs": {"n": {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}, "v": INTEGER}}}})
+    made = tool_of(
+        schema, **{"$defs": {"n": {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}, "v": INTEGER}}}}
+    )
     arguments = {"x": copy.deepcopy(value)}
     got, notes = coerce(made, arguments)
     assert got == {"x": expected}
@@ -78,7 +80,28 @@ def test_what_is_coerced(schema: Any, value: Any, expected: Any):
 @pytest.mark.parametrize(
     ("schema", "values"),
     [
-        (INTEGER, ["3.7", "042", "", " 42", "42 ", "+42", "4_2", "0x2A", "-0", "1e3", "42.0", "٤٢", "yes", "true", True, None, 1.5]),
+        (
+            INTEGER,
+            [
+                "3.7",
+                "042",
+                "",
+                " 42",
+                "42 ",
+                "+42",
+                "4_2",
+                "0x2A",
+                "-0",
+                "1e3",
+                "42.0",
+                "٤٢",
+                "yes",
+                "true",
+                True,
+                None,
+                1.5,
+            ],
+        ),
         (INTEGER, ["9" * 5000, [], {}, "null", "[1]"]),
         (NUMBER, ["", "042", "1.", ".5", "+1", "NaN", "Infinity", "1e999", "1,5", "1 000", True, False, None, "one"]),
         (NUMBER, ["3.14159265358979323846264338327950288", "9007199254740993.5"]),
@@ -135,13 +158,26 @@ def test_one_point_nothing_is_an_integer():
 def test_two_meanings_are_none():
     got, notes = coerce(tool_of({"anyOf": [{"type": "array"}, {"type": "object"}, BOOLEAN]}), {"x": "true"})
     assert (got["x"], len(notes)) == (True, 1)
-    either = {"anyOf": [{"properties": {"a": INTEGER}, "type": "object"}, {"properties": {"a": BOOLEAN}, "type": "object"}]}
+    either = {
+        "anyOf": [{"properties": {"a": INTEGER}, "type": "object"}, {"properties": {"a": BOOLEAN}, "type": "object"}]
+    }
     assert coerced(either, {"a": "1"}) == {"a": 1}
     both = {"anyOf": [{"type": "object", "properties": {"a": INTEGER}}, {"type": "object", "properties": {"a": LIST}}]}
     assert coerced(both, '{"a": "[1]"}') == {"a": [1]}
     ambiguous = {"anyOf": [{"type": "array", "items": INTEGER}, {"type": "array", "items": BOOLEAN}]}
     assert coerced(ambiguous, "[]") == []
-    assert coerced({"anyOf": [{"type": "object", "properties": {"a": INTEGER}}, {"type": "object", "properties": {"a": {"enum": ["1"]}}}]}, '{"a": "1"}') == '{"a": "1"}'
+    assert (
+        coerced(
+            {
+                "anyOf": [
+                    {"type": "object", "properties": {"a": INTEGER}},
+                    {"type": "object", "properties": {"a": {"enum": ["1"]}}},
+                ]
+            },
+            '{"a": "1"}',
+        )
+        == '{"a": "1"}'
+    )
 
 
 def test_the_note_says_what_and_where():
@@ -151,7 +187,12 @@ def test_the_note_says_what_and_where():
 
 def test_recursion_has_an_end():
     loop = {"$ref": "#/$defs/a"}
-    made = as_tool({"name": "t", "parameters": {"properties": {"x": loop, "y": INTEGER}, "$defs": {"a": {"$ref": "#/$defs/b"}, "b": loop}}})
+    made = as_tool(
+        {
+            "name": "t",
+            "parameters": {"properties": {"x": loop, "y": INTEGER}, "$defs": {"a": {"$ref": "#/$defs/b"}, "b": loop}},
+        }
+    )
     assert coerce(made, {"x": "1", "y": "2"})[0]["x"] == "1"
     tree = as_tool({"name": "t", "parameters": {"properties": {"x": {"$ref": "#"}, "y": INTEGER}}})
     value: Any = {"y": "1"}
@@ -172,7 +213,17 @@ JSON = st.recursive(
     max_leaves=8,
 )
 SCHEMAS = st.sampled_from(
-    [INTEGER, NUMBER, BOOLEAN, STRING, OBJECT, LIST, {}, {"anyOf": [INTEGER, LIST, {"type": "null"}]}, {"enum": [1, "a"]}]
+    [
+        INTEGER,
+        NUMBER,
+        BOOLEAN,
+        STRING,
+        OBJECT,
+        LIST,
+        {},
+        {"anyOf": [INTEGER, LIST, {"type": "null"}]},
+        {"enum": [1, "a"]},
+    ]
 )
 
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 EMPTY: Any = inspect.Parameter.empty
 
 
+class Injected:
+    """Marks a parameter that the application fills in and the model never sees: `Annotated[Db, Injected]`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of a function: how its value is made, and what stands in for it when none is given."""

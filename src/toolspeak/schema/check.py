@@ -123,7 +123,7 @@ def describe(schema: Any) -> str:
     if "const" in node:
         return short(node["const"])
     if isinstance(node.get("enum"), list):
-        return "one of " + short_list(node["enum"])
+        return "one of " + _short_list(node["enum"])
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
             return " or ".join(dict.fromkeys(describe(part) for part in node[key]))
@@ -150,7 +150,7 @@ def short(value: Any, at_most: int = 80) -> str:
     return text if len(text) <= at_most else text[: at_most - 1] + "…"
 
 
-def short_list(values: list[Any]) -> str:
+def _short_list(values: list[Any]) -> str:
     shown = ", ".join(short(value, 40) for value in values[:20])
     return shown + (f", … ({len(values)} in all)" if len(values) > 20 else "")
 
@@ -320,7 +320,7 @@ def _expected(kind: Any, error: Any) -> str:
     if name == "type":
         return " or ".join(kind.types)
     if name == "enum":
-        return "one of " + short_list(kind.options)
+        return "one of " + _short_list(kind.options)
     if name == "const":
         return short(kind.value)
     if name == "format":

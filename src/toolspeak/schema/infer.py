@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 from ..errors import DuplicateTool, InvalidTool
 from ..types import Tool
 from .bind import Binding
+from .bind import Injected as Injected
 from .check import judge
 from .docstring import read_docstring
 from .repair import repair
@@ -26,10 +27,6 @@ R = TypeVar("R")
 AnyTool = Tool[..., Any]
 
 _NAME = re.compile(r"[^\W\d][\w.\-/:]{0,127}")
-
-
-class Injected:
-    """Marks a parameter that the application fills in and the model never sees: `Annotated[Db, Injected]`."""
 
 
 @overload
