@@ -21,13 +21,14 @@ from typing import Any, cast
 
 from .errors import CallError, InvalidCall, InvalidTool, NoCall, NotApproved, ToolError, UnknownTool, UsageError
 from .running import execute, in_thread
-from .schema.check import check, short
+from .schema.check import check
 from .schema.coerce import coerce
 from .schema.forms import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, unique
 from .schema.infer import tool as make_tool
 from .schema.near import did_you_mean, near
 from .schema.result import LIMIT, result_text
+from .schema.words import short
 from .types import Problem, Tool, ToolCall, ToolResult
 
 Approve = Callable[[ToolCall], "bool | str | Awaitable[bool | str | None] | None"]

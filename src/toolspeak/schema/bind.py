@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidCall
 from ..types import Problem
-from .check import short
 from .walk import escape
+from .words import short
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError

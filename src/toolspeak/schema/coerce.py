@@ -15,8 +15,9 @@ from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
-from .check import branch_judge, judge, short
+from .judge import branch_judge, judge
 from .walk import escape, resolve
+from .words import short
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")

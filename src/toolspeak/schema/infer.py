@@ -18,8 +18,8 @@ from ..errors import DuplicateTool, InvalidTool
 from ..types import Tool
 from .bind import Binding
 from .bind import Injected as Injected
-from .check import judge
 from .docstring import read_docstring
+from .judge import judge
 from .repair import repair
 
 P = ParamSpec("P")

@@ -39,7 +39,7 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
     rest: TypeAdapter[Any] | None = None
     for p in parameters:
         if p.kind is _MANY:
-            refuse(
+            _refuse(
                 tool, p.name, "takes any number of unnamed values, and a model names its arguments: take a list instead"
             )
         annotation = hints.of(p)
@@ -186,7 +186,7 @@ def _adapter(annotation: Any, p: inspect.Parameter, tool: str) -> TypeAdapter[An
         return TypeAdapter(annotation)
     except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
         why = str(error).split("\n", 1)[0]
-        refuse(
+        _refuse(
             tool,
             p.name,
             f"has a type that no JSON value can fill ({why}). If the application gives it, not the model, "
