@@ -32,7 +32,7 @@ from .address import parse_address, redact
 from .base import Capability
 from .providers import ANY, Provider
 from .retry import pause, retry_after
-from .sessions import Sessions
+from .sessions import close_sessions, get_session
 
 if TYPE_CHECKING:
     import aiohttp
@@ -104,7 +104,8 @@ class Http:
     prompt. `timeout` is one number of seconds for all waits, or Timeouts. `retries` bounds how often a
     request is sent again, only while nothing of the reply has been passed on; a server's Retry-After is
     honoured up to a minute, a longer one ends in RateLimited at once. Proxies of the environment are used
-    with `trust_env`. Connections are kept for reuse until the event loop ends or `aclose` is called.
+    with `trust_env`. Connections are kept for reuse, by all models alike, until the event loop ends or
+    `aclose` is called.
     """
 
     def __init__(
@@ -134,14 +135,14 @@ class Http:
         self.timeouts = _timeouts(timeout)
         self.retries = retries
         self._key = _clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
-        self._sessions = Sessions(connect=self.timeouts.connect, trust_env=trust_env)
+        self._trust_env = trust_env
 
     def __repr__(self) -> str:
         return f"Http({self.address.shown!r}, {self.model!r})"
 
     async def aclose(self) -> None:
-        """Closes the connections that the running event loop holds."""
-        await self._sessions.close()
+        """Closes the connections kept by the running event loop, other models' too: all share them."""
+        await close_sessions()
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
         """The reply's events; see the protocol. Closing the iterator closes the connection at once."""
@@ -217,14 +218,17 @@ class Http:
         """A good answer, its body still to be read."""
         import aiohttp
 
-        session = await self._sessions.get()
+        session = await get_session(trust_env=self._trust_env)
+        connect = aiohttp.ClientTimeout(total=None, sock_connect=self.timeouts.connect)
         headers = {"Accept": "*/*", "Content-Type": "application/json"}
         if authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
         url = self.address.url(path)
         try:
             async with asyncio.timeout_at(due):
-                response = await session.request(method, url, data=body, headers=headers, allow_redirects=False)
+                response = await session.request(
+                    method, url, data=body, headers=headers, timeout=connect, allow_redirects=False
+                )
         except aiohttp.ConnectionTimeoutError:
             raise self._unreachable(f"no connection within {self.timeouts.connect:g} s") from None
         except TimeoutError:
@@ -321,18 +325,19 @@ def _shown(url: str) -> str:
         return ""
 
 
+REASONS = {
+    "ServerDisconnectedError": "it closed the connection",
+    "ClientPayloadError": "the connection was cut",
+    "ClientConnectorCertificateError": "its certificate is not trusted",
+    "InvalidUrlClientError": "there can be no such address",
+}
+
+
 def _reason(error: Exception) -> str:
-    """What went wrong with a connection, in the system's words: an aiohttp error's own hold the whole request."""
-    cause = getattr(error, "os_error", None) or error
-    words = getattr(cause, "strerror", None) or ""
-    return (
-        words or {"ServerDisconnectedError": "it closed the connection"}.get(type(error).__name__, "") or _spaced(error)
-    )
-
-
-def _spaced(error: Exception) -> str:
-    name = type(error).__name__.removeprefix("Client").removesuffix("Error")
-    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip() + " error"
+    """What went wrong with a connection, in few words: an aiohttp error's own may hold the whole request."""
+    name = type(error).__name__
+    words = getattr(getattr(error, "os_error", error), "strerror", None)
+    return REASONS.get(name) or words or f"{name.removeprefix('Client').removesuffix('Error')} error"
 
 
 def _encode(body: dict[str, Any]) -> bytes:
