@@ -149,7 +149,9 @@ async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
     prompts: dict[str, list[str]] = {}
     for prompt, text in pairs:
         prompts.setdefault(prompt, []).append(text)
-    told = {prompt: dict(zip(texts, await model.score(prompt, texts), strict=True)) for prompt, texts in prompts.items()}
+    told = {
+        prompt: dict(zip(texts, await model.score(prompt, texts), strict=True)) for prompt, texts in prompts.items()
+    }
     return [told[prompt][text] for prompt, text in pairs]
 
 
@@ -197,7 +199,7 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     try:
         done.wait()
     except BaseException:
-        loop.call_soon_threadsafe(lambda: task[0].cancel())
+        loop.call_soon_threadsafe(lambda: task[0].cancel())  # noqa: PLW0108 - the task may not be made yet
         done.wait(5)
         raise
     return task[0].result()

@@ -16,7 +16,7 @@ import threading
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..errors import BadRequest, MissingExtra, ServerFailed, WeightsError
 from ..events import Event, Finished, TextDelta
@@ -135,13 +135,13 @@ class Server:
             "n_probs": 1,
             "cache_prompt": True,
         }
-        answer: dict[str, Any] = self.server.handle_completions(body)
+        answer = cast("dict[str, Any]", self.server.handle_completions(body))
         if "error" in answer:  # seen where a character spans several tokens: force the characters instead
             literal = json.dumps(text, ensure_ascii=False)
             body |= {"prompt": prompt, "grammar": f"root ::= {literal}", "max_tokens": 4 * len(text) + 8}
             answer = self.server.handle_completions(body)
         _raise(answer)
-        told = (answer["choices"][0]["logprobs"] or {}).get("content", ())
+        told: list[dict[str, Any]] = (answer["choices"][0].get("logprobs") or {"content": []})["content"]
         return float(sum(token["logprob"] for token in told if token["token"]))
 
     def properties(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _load(path: Path, context: int) -> Server:
 
 def _library() -> Any:
     try:
-        import xllamacpp
+        import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
     except ImportError as error:
         raise MissingExtra(
             "the embedded model needs llama.cpp: pip install 'toolspeak[local]' (or name a server: ollama:gemma3, http://…)"
@@ -221,17 +221,17 @@ def _body(request: Request) -> dict[str, Any]:
 def _read(chunk: dict[str, Any]) -> tuple[str, Finish | None, Usage | None]:
     """A chunk's text, why it ended, and what was spent."""
     _raise(chunk)
-    text, finish = "", None
-    for choice in chunk.get("choices") or ():
-        text += choice.get("text") or (choice.get("delta") or {}).get("content") or ""
-        finish = choice.get("finish_reason") or finish
-    told = chunk.get("usage")
-    usage = told and Usage(
-        told.get("prompt_tokens", 0),
-        told.get("completion_tokens", 0),
-        (told.get("prompt_tokens_details") or {}).get("cached_tokens", 0),
-    )
-    return text, "length" if finish == "length" else finish and "stop", usage
+    text, finish, usage = "", None, None
+    choices: list[dict[str, Any]] = chunk.get("choices") or []
+    for choice in choices:
+        delta: dict[str, Any] = choice.get("delta") or {}
+        text += str(choice.get("text") or delta.get("content") or "")
+        if reason := choice.get("finish_reason"):
+            finish = "length" if reason == "length" else "stop"
+    if told := cast("dict[str, Any] | None", chunk.get("usage")):
+        details: dict[str, int] = told.get("prompt_tokens_details") or {}
+        usage = Usage(told["prompt_tokens"], told["completion_tokens"], details.get("cached_tokens", 0))
+    return text, finish, usage
 
 
 def _raise(answer: dict[str, Any]) -> None:

@@ -9,7 +9,9 @@ from datetime import datetime
 
 from ..dialects import get
 from ..drive import Done, play
+from ..errors import ModelError
 from ..events import Event
+from ..plan.effects import Plan
 from ..plan.speak import speak
 from ..types import Request
 from ..wire.syntax import Dialect
@@ -17,6 +19,8 @@ from .base import Capability, Model, Scorer
 
 DEFAULT = "tool-json"
 """The dialect for a model that was taught none: asked for in words, one JSON object."""
+TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})
+"""What a dialect adds to what a text model can do."""
 
 
 class Speaker:
@@ -28,25 +32,23 @@ class Speaker:
         self.dialect = get(dialect) if isinstance(dialect, str) else dialect
         self.template = template
         self.name = model.name
-        self.capabilities: frozenset[Capability] = model.capabilities | {"tools", "required"}
+        self.capabilities: frozenset[Capability] = model.capabilities | TAUGHT
+
+    def plan(self, request: Request) -> Plan[None]:
+        """How the request will be answered, step by step."""
+        now = datetime.now().astimezone()
+        return speak(request, self.dialect, self.model.capabilities, template=self.template, now=now, ids=new_id)
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
-        plan = speak(
-            request,
-            self.dialect,
-            self.model.capabilities,
-            template=self.template,
-            now=datetime.now().astimezone(),
-            ids=new_id,
-        )
-        async with aclosing(play(plan, self.model)) as events:
+        async with aclosing(play(self.plan(request), self.model)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield event
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """Passed on to the text model."""
-        assert isinstance(self.model, Scorer)
+        if not isinstance(self.model, Scorer):
+            raise ModelError(f"{self.name} gives no likelihoods")
         return await self.model.score(prompt, continuations)
 
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -181,7 +181,7 @@ def _ask_installer(command: list[str], weights: Weights) -> None:
 
 
 @contextlib.contextmanager
-def _explained(weights: Weights, target: Path) -> Iterator[None]:
+def _explained(weights: Weights, target: Path) -> Generator[None]:
     """Turns what the disk says into an error that tells what to do."""
     try:
         yield
@@ -196,7 +196,7 @@ def _explained(weights: Weights, target: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
+def _one_at_a_time(folder: Path) -> Generator[None]:
     """Lets one process fetch while others wait. Where there are no file locks, each fetches: harmless, as the
     file appears whole."""
     with contextlib.ExitStack() as stack:

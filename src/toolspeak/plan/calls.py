@@ -36,7 +36,9 @@ def unknown(name: str, names: Sequence[str]) -> Problem:
 def broken(call: ToolCall) -> Problem:
     """The problem of a call whose text was cut or is no JSON object."""
     text = call.json if len(call.json) < 200 else f"{call.json[:100]}…{call.json[-80:]}"
-    return Problem("", "a JSON object of arguments", text, f"The call to {call.name!r} was cut off or is not valid JSON.")
+    return Problem(
+        "", "a JSON object of arguments", text, f"The call to {call.name!r} was cut off or is not valid JSON."
+    )
 
 
 def problem_text(problems: Sequence[Problem]) -> str:

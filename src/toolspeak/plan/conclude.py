@@ -79,9 +79,9 @@ def leaves(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple | set | frozenset):
         for part in cast("list[Any]", value):
             yield from leaves(part)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield str(value)
-    elif value is not None and not isinstance(value, bool):
+    elif (isinstance(value, int | float) and not isinstance(value, bool)) or (
+        value is not None and not isinstance(value, bool)
+    ):
         yield str(value)
 
 

@@ -47,10 +47,13 @@ def _judged(reply: Reply, request: Request) -> tuple[tuple[ToolCall, ...], list[
     """The calls, coerced, and a message about each that cannot stand."""
     tools = request.tools or ()
     judged = [checked(call, tools) for call in reply.calls]
-    wrong = [answer(call, problem_text(problems)) for call, problems in judged if problems]
+    wrong: list[Message] = [answer(call, problem_text(problems)) for call, problems in judged if problems]
     if wrong:  # a conversation must answer every call, also the good ones beside a bad one
         wrong = [
-            answer(call, problem_text(problems) if problems else '{"error": "Not run: another call was wrong. Call again."}')
+            answer(
+                call,
+                problem_text(problems) if problems else '{"error": "Not run: another call was wrong. Call again."}',
+            )
             for call, problems in judged
         ]
     names = [tool.name for tool in tools]

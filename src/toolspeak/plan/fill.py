@@ -35,9 +35,9 @@ class Filling:
 
     text: str
     prefix: str
-    arguments: dict[str, Any] = field(default_factory=lambda: {})
-    used: list[tuple[int, int]] = field(default_factory=lambda: [])
-    notes: list[Note] = field(default_factory=lambda: [])
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+    used: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    notes: list[Note] = field(default_factory=list[Note])
 
     def lead(self, name: str) -> str:
         """Everything up to the value of the next argument."""

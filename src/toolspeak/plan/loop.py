@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import LimitReached
 from ..events import Finished, Noted
-from ..types import Message, Note, Reply, Request, Step, Usage
+from ..types import Message, Note, Reply, Request, Step, ToolResult, Usage
 from .calls import answer, assistant
 from .effects import Plan, ask, run, tell
 
@@ -47,7 +48,7 @@ def loop(request: Request, limits: Limits) -> Plan[Reply]:
                 return run_so_far.finished(reply, why if reply.calls or why == "tokens" else "")
             if not why:
                 results = yield from run(reply.calls)
-                run_so_far.ran(reply, [(result.name, result.text) for result in results], results)
+                run_so_far.ran(reply, results)
                 why = run_so_far.circling()
             else:
                 run_so_far.refused(reply, why)
@@ -100,7 +101,7 @@ class _Run:
             return "calls"
         return ""
 
-    def ran(self, reply: Reply, outcomes: list[tuple[str, str]], results: tuple) -> None:  # type: ignore[type-arg]
+    def ran(self, reply: Reply, results: Sequence[ToolResult]) -> None:
         self.calls += len(reply.calls)
         self.steps.append(Step(reply, tuple(results)))
         self.messages.append(assistant(reply))
@@ -113,15 +114,15 @@ class _Run:
         self.steps.append(Step(reply))
         self.messages.append(assistant(reply))
         for call in reply.calls:
-            self.messages.append(answer(call, f'{{"error": "Not run: the limit of {why} is reached. Answer in words."}}'))
+            self.messages.append(
+                answer(call, f'{{"error": "Not run: the limit of {why} is reached. Answer in words."}}')
+            )
 
     def circling(self) -> str:
         return "repeats" if any(count >= SAME for count in self.seen.values()) else ""
 
     def finished(self, reply: Reply, why: str) -> Reply:
         notes = (*reply.notes, Note(f"limit-{why}")) if why else reply.notes
-        if reply.calls:  # decided, not run
-            reply = replace(reply, notes=notes)
         messages = [*self.messages, assistant(replace(reply, calls=()))]
         finish = "limit" if why else reply.finish
         steps = (*self.steps, Step(reply))

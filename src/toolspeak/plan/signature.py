@@ -38,7 +38,7 @@ def _parameter(name: str, schema: Any, required: bool) -> str:
     text = f"{name}: {type_text(schema)}"
     if required:
         return text
-    default: Any = schema.get("default") if isinstance(schema, Mapping) else None  # pyright: ignore[reportUnknownMemberType]
+    default: Any = schema.get("default") if isinstance(schema, Mapping) else None  # pyright: ignore
     return f"{text} = {literal(default)}"
 
 

@@ -43,7 +43,9 @@ def speak(
         yield from _weighed(request, tools, dialect, ids or _counted())
     else:
         rendered = render(request.messages, tools, dialect, template=template, now=now, choice=request.choice)
-        yield _asked(request, rendered, Decoder(dialect, tools, rendered.prompt if template else "", ids=ids), bool(template))
+        yield _asked(
+            request, rendered, Decoder(dialect, tools, rendered.prompt if template else "", ids=ids), bool(template)
+        )
 
 
 def offered(request: Request) -> tuple[Tool[..., Any], ...]:
@@ -58,7 +60,9 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
     named = tuple(tool for tool in tools if tool.name == request.choice)
     if not named:
         names = ", ".join(tool.name for tool in tools) or "none"
-        raise UsageError(f"choice: expected auto, none, required or an offered tool ({names}), received {request.choice!r}")
+        raise UsageError(
+            f"choice: expected auto, none, required or an offered tool ({names}), received {request.choice!r}"
+        )
     return named
 
 

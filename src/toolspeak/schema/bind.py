@@ -42,13 +42,17 @@ class Binding:
     parameters: tuple[Parameter, ...]
     injected: frozenset[str]
     rest: TypeAdapter[Any] | None = None
-    """Makes the values of `**kwargs`."""
+    """Makes the values of `**kwargs`; None leaves them as they are."""
+    takes_rest: bool = False
     method_of: str = ""
     """The class whose method this is: its function has to be bound first."""
 
-    def __call__(
-        self, arguments: Mapping[str, Any], injected: Mapping[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The injected parameters for which nothing stands in."""
+        return tuple(p.name for p in self.parameters if p.name in self.injected and p.default is EMPTY)
+
+    def __call__(self, arguments: Mapping[str, Any], injected: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
         named: dict[str, Any] = {}
         problems: list[Problem] = []
@@ -65,13 +69,14 @@ class Binding:
                 positional.append(value)
             elif value is not EMPTY:
                 named[p.name] = value
-        if self.rest is not None:
+        if self.takes_rest:
             known = {p.name for p in self.parameters}
             for name in arguments.keys() - known:
                 named[name] = self._make(self.rest, name, arguments[name], problems)
         if problems:
             raise InvalidCall(
-                f"the arguments of {self.tool!r} do not fit: {'; '.join(p.message for p in problems)}", problems=problems
+                f"the arguments of {self.tool!r} do not fit: {'; '.join(p.message for p in problems)}",
+                problems=problems,
             )
         return positional, named
 

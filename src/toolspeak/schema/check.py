@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 from ..errors import InvalidTool
 from ..types import Problem, Schema, Tool
 from .near import did_you_mean, near
-from .walk import escape
+from .walk import escape, rebuild, resolve
 
 AT_MOST = 50
 """How many problems of one call are told."""
@@ -30,7 +30,9 @@ class Judge(Protocol):
 
 
 _judges: dict[int, tuple[Schema, Judge]] = {}
+_branches: dict[tuple[int, int], tuple[Schema, Schema, Judge]] = {}
 _KEPT = 4096
+_ROOT = "urn:toolspeak:parameters"
 
 
 def judge(schema: Schema, tool: str = "") -> Judge:
@@ -45,17 +47,48 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     return made
 
 
+def branch_judge(root: Schema, branch: Schema) -> Judge:
+    """The judge of one schema inside `root`, whose `$ref`s still speak of `root`."""
+    known = _branches.get((id(root), id(branch)))
+    if known is not None and known[0] is root and known[1] is branch:
+        return known[2]
+    import jsonschema_rs as rs
+
+    def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
+        ref = node.get("$ref")
+        return {**node, "$ref": _ROOT + ref} if isinstance(ref, str) and ref.startswith("#") else node
+
+    made = rs.Draft202012Validator(
+        rebuild(branch, outward),
+        validate_formats=True,
+        retriever=_fetch_nothing,
+        registry=rs.Registry([(_ROOT, dict(root))]),
+        pattern_options=rs.FancyRegexOptions(backtrack_limit=100_000),
+    )
+    while len(_branches) >= _KEPT:
+        _branches.pop(next(iter(_branches)), None)
+    _branches[id(root), id(branch)] = (root, branch, cast("Judge", made))
+    return cast("Judge", made)
+
+
 def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     """Every problem of `arguments`, none where the tool may be called with them."""
     judged = judge(tool.parameters, tool.name)
     try:
         if judged.is_valid(arguments) and not (odd := _not_json(arguments)):
             return []
-        problems = [problem for error in judged.iter_errors(arguments) for problem in explain(error, tool, arguments)]
+        problems = [p for error in _telling(judged.iter_errors(arguments)) for p in explain(error, tool, arguments)]
         odd = _not_json(arguments)
     except (ValueError, TypeError) as error:  # a value that JSON has no form for
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
     return (problems + odd)[:AT_MOST]
+
+
+def _telling(errors: Iterator[Any]) -> list[Any]:
+    """The errors without those that say less than another about the same value: no type beside the choices."""
+    found = list(errors)
+    listed = {tuple(error.instance_path) for error in found if error.kind.name in ("enum", "const")}
+    return [error for error in found if error.kind.name != "type" or tuple(error.instance_path) not in listed]
 
 
 def explain(error: Any, tool: Tool[..., Any], arguments: Mapping[str, Any]) -> Iterator[Problem]:
@@ -68,7 +101,9 @@ def explain(error: Any, tool: Tool[..., Any], arguments: Mapping[str, Any]) -> I
             expected = _at(tool.parameters, [*error.instance_path, kind.property]) or "a value"
             where = f"{path}/{escape(kind.property)}"
             what = "argument" if not path else "field"
-            yield Problem(where, expected, "nothing", f"the required {what} {kind.property!r} is missing: give {expected}")
+            yield Problem(
+                where, expected, "nothing", f"the required {what} {kind.property!r} is missing: give {expected}"
+            )
         case "additionalProperties" | "unevaluatedProperties":
             known = _known(tool.parameters, list(error.instance_path))
             for name in kind.unexpected:
@@ -123,45 +158,57 @@ def short_list(values: list[Any]) -> str:
 def _compile(schema: Schema, tool: str) -> Judge:
     import jsonschema_rs as rs
 
-    def refuse(uri: str) -> NoReturn:
-        raise LookupError(f"{uri} is not part of the schema, and nothing is fetched")
-
-    last: rs.ValidationError | None = None
+    refused: rs.ValidationError | None = None
     # Linear regular expressions; a pattern that looks around needs the other engine, held to a bound.
     for options in (rs.RegexOptions(), rs.FancyRegexOptions(backtrack_limit=100_000)):
         try:
-            made = rs.Draft202012Validator(schema, validate_formats=True, retriever=refuse, pattern_options=options)
+            made = rs.Draft202012Validator(
+                dict(schema), validate_formats=True, retriever=_fetch_nothing, pattern_options=options
+            )
         except rs.ValidationError as error:
-            last = error
+            refused = error
         except ValueError as error:
             raise InvalidTool(f"the schema of the tool {tool!r} is not JSON: {error}", tool=tool) from None
         else:
             return cast("Judge", made)
-    assert last is not None
-    path = "".join("/" + escape(str(part)) for part in last.instance_path)
+    path = "".join("/" + escape(str(part)) for part in refused.instance_path) if refused else ""
     where = f", at {path}" if path else ""
-    raise InvalidTool(
-        f"the schema of the tool {tool!r} means nothing{where}: {last.message}", tool=tool, path=path
-    ) from None
+    why = refused.message if refused else ""
+    raise InvalidTool(f"the schema of the tool {tool!r} means nothing{where}: {why}", tool=tool, path=path) from None
+
+
+def _fetch_nothing(uri: str) -> NoReturn:
+    raise LookupError(f"{uri} is not part of the schema, and nothing is fetched")
 
 
 def _closed(schema: Schema) -> Schema:
-    says = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref", "anyOf", "oneOf", "allOf", "if")
+    says = (
+        "additionalProperties",
+        "patternProperties",
+        "unevaluatedProperties",
+        "$ref",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "if",
+    )
     return schema if any(key in schema for key in says) else {**schema, "additionalProperties": False}
 
 
 def _not_json(value: Any, path: str = "", depth: int = 0) -> list[Problem]:
-    """NaN and the infinities: Python's JSON reader takes them, JSON does not have them."""
+    """What JSON has no form for, NaN and the infinities among it, which Python's JSON reader takes."""
     if isinstance(value, float):
         if math.isfinite(value):
             return []
         return [Problem(path, "a finite number", str(value), f"{_named(path)} must be a finite number; got {value}")]
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-    elif isinstance(value, list):
+    elif isinstance(value, (list, tuple)):
         items = enumerate(cast("list[Any]", value))
-    else:
+    elif value is None or isinstance(value, (str, int)):
         return []
+    else:
+        return [Problem(path, "a JSON value", short(value), f"{_named(path)} is not JSON: {short(value)}")]
     if depth > 500:
         return [Problem("", "less nesting", "a very deep value", "the arguments nest too deep")]
     return [p for key, part in items for p in _not_json(part, f"{path}/{escape(str(key))}", depth + 1)]
@@ -195,7 +242,8 @@ def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> It
             yield from explain(inner, tool, {})
         return
     wants = list(dict.fromkeys(_expected(b[0].kind, b[0]) for b in branches if b))
-    expected = " or ".join(wants) or "one of the alternatives"
+    fitting = sum(not b for b in branches)
+    expected = " or ".join(wants) if not fitting else f"only one of the alternatives, not {fitting} at once"
     yield Problem(path, expected, short(value), f"{_named(path)} must be {expected}; got {short(value)}")
 
 
@@ -215,8 +263,6 @@ def _at(schema: Schema, path: list[str | int]) -> str:
 
 
 def _node(schema: Schema, path: list[str | int]) -> Any:
-    from .walk import resolve
-
     node: Any = schema
     for part in path:
         for _ in range(20):
@@ -235,7 +281,7 @@ def _node(schema: Schema, path: list[str | int]) -> Any:
         node = resolve(schema, str(seen))
         if isinstance(node, Mapping) and cast("Mapping[str, Any]", node).get("$ref") == seen:
             return None
-    return node
+    return cast("Any", node)
 
 
 def _format(name: str) -> str:
@@ -281,6 +327,8 @@ def _expected(kind: Any, error: Any) -> str:
         return _LIMITS[name].format(kind.value)
     if name == "uniqueItems":
         return "a list without repetitions"
+    if name == "not":
+        return f"anything but {describe(kind.value)}"
     if name == "falseSchema":
         return "left out"
     if name in ("required", "additionalProperties"):

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
-from .check import judge, short
+from .check import branch_judge, judge, short
 from .walk import escape, resolve
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
@@ -133,8 +133,7 @@ class _Walk:
     def _valid(self, value: Any, schema: Any) -> bool:
         if not isinstance(schema, Mapping):
             return schema is not False
-        shared = {key: self.root[key] for key in ("$defs", "definitions") if key in self.root}
-        return _branch_judge(cast("Schema", schema), shared).is_valid(value)
+        return branch_judge(self.root, cast("Schema", schema)).is_valid(value)
 
     def _scalar(self, value: Any, node: Mapping[str, Any], path: str) -> Any:
         if not isinstance(value, str):
@@ -200,12 +199,6 @@ def _has_float(value: Any) -> bool:
     if isinstance(value, list):
         return any(_has_float(part) for part in cast("list[Any]", value))
     return isinstance(value, float) and math.isfinite(value)
-
-
-def _branch_judge(schema: Schema, shared: Mapping[str, Any]) -> Any:
-    import jsonschema_rs as rs
-
-    return rs.Draft202012Validator({**shared, **schema}, validate_formats=True)
 
 
 def _integer(text: str) -> Any:

@@ -48,20 +48,22 @@ def read_call(x: Any) -> ToolCall:
         _refuse("", "arguments once", outer, f"a call gives its arguments once; here are {' and '.join(found)}")
     (name,) = names
     call_id = outer.get("id")
-    raw = given[found[0]] if found else {}
+    nothing: dict[str, Any] = {}
+    raw: Any = given[found[0]] if found else nothing
     text = raw if isinstance(raw, str) else _dumped(raw)
     return ToolCall(call_id if isinstance(call_id, str) else "", name, _arguments(raw, name), text)
 
 
 def _arguments(raw: Any, name: str) -> dict[str, Any]:
+    given: Any = raw
     if isinstance(raw, str):
         try:
-            raw = json.loads(raw) if raw.strip() else {}
+            given = json.loads(raw) if raw.strip() else {}
         except (ValueError, RecursionError) as error:
             _refuse("", "JSON", raw, f"the arguments of {name!r} are not JSON ({error}): {short(raw, 200)}")
-    if not isinstance(raw, dict):
-        _refuse("", "object", raw, f"the arguments of {name!r} must be an object; got {short(raw)}")
-    return cast("dict[str, Any]", raw)
+    if not isinstance(given, dict):
+        _refuse("", "object", given, f"the arguments of {name!r} must be an object; got {short(given)}")
+    return cast("dict[str, Any]", given)
 
 
 def _dumped(value: Any) -> str:

@@ -12,7 +12,7 @@ import re
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn, ParamSpec, TypeVar, cast, overload
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from ..errors import DuplicateTool, InvalidTool
 from ..types import Tool
@@ -81,25 +81,23 @@ def as_tool(x: Any) -> AnyTool:
     `x` is a Tool, a function of any kind, or a dict as OpenAI (wrapped or bare), Anthropic (`input_schema`) or
     MCP (`inputSchema`) write them. Raises InvalidTool.
     """
-    if isinstance(x, types.MethodType) and isinstance(x.__func__, Tool):
+    if isinstance(x, types.MethodType) and isinstance(cast("Any", x).__func__, Tool):
         x = cast("AnyTool", x.__func__).__get__(x.__self__)
-    if isinstance(x, Tool):
-        made = cast("AnyTool", x)
-        owner = made.build.method_of if isinstance(made.build, Binding) else ""
-        if owner and isinstance(made.function, types.FunctionType):
-            raise InvalidTool(
-                f"the tool {made.name!r} is a method of {owner}: pass an instance's, {owner}(...).{made.name}",
-                tool=made.name,
-            )
-        judge(made.parameters, made.name)
-        return made
     if isinstance(x, Mapping):
         return _from_dict(cast("Mapping[str, Any]", x))
-    if callable(x):
-        return _decorate(x)
-    raise InvalidTool(
-        f"a tool is a function, a Tool or a dict with a name and parameters; got {type(x).__name__}: {_short(x)}"
-    )
+    if not callable(x):
+        raise InvalidTool(
+            f"a tool is a function, a Tool or a dict with a name and parameters; got {type(x).__name__}: {_short(x)}"
+        )
+    made = cast("AnyTool", x) if isinstance(x, Tool) else _decorate(x)
+    owner = made.build.method_of if isinstance(made.build, Binding) else ""
+    if owner and isinstance(made.function, types.FunctionType):
+        raise InvalidTool(
+            f"the tool {made.name!r} is a method of {owner}: pass an instance's, {owner}(...).{made.name}",
+            tool=made.name,
+        )
+    judge(made.parameters, made.name)
+    return made
 
 
 def as_tools(xs: Any) -> tuple[AnyTool, ...] | None:
@@ -112,7 +110,8 @@ def as_tools(xs: Any) -> tuple[AnyTool, ...] | None:
     if isinstance(xs, (str, bytes)):
         raise InvalidTool(f"tools are a list of functions, Tools or dicts; got the text {_short(xs)}")
     single = isinstance(xs, (Tool, Mapping)) or (callable(xs) and not isinstance(xs, Iterable))
-    tools = tuple(as_tool(x) for x in ([xs] if single else _listed(xs)))
+    listed: Iterable[Any] = [xs] if single else _listed(xs)
+    tools = tuple(as_tool(x) for x in listed)
     unique(tools)
     return tools
 
@@ -174,19 +173,18 @@ def _decorate(
         raise InvalidTool(f"a tool is made from a function; got {type(fn).__name__}: {_short(fn)}")
     if timeout is not None and not timeout > 0:
         raise InvalidTool(f"a timeout is a positive number of seconds; got {timeout!r}")
-    from .signature import infer
+    from .signature import fit, infer
 
-    title = _named(name, _own_name(fn))
-    said, of_parameters = read_docstring(_doc(fn))
+    function = cast("Any", fn)
+    title = _named(name, _own_name(function))
+    said, of_parameters = read_docstring(_doc(function))
     if parameters is not None:
-        schema = repair(parameters, title)
-        made = Tool(title, said, schema, fn, timeout=timeout)
+        schema, binding = fit(function, title, repair(parameters, title))
     else:
-        schema, binding = infer(fn, title, of_parameters)
-        injected = tuple(p.name for p in binding.parameters if p.name in binding.injected)
-        made = Tool(title, said, schema, fn, injected, timeout, binding)
-    judge(made.parameters, title)
-    return made if description is None else replace(made, description=description)
+        schema, binding = infer(function, title, of_parameters)
+    injected = tuple(p.name for p in binding.parameters if p.name in binding.injected) if binding else ()
+    judge(schema, title)
+    return Tool(title, said if description is None else description, schema, function, injected, timeout, binding)
 
 
 def _from_dict(given: Mapping[str, Any]) -> AnyTool:
@@ -203,12 +201,14 @@ def _from_dict(given: Mapping[str, Any]) -> AnyTool:
     said = inner.get("description")
     if said is not None and not isinstance(said, str):
         raise InvalidTool(
-            f"the description of the tool {name!r} must be text; got {_short(said)}", tool=name, path=f"{at}/description"
+            f"the description of the tool {name!r} must be text; got {_short(said)}",
+            tool=name,
+            path=f"{at}/description",
         )
     found = [key for key in ("parameters", "input_schema", "inputSchema") if inner.get(key) is not None]
     if len(found) > 1:
         raise InvalidTool(f"the tool {name!r} has its schema twice: {' and '.join(found)}", tool=name, path=at)
-    made = Tool(_named(name, ""), said or "", repair(inner[found[0]] if found else None, name))
+    made: AnyTool = Tool(_named(name, ""), said or "", repair(inner[found[0]] if found else None, name))
     judge(made.parameters, name)
     return made
 
@@ -231,14 +231,10 @@ def _doc(fn: Any) -> str | None:
     while isinstance(fn, functools.partial):
         fn = cast("functools.partial[Any]", fn).func
     if inspect.isroutine(fn) or inspect.isclass(fn) or isinstance(fn, (staticmethod, classmethod)):
-        return cast("str | None", fn.__doc__)
+        return fn.__doc__
     return getattr(type(fn).__call__, "__doc__", None) or type(fn).__doc__
 
 
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
-
-
-def refuse(tool: str, parameter: str, why: str) -> NoReturn:
-    raise InvalidTool(f"the parameter {parameter!r} of {tool!r} {why}", tool=tool, path=f"/properties/{parameter}")

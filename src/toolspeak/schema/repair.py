@@ -16,7 +16,7 @@ from ..types import Schema
 from .near import did_you_mean, near
 from .walk import MANY, NAMED, ONE, escape, rebuild, resolve
 
-TYPES = frozenset("object array string integer number boolean null".split())
+TYPES = frozenset(["object", "array", "string", "integer", "number", "boolean", "null"])
 
 _NAMES = {
     "integer": "int long int32 int64 integer",
@@ -35,11 +35,49 @@ _KEYWORDS = (
     | MANY
     | NAMED
     | frozenset(
-        "type enum const required title description default examples example format pattern minimum maximum "
-        "exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems uniqueItems "
-        "minContains maxContains minProperties maxProperties dependentRequired nullable readOnly writeOnly "
-        "deprecated contentEncoding contentMediaType strict $ref $schema $id $anchor $comment "
-        "$dynamicRef $dynamicAnchor $vocabulary".split()
+        [
+            "type",
+            "enum",
+            "const",
+            "required",
+            "title",
+            "description",
+            "default",
+            "examples",
+            "example",
+            "format",
+            "pattern",
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
+            "minContains",
+            "maxContains",
+            "minProperties",
+            "maxProperties",
+            "dependentRequired",
+            "nullable",
+            "readOnly",
+            "writeOnly",
+            "deprecated",
+            "contentEncoding",
+            "contentMediaType",
+            "strict",
+            "$ref",
+            "$schema",
+            "$id",
+            "$anchor",
+            "$comment",
+            "$dynamicRef",
+            "$dynamicAnchor",
+            "$vocabulary",
+        ]
     )
 )
 
@@ -70,9 +108,10 @@ def _as_object(given: dict[str, Any]) -> dict[str, Any]:
     if given.get("type") == "object" or ("type" not in given and _composed(given)):
         return given
     kind = given.get("type", "object")
-    understood = isinstance(kind, str) and (kind.lower() in ALIASES or kind.lower() in _ANYTHING)
+    name = kind.strip().lower() if isinstance(kind, str) else ""
     # The third document writes "type": "int" on the parameters: with properties, an object is what is meant.
-    if understood and ("properties" in given or ALIASES.get(kind.lower()) == "object" or not given.keys() - {"type"}):
+    shaped = "properties" in given and (name in ALIASES or name in _ANYTHING)
+    if shaped or ALIASES.get(name) == "object":
         return {**given, "type": "object"}
     return given
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from ..errors import InvalidTool
 from .bind import EMPTY, Binding, Parameter
-from .tidy import tidy
+from .tidy import generator, tidy
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -37,7 +38,9 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
     rest: TypeAdapter[Any] | None = None
     for p in parameters:
         if p.kind is _MANY:
-            refuse(tool, p.name, "takes any number of unnamed values, and a model names its arguments: take a list instead")
+            refuse(
+                tool, p.name, "takes any number of unnamed values, and a model names its arguments: take a list instead"
+            )
         annotation = hints.of(p)
         if _is_injected(annotation):
             injected.add(p.name)
@@ -51,7 +54,35 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
             bound.append(Parameter(p.name, adapter, default, p.kind is _POSITIONAL, explicit))
         schemas.append((p, adapter))
     schema = _schema(schemas, tool, said)
-    return schema, Binding(tool, tuple(bound), frozenset(injected), rest, method_of)
+    return schema, Binding(tool, tuple(bound), frozenset(injected), rest, rest is not None, method_of)
+
+
+def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Binding | None]:
+    """(schema, binding) of a function under a schema that was given for it; arguments pass as JSON gave them.
+
+    What the function cannot do without is required, whatever the schema says. Raises InvalidTool where the
+    schema promises an argument that the function does not take. A callable that does not tell its parameters
+    gets no binding.
+    """
+    try:
+        parameters, method_of = _parameters(fn, tool)
+    except InvalidTool:
+        return schema, None
+    hints = _Hints(fn, tool)
+    injected = {p.name for p in parameters if p.annotation is not EMPTY and _is_injected(hints.of(p))}
+    rest = any(p.kind is _REST for p in parameters)
+    named = {p.name: p for p in parameters if p.kind not in (_REST, _MANY)}
+    offered = cast("Mapping[str, Any]", schema.get("properties", {}))
+    for name in offered:
+        if name in injected or (name not in named and not rest):
+            why = "is injected" if name in injected else "is in the schema and not in the function's signature"
+            refuse(tool, name, f"{why}; the function takes: {', '.join(named) or 'nothing by name'}")
+    needed = [name for name, p in named.items() if p.default is EMPTY and name not in injected and name in offered]
+    lacking = [name for name in needed if name not in schema.get("required", ())]
+    if lacking:
+        schema = {**schema, "required": [*schema.get("required", ()), *lacking]}
+    bound = tuple(Parameter(p.name, None, p.default, p.kind is _POSITIONAL) for p in named.values())
+    return schema, Binding(tool, bound, frozenset(injected), None, rest, method_of)
 
 
 def refuse(tool: str, parameter: str, why: str) -> typing.NoReturn:
@@ -65,16 +96,17 @@ def _parameters(fn: Any, tool: str) -> tuple[list[inspect.Parameter], str]:
         parameters = list(inspect.signature(inner).parameters.values())  # pyright: ignore[reportUnknownArgumentType]
     except (ValueError, TypeError) as error:
         raise InvalidTool(
-            f"{tool!r} does not tell its parameters ({error}): give a schema, ts.tool(fn, parameters={{...}})", tool=tool
+            f"{tool!r} does not tell its parameters ({error}): give a schema, ts.tool(fn, parameters={{...}})",
+            tool=tool,
         ) from None
     fixed = _fixed(fn)
     parameters = [p for p in parameters if p.name not in fixed]
     if isinstance(fn, classmethod):
         return parameters[1:], ""
     owner = str(getattr(inner, "__qualname__", "")).rpartition(".")[0].rpartition(".")[2]  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(fn, types.FunctionType) and owner not in ("", "<locals>") and parameters[:1]:
-        if parameters[0].name in ("self", "cls"):
-            return parameters[1:], owner
+    in_class = isinstance(fn, types.FunctionType) and owner not in ("", "<locals>")
+    if in_class and parameters and parameters[0].name in ("self", "cls"):
+        return parameters[1:], owner
     return parameters, ""
 
 
@@ -183,10 +215,11 @@ def _schema(
 
     for p, adapter in parameters:
         try:
-            adapter.json_schema()
+            adapter.json_schema(schema_generator=generator())
         except (PydanticUserError, PydanticOmit) as error:
             refuse(tool, p.name, f"has a type that has no JSON Schema: {str(error).splitlines()[0]}")
-    made, shared = TypeAdapter.json_schemas([(p.name, "validation", adapter) for p, adapter in parameters])
+    inputs: list[Any] = [(p.name, "validation", adapter) for p, adapter in parameters]
+    made, shared = TypeAdapter.json_schemas(inputs, schema_generator=generator())
     properties: dict[str, Any] = {}
     required: list[str] = []
     rest: Any = False
@@ -218,10 +251,9 @@ def _described(
     if default is not EMPTY and not explicit and "default" not in schema:
         from pydantic_core import PydanticSerializationError
 
-        try:
+        # A default without a JSON form is not shown; the argument is optional all the same.
+        with contextlib.suppress(PydanticSerializationError):
             schema["default"] = adapter.dump_python(default, mode="json", warnings=False)
-        except PydanticSerializationError:
-            pass  # a default without a JSON form is not shown; the argument is optional all the same
     return schema
 
 
@@ -252,10 +284,12 @@ def _modern_dict(annotation: Any, seen: dict[int, Any]) -> Any:
     seen[id(annotation)] = annotation  # a recursive one is left to pydantic, which says why it cannot
     fields: dict[str, Any] = {}
     for name, hint in te.get_type_hints(annotation, include_extras=True).items():
-        while typing.get_origin(hint) in (te.Required, te.NotRequired, typing.Required, typing.NotRequired):
+        required = name in annotation.__required_keys__
+        while (wrapper := typing.get_origin(hint)) in (te.Required, te.NotRequired):
+            required = wrapper is te.Required  # the keys do not know it where annotations are strings
             hint = typing.get_args(hint)[0]
         hint = _modern(hint, seen)
-        fields[name] = hint if name in annotation.__required_keys__ else te.NotRequired[hint]
+        fields[name] = hint if required else te.NotRequired[hint]
     make: Any = te.TypedDict
     made = make(annotation.__name__, fields)
     made.__doc__ = annotation.__doc__

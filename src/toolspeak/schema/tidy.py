@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .walk import nodes, rebuild
 
+if TYPE_CHECKING:
+    from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
 _DEFS = "#/$defs/"
+
+
+@functools.cache
+def generator() -> type[GenerateJsonSchema]:
+    """What makes pydantic's schemas, telling what it leaves out: how a Decimal is written as text."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Generator(GenerateJsonSchema):
+        def decimal_schema(self, schema: Any) -> JsonSchemaValue:
+            made = super().decimal_schema(schema)
+            for part in made.get("anyOf", []):
+                if part.get("type") == "string":
+                    part.setdefault("pattern", r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$")
+            return made
+
+    return Generator
 
 
 def tidy(schema: dict[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,23 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 ONE = frozenset(
-    "items additionalProperties contains propertyNames not if then else "
-    "unevaluatedItems unevaluatedProperties additionalItems contentSchema".split()
+    [
+        "items",
+        "additionalProperties",
+        "contains",
+        "propertyNames",
+        "not",
+        "if",
+        "then",
+        "else",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "additionalItems",
+        "contentSchema",
+    ]
 )
-MANY = frozenset("anyOf oneOf allOf prefixItems".split())
-NAMED = frozenset("properties patternProperties $defs definitions dependentSchemas".split())
+MANY = frozenset(["anyOf", "oneOf", "allOf", "prefixItems"])
+NAMED = frozenset(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"])
 
 DEPTH = 200
 """How deep a schema may nest before it is taken for a mistake (or an attack)."""
@@ -26,7 +38,7 @@ def rebuild(schema: Any, change: Callable[[dict[str, Any], str], Any], path: str
     What is not where a schema should be stays as it is; `path` is a JSON pointer.
     """
     if not isinstance(schema, Mapping) or path.count("/") > 2 * DEPTH:
-        return schema
+        return cast("Any", schema)
     node: dict[str, Any] = {}
     for key, value in cast("Mapping[str, Any]", schema).items():
         here = f"{path}/{escape(str(key))}"

@@ -1,0 +1,56 @@
+"""A very small language model (135 million parameters), never taught tools, calls Python functions.
+
+It is asked the three things of the source document: small talk, the weather, a sum. Every step is shown:
+what it decided, what the function returned, and the result in words. Nothing here is scripted: ask
+your own with `python examples/demo.py "Is it raining in Oslo?"`.
+"""
+
+import sys
+
+import toolspeak as ts
+
+
+def get_current_weather(location: str) -> str:
+    """Get the current weather in a given location.
+
+    Args:
+        location: The city, e.g. Beijing
+    """
+    return f"The weather of {location} is cloudy, and the temperature is 35°C."
+
+
+def calculator(a: int, b: int) -> int:
+    """Add two numbers.
+
+    Args:
+        a: The first number
+        b: The second number
+    """
+    return a + b
+
+
+QUESTIONS = ["Hello! How are you?", "What is the weather in Xiamen?", "How much is 383 plus 135721?"]
+
+
+def main() -> None:
+    for question in sys.argv[1:] or QUESTIONS:
+        print(f"you    {question}")
+        speaking = False
+        for event in ts.stream(question, tools=[get_current_weather, calculator], model="local", max_tokens=60):
+            match event:
+                case ts.CallStart(name=name):
+                    print(f"model  calls {name} ", end="", flush=True)
+                case ts.ArgumentsDelta(json=arguments):
+                    print(arguments)
+                case ts.CallResult(result=result):
+                    print(f"tool   {result.text}")
+                case ts.TextDelta(text=text):
+                    print(text if speaking else f"model  {text}", end="", flush=True)
+                    speaking = True
+                case _:
+                    pass
+        print("\n")
+
+
+if __name__ == "__main__":
+    main()

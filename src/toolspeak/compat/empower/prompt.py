@@ -1,0 +1,210 @@
+"""A conversation in OpenAI's form as the package tells it to its model: two roles, four tags.
+
+`<u>` a user's text, `<r>` what tools returned (both in user turns), `<c>` an assistant's text, `<f>` its
+calls. The first turn carries the functions instead of a tag. The texts are what the model was trained on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ...errors import InvalidTool, UsageError
+
+_INSTRUCTION = (
+    "In this environment you have access to a set of functions defined in the JSON format you can use to address "
+    "user's requests, use them if needed."
+)
+_THINKING = "\nMake sure to include your thinking inside < thinking > </thinking > before response."
+_NO_FUNCTIONS = (
+    "Currently thinking mode is only supported with tools. Please provide functions_def to enable thinking mode."
+)
+_TAGS = {"user": ("user", "<u>"), "tool": ("user", "<r>"), "assistant": ("assistant", "")}
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What one role said in a row: `text` of a user or assistant, `rows` of tools, `first` its message."""
+
+    role: str
+    first: Mapping[str, Any]
+    text: str = ""
+    rows: list[dict[str, Any]] | None = None
+
+
+def prompt_messages(
+    messages: Sequence[Mapping[str, Any]],
+    functions_def: Sequence[Mapping[str, Any]] | None,
+    include_thinking: bool = False,
+) -> list[dict[str, Any]]:
+    """The messages to send, each a dict of role (user or assistant) and content; nothing given is changed.
+
+    `functions_def` are function objects, bare or in OpenAI's wrapper. Raises UsageError, InvalidTool for a
+    function; a note on the error says which message or function it was.
+    """
+    functions = [_function(given, f"functions_def[{i}]") for i, given in enumerate(functions_def or ())]
+    if include_thinking and not functions:
+        raise UsageError(_NO_FUNCTIONS)
+    system, turns = _turns(messages)
+    opening = _opening(system, functions, include_thinking)
+    if turns[0].role == "user":
+        turn = turns.pop(0)
+        told = [{**turn.first, "content": opening + turn.text} if not functions else _user(opening + turn.text)]
+    else:
+        told = [_user(opening)] if opening else []
+    for turn in turns:
+        role, tag = _TAGS[turn.role]
+        text = turn.text if turn.rows is None else json.dumps(turn.rows, indent=2)
+        told.append({"role": role, "content": tag + text})
+    return told
+
+
+def _opening(system: str | None, functions: Sequence[Mapping[str, Any]], thinking: bool) -> str:
+    """What stands before the first user's text."""
+    if not functions:
+        return f"{system}\n\n" if system else ""
+    instruction = (_INSTRUCTION if system is None else system) + (_THINKING if thinking else "")
+    listed = json.dumps(functions, indent=2, ensure_ascii=False)
+    return f"{instruction}\nFunctions:\n{listed}\n\nUser Message:\n"
+
+
+def _user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def _turns(messages: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[_Turn]]:
+    """The text of a leading system message, and the turns after it: what one role said in a row is one turn."""
+    if not messages:
+        raise UsageError("Messages cannot be empty")
+    system = _text(messages[0]) if messages[0].get("role") == "system" else None
+    skipped = int(messages[0].get("role") == "system")
+    if len(messages) == skipped:
+        raise UsageError("At least user message must be provided")
+    turns: list[_Turn] = []
+    for i, message in enumerate(messages[skipped:], skipped):
+        try:
+            _add(turns, message)
+        except UsageError as error:
+            error.add_note(f"messages[{i}]: {message!r:.200}")
+            raise
+    return system, turns
+
+
+def _add(turns: list[_Turn], message: Mapping[str, Any]) -> None:
+    role = message.get("role")
+    last = turns[-1] if turns and turns[-1].role == role else None
+    if role == "tool":
+        if not turns:
+            raise UsageError("A conversation cannot begin with what a tool returned: nothing has called it")
+        row = _row(message)
+        if last and last.rows is not None:
+            last.rows.append(row)
+        else:
+            turns.append(_Turn("tool", message, rows=[row]))
+    elif role == "user":
+        if message.get("content") is None:
+            raise UsageError('"content" must be provided for message with role "user"')
+        if last:
+            last.text += "\n\n" + _text(message)
+        else:
+            turns.append(_Turn("user", message, _text(message)))
+    elif role == "assistant":
+        if last:
+            raise UsageError("Consecutive assistant messages are not allowed")
+        turns.append(_Turn("assistant", message, _assistant(message)))
+    else:
+        raise UsageError("Invalid role")
+
+
+def _row(message: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool returned: its JSON, or {"result": ...} where it is none."""
+    if "content" not in message:
+        raise UsageError('"content" must be provided for message with role "tool"')
+    if not message.get("tool_call_id"):
+        raise UsageError('"tool_call_id" must be provided for message with role "tool"')
+    content = message["content"]
+    try:
+        value = json.loads(content)
+    except (ValueError, TypeError, RecursionError):
+        value = {"result": content}
+    return {"value": value, "tool_call_id": message["tool_call_id"]}
+
+
+def _assistant(message: Mapping[str, Any]) -> str:
+    """A text behind `<c>`, or calls behind `<f>`; where there are both, the text comes before the calls."""
+    calls = message.get("tool_calls")
+    if calls is not None and not isinstance(calls, list):
+        raise UsageError("Tool calls must be an array")
+    content = None if message.get("content") is None else _text(message)
+    if content is None and calls is None:
+        raise UsageError('Either "content" or "tool_calls" must be provided message with role "assistant"')
+    functions = [_called(call) for call in cast("list[Any]", calls or [])]
+    if content is not None and (content or calls is None) and not functions:
+        return "<c>" + content
+    return (content or "") + "<f>" + json.dumps(functions, indent=2, ensure_ascii=False)
+
+
+def _called(call: Any) -> Any:
+    if not isinstance(call, Mapping):
+        raise UsageError("Tool call must be an object")
+    if "id" not in call:
+        raise UsageError('"id" must be provided for tool call')
+    if "function" not in call:
+        raise UsageError('"function" must be provided for tool call')
+    function = cast("Mapping[str, Any]", call)["function"]
+    if not isinstance(function, Mapping):
+        raise UsageError("Tool call function must be an object")
+    for key in ("name", "arguments"):
+        if key not in function:
+            raise UsageError(f'"{key}" must be provided for the function in tool call')
+    return cast("Any", function)
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    """A message's content as text: content parts are joined, what is no text is refused."""
+    content: Any = message.get("content")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = cast("list[Any]", content)
+        texts = [_part(part) for part in parts]
+        if None not in texts:
+            return "".join(text for text in texts if text is not None)
+    raise UsageError(f"a message's content is a text or a list of text parts, not {content!r:.100}")
+
+
+def _part(part: Any) -> str | None:
+    text = cast("dict[str, Any]", part).get("text") if isinstance(part, dict) else None
+    return text if isinstance(text, str) else None
+
+
+def _function(given: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """A function object that the package would take, out of OpenAI's wrapper if it is in one."""
+    if given.get("type") == "function" and isinstance(given.get("function"), Mapping):
+        given, path = given["function"], f"{path}.function"
+    if fault := _fault(given):
+        error = InvalidTool(f"Function {fault}", tool=str(given.get("name", "")), path=path)
+        error.add_note(f"{path}: {given!r:.200}")
+        raise error
+    return given
+
+
+def _fault(given: Mapping[str, Any]) -> str:
+    """What the package has against a function object, "" when nothing."""
+    for key in ("name", "description", "parameters"):
+        if given.get(key) is None:
+            return f"{key} must be provided"
+    schema = given["parameters"]
+    if not isinstance(schema, Mapping) or "type" not in schema:
+        return "parameters type must be provided"
+    if schema["type"] != "object":
+        return "parameters type must be object"
+    if "properties" not in schema:
+        return "parameters properties must be provided"
+    if not isinstance(schema["properties"], Mapping):
+        return "parameters properties must be an object"
+    if "required" in schema and not isinstance(schema["required"], list):
+        return "parameters required must be an array"
+    return ""

@@ -1,0 +1,35 @@
+"""The interface of trivialai, both its ages, for programs that were written against it.
+
+    from toolspeak.compat.trivialai import tools, ollama
+
+`Tools` and `generate_tool_call` are the article's, `ToolKit` and `loadch` those of version 0.7.18.
+docs/compat.md says what is left out, what replaces it, and where this behaves better on purpose.
+"""
+
+from . import ollama, tools
+from .llm import LLMMixin, ModelLLM, generate, generate_checked
+from .loading import loadch, loadchmulti
+from .ollama import Ollama
+from .results import GenerationError, LLMResult, TransformError
+from .toolkit import ToolCallError, ToolKit
+from .tools import Tools, generate_tool_call, generateToolCall
+
+__all__ = [
+    "GenerationError",
+    "LLMMixin",
+    "LLMResult",
+    "ModelLLM",
+    "Ollama",
+    "ToolCallError",
+    "ToolKit",
+    "Tools",
+    "TransformError",
+    "generate",
+    "generateToolCall",
+    "generate_checked",
+    "generate_tool_call",
+    "loadch",
+    "loadchmulti",
+    "ollama",
+    "tools",
+]

@@ -1,0 +1,143 @@
+"""What a function's signature says: its arguments, as text for a model and as a check of values.
+
+Values are what JSON can hold, and what `literals` reads beyond it. An annotation that this file does not
+know accepts anything: the function itself has the last word.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+
+Parameter = inspect.Parameter
+_NAMED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+def signature(fn: Callable[..., Any]) -> inspect.Signature:
+    """The signature, annotations that were written as strings evaluated where they can be.
+
+    Raises ValueError or TypeError for a callable that has none.
+    """
+    try:
+        return inspect.signature(fn, eval_str=True)
+    except (NameError, SyntaxError, AttributeError, TypeError):
+        return inspect.signature(fn)
+
+
+def arguments(sig: inspect.Signature) -> dict[str, Parameter]:
+    """The parameters that can be given by name, in order; `*args` and `**kwargs` are not among them."""
+    return {name: p for name, p in sig.parameters.items() if p.kind in _NAMED}
+
+
+def is_required(parameter: Parameter) -> bool:
+    return parameter.default is Parameter.empty
+
+
+def takes_any_name(sig: inspect.Signature) -> bool:
+    return any(p.kind is Parameter.VAR_KEYWORD for p in sig.parameters.values())
+
+
+def bound(sig: inspect.Signature, given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """`given` as positional and keyword arguments, so that positional-only parameters can be given too."""
+    positional: list[Any] = []
+    keywords = dict(given)
+    for name, parameter in sig.parameters.items():
+        if parameter.kind is not Parameter.POSITIONAL_ONLY or name not in keywords:
+            break
+        positional.append(keywords.pop(name))
+    return tuple(positional), keywords
+
+
+def format_signature(name: str, sig: inspect.Signature) -> str:
+    """`name(url: str, deep: bool = False) -> None`; what is not annotated is `Any`."""
+    parts = [
+        f"{p.name}: {format_type(p.annotation)}" + ("" if is_required(p) else f" = {p.default!r}")
+        for p in arguments(sig).values()
+    ]
+    return f"{name}({', '.join(parts)}) -> {format_type(sig.return_annotation)}"
+
+
+def format_type(annotation: Any) -> str:
+    """An annotation as a person would write it."""
+    if annotation is Parameter.empty:
+        return "Any"
+    if isinstance(annotation, str):
+        return annotation
+    if annotation is None:
+        return "None"
+    branches = get_args(annotation)
+    if get_origin(annotation) is Union:
+        others = [branch for branch in branches if branch is not types.NoneType]
+        if len(others) == 1 and len(branches) == 2:
+            return f"Optional[{format_type(others[0])}]"
+        return " | ".join(format_type(branch) for branch in branches)
+    if isinstance(annotation, type) and not branches:
+        builtin = annotation.__module__ == "builtins"
+        return annotation.__name__ if builtin else f"{annotation.__module__}.{annotation.__qualname__}"
+    return str(annotation).removeprefix("typing.")
+
+
+def accepts(parameter: Parameter, value: Any) -> bool:
+    """Whether a value may be given for a parameter: it fits the annotation, or is the default."""
+    if value is None and parameter.default is None:
+        return True
+    return fits(value, parameter.annotation)
+
+
+def fits(value: Any, annotation: Any) -> bool:
+    """Whether a value is of an annotation's type: as deep as lists and dicts go, and losslessly.
+
+    An int is a float, as in Python; a bool is neither.
+    """
+    if annotation is None or annotation is types.NoneType:
+        return value is None
+    if annotation in (Any, Parameter.empty, object) or isinstance(annotation, str):
+        return True
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is None:
+        return _fits_class(value, getattr(annotation, "__supertype__", annotation))
+    if origin is Annotated:
+        return fits(value, inner[0])
+    if origin in (Union, types.UnionType):
+        return any(fits(value, branch) for branch in inner)
+    if origin is Literal:
+        return any(type(value) is type(choice) and value == choice for choice in inner)
+    return _fits_container(value, origin, inner)
+
+
+def _fits_class(value: Any, cls: Any) -> bool:
+    if typing.is_typeddict(cls):
+        return isinstance(value, dict)
+    if cls is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if cls is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if cls is tuple:
+        return isinstance(value, list | tuple)
+    if not isinstance(cls, type) or getattr(cls, "_is_protocol", False):
+        return True
+    return isinstance(value, cls)
+
+
+def _fits_container(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
+    if origin is tuple:
+        return isinstance(value, list | tuple) and _fits_tuple(cast("Sequence[Any]", value), inner)
+    if not isinstance(origin, type):
+        return True
+    if issubclass(origin, Mapping):
+        return isinstance(value, dict) and all(
+            fits(k, inner[0]) and fits(v, inner[1]) for k, v in cast("dict[Any, Any]", value).items()
+        )
+    wanted = (list,) if issubclass(list, origin) else (set, frozenset) if issubclass(origin, set | frozenset) else None
+    if wanted is None:
+        return True
+    return isinstance(value, wanted) and all(fits(item, inner[0]) for item in cast("Sequence[Any]", value))
+
+
+def _fits_tuple(value: Sequence[Any], inner: tuple[Any, ...]) -> bool:
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        return all(fits(item, inner[0]) for item in value)
+    return len(value) == len(inner) and all(map(fits, value, inner))

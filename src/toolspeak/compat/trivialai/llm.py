@@ -1,0 +1,152 @@
+"""Asking a model for a text, and for a text that passes a check.
+
+A model here is whatever has `generate(system, prompt) -> LLMResult`; a toolspeak model stands in for one
+anywhere (`as_llm`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
+
+from ...errors import Attempt
+from ...events import Finished, TextDelta, ThoughtDelta
+from ...models.base import Model
+from ...types import Reply, Request
+from .loading import loadch
+from .results import GenerationError, LLMResult, TransformError
+from .thinking import split_thoughts
+from .waiting import wait_for
+
+Transform = Callable[[Any], Any]
+"""Text → value. It fails by raising TransformError, or (the article's way) gives (value, True) or (None, False)."""
+
+
+@runtime_checkable
+class Generates(Protocol):
+    """A model in the form of this package."""
+
+    def generate(self, system: str, prompt: str) -> LLMResult: ...
+
+
+LLM = Generates | Model
+
+
+class LLMMixin:
+    """What a model gets from being able to `generate`: checked answers, and thoughts split off.
+
+    Thoughts are split off where both tags are set, on the class or on the instance.
+    """
+
+    THINK_OPEN: str | None = None
+    THINK_CLOSE: str | None = None
+
+    def generate(self, system: str, prompt: str, images: Any = None) -> LLMResult:
+        raise NotImplementedError(f"{type(self).__name__} has no generate(system, prompt)")
+
+    def generate_checked(
+        self,
+        transformFn: Transform,  # noqa: N803 - the name that programs use
+        system: str,
+        prompt: str,
+        images: Any = None,
+        retries: int = 5,
+    ) -> LLMResult:
+        """Ask until `transformFn` takes the answer, `retries` times at most; see the function of that name."""
+        return _checked(lambda: self._ask(system, prompt, images), transformFn, retries)
+
+    def generate_json(self, system: str, prompt: str, images: Any = None, retries: int = 5) -> LLMResult:
+        """Ask until the answer is one value that `loadch` reads."""
+        return _checked(lambda: self._ask(system, prompt, images), _plain(loadch), retries)
+
+    def split_think_full(self, resp: str) -> tuple[str, str | None]:
+        """The text without its thoughts, and the thoughts, None where there are none."""
+        if not (self.THINK_OPEN and self.THINK_CLOSE):
+            return resp, None
+        return split_thoughts(resp, self.THINK_OPEN, self.THINK_CLOSE)
+
+    def _ask(self, system: str, prompt: str, images: Any) -> LLMResult:
+        return self.generate(system, prompt) if images is None else self.generate(system, prompt, images)
+
+
+class ModelLLM(LLMMixin):
+    """A toolspeak model in the form of this package; `raw` is its whole Reply."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def generate(self, system: str, prompt: str, images: Any = None) -> LLMResult:
+        return wait_for(self._reply(system, prompt))
+
+    async def _reply(self, system: str, prompt: str) -> LLMResult:
+        text, thought, last = "", "", Finished()
+        messages = (({"role": "system", "content": system},) if system else ()) + ({"role": "user", "content": prompt},)
+        async for event in self.model.stream(Request(messages=cast("Any", messages))):
+            if isinstance(event, TextDelta):
+                text += event.text
+            elif isinstance(event, ThoughtDelta):
+                thought += event.text
+            elif isinstance(event, Finished):
+                last = event
+        reply = Reply(text=text, thought=thought, finish=last.finish, usage=last.usage)
+        return LLMResult(reply, text.strip(), thought or None)
+
+
+def as_llm(llm: LLM) -> Generates:
+    """A model in the form of this package, made of a toolspeak one where it is not in it already."""
+    if isinstance(llm, Generates):
+        return llm
+    if isinstance(llm, Model):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped programs
+        return ModelLLM(llm)
+    raise TypeError(f"a model has generate(system, prompt) or stream(request); a {type(llm).__name__} has neither")
+
+
+def generate(llm: LLM, system: str, prompt: str) -> LLMResult:
+    """One answer, as text."""
+    return as_llm(llm).generate(system, prompt)
+
+
+def generate_checked(llm: LLM, transform: Transform, system: str, prompt: str, retries: int = 5) -> LLMResult:
+    """The first answer that `transform` takes, as the value it makes of it; the prompt is the same each time.
+
+    When none of `retries` is taken it ends as the transform reports failure: GenerationError
+    `failed-on-N-retries` where it raises TransformError, a content of None where it gives (None, False).
+    Any other exception of the transform is its own fault and comes through.
+    """
+    model = as_llm(llm)
+    return _checked(lambda: model.generate(system, prompt), transform, retries)
+
+
+def _checked(ask: Callable[[], LLMResult], transform: Transform, retries: int) -> LLMResult:
+    attempts: list[Attempt] = []
+    failure: TransformError | None = None
+    raw: Any = None
+    for _ in range(max(1, retries)):
+        result = ask()
+        raw = result.raw
+        try:
+            value = transform(result.content)
+        except TransformError as error:
+            failure = error
+            attempts.append(Attempt(Reply(text=str(result.content or "")), str(error)))
+            continue
+        if not _is_maybe(value):
+            return LLMResult(raw, value, result.scratchpad)
+        if value[1]:
+            return LLMResult(raw, value[0], result.scratchpad)
+        failure = None
+    if failure is None:
+        return LLMResult(raw, None)
+    raise GenerationError(f"failed-on-{retries}-retries", failure.raw, attempts=attempts) from failure
+
+
+def _plain(transform: Transform) -> Transform:
+    """A transform whose every value is a success, a pair that ends in a bool too."""
+    return lambda resp: (transform(resp), True)
+
+
+def _is_maybe(value: Any) -> TypeGuard[tuple[Any, bool]]:
+    if not isinstance(value, tuple) or len(cast("tuple[Any, ...]", value)) != 2:
+        return False
+    content, ok = cast("tuple[Any, Any]", value)
+    return ok is True or (ok is False and content is None)

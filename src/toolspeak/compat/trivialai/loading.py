@@ -1,0 +1,104 @@
+"""Values out of what a model wrote: one that is the whole answer, or every one that can be found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+from .literals import loads, read
+from .results import TransformError
+
+_WHOLE_FENCE = re.compile(r"```[^\n]*\n(.*)\n```", re.DOTALL)
+_ONE_LINE_FENCE = re.compile(r"```(?:\w+\s+|(?:json|python)(?=\W))?(.*)```", re.DOTALL)
+
+
+def loadch(resp: Any) -> Any:
+    """The value that a whole answer is, taken out of the one code fence around it if there is one.
+
+    What is a list, dict, tuple, number or bool already is passed through. Raises TransformError:
+    `no-message-given` for None, `parse-failed` for everything else.
+    """
+    if resp is None:
+        raise TransformError("no-message-given")
+    if isinstance(resp, list | dict | tuple | float | int):
+        return cast("Any", resp)
+    if not isinstance(resp, str):
+        raise TransformError("parse-failed", raw=resp)
+    try:
+        return loads(_unfence(resp.strip()))
+    except ValueError as error:
+        raise TransformError("parse-failed", raw=resp) from error
+
+
+def loadchmulti(resp: Any) -> list[Any]:
+    """Every value in an answer: those in its code fences, else every object in its text.
+
+    A fence that holds a list gives the list's values. Raises TransformError: `no-message-given` for
+    None, `parse-failed` where there is no value at all.
+    """
+    if resp is None:
+        raise TransformError("no-message-given")
+    if isinstance(resp, list | tuple):
+        return list(cast("list[Any]", resp))
+    if isinstance(resp, dict):
+        return [cast("Any", resp)]
+    if not isinstance(resp, str):
+        raise TransformError("parse-failed", raw=resp)
+    found = list(_in_fences(resp)) or list(_objects(_outside_fences(resp)))
+    if not found:
+        raise TransformError("parse-failed", raw=resp)
+    return found
+
+
+def _unfence(text: str) -> str:
+    fence = _WHOLE_FENCE.fullmatch(text) or _ONE_LINE_FENCE.fullmatch(text)
+    return fence[1].strip() if fence else text
+
+
+def _in_fences(text: str) -> Iterator[Any]:
+    for inside in _fences(text):
+        try:
+            value = loads(inside.strip())
+        except ValueError:
+            continue
+        if isinstance(value, list):
+            yield from cast("list[Any]", value)
+        else:
+            yield value
+
+
+def _fences(text: str) -> Iterator[str]:
+    """What stands in each fence that is closed. Searched for by hand: a regex looks for each end anew."""
+    opened = text.find("```")
+    while opened >= 0:
+        line_end = text.find("\n", opened)
+        closed = text.find("\n```", line_end + 1) if line_end >= 0 else -1
+        if closed < 0:
+            return
+        yield text[line_end + 1 : closed]
+        opened = text.find("```", closed + 4)
+
+
+def _outside_fences(text: str) -> str:
+    kept: list[str] = []
+    fenced = False
+    for line in text.splitlines():
+        if line.strip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _objects(text: str) -> Iterator[Any]:
+    """Every object in a text, read where it begins, so that a brace inside a string is no brace."""
+    at = text.find("{")
+    while at >= 0:
+        try:
+            value, end = read(text, at)
+        except ValueError:
+            end = at + 1
+        else:
+            yield value
+        at = text.find("{", end)

@@ -1,0 +1,152 @@
+"""A set of functions in the form of the article: listed with its types, called by `functionName` and `args`.
+
+    {"functionName": "screenshot", "args": {"url": "https://example.org/"}}
+
+Give a model another `Tools` and it can call other functions, and none but those.
+"""
+
+from __future__ import annotations
+
+from builtins import list as listing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from . import annotations
+from .llm import LLM, generate_checked
+from .loading import loadch
+from .results import LLMResult, TransformError
+from .toolkit import ToolCallError, check_arguments
+
+_SYSTEM = (
+    "You are a computer specialist. Your job is translating client requests into tool calls. Your client has "
+    "sent a request to use a tool; return the function call corresponding to the request and no other "
+    'commentary. Return a value of type `{"functionName" :: string, "args" :: {arg_name: arg value} }`. '
+    "You have access to the tools: %s."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    type: Mapping[str, Any]
+    description: str
+    function: Callable[..., Any]
+
+
+class Environment(Protocol):
+    """What `generate_tool_call` needs of a set of tools."""
+
+    def list(self) -> Any: ...
+
+    def transform(self, resp: Any) -> Any: ...
+
+
+class Tools:
+    """Functions under names. Only a call that names one of them, with arguments it takes, is ever run."""
+
+    def __init__(self) -> None:
+        self._env: dict[str, _Entry] = {}
+
+    def define(
+        self,
+        name: str | Callable[..., Any],
+        fn: Callable[..., Any] | str | None = None,
+        type: Mapping[str, Any] | None = None,  # noqa: A002 - the name that programs use
+        description: str | None = None,
+    ) -> bool:
+        """Add a function: `define("shot", take_shot)`, or the package's `define(take_shot, "shot")`.
+
+        False, and nothing changes, when the name is taken. AssertionError when a parameter has no
+        annotation and no `type` is given for it, or there is neither docstring nor `description`.
+        """
+        function, label, article = _in_order(name, fn)
+        types = dict(type) if type is not None else _annotated(function)
+        if types is None:
+            raise AssertionError(
+                "Interned functions must be annotated"
+                if article
+                else "either annotate the function or pass in a type dictionary for its inputs"
+            )
+        described = description or getattr(function, "__doc__", None)
+        if not described:
+            raise AssertionError(
+                "Interned functions must have docstrings"
+                if article
+                else "either document the function or pass in a description"
+            )
+        if label in self._env:
+            return False
+        self._env[label] = _Entry(types, described, function)
+        return True
+
+    def list(self) -> listing[dict[str, Any]]:
+        """Each tool's name, types (as Python has them) and description."""
+        return [{"name": k, "type": dict(v.type), "description": v.description} for k, v in self._env.items()]
+
+    def check(self, tool_call: Any) -> dict[str, Any]:
+        """The call, unchanged, when it can be run; otherwise the ToolCallError says what is wrong with it."""
+        if not isinstance(tool_call, dict):
+            detail = "Tool call must be a JSON object."
+            came = type(tool_call).__name__
+            raise ToolCallError("invalid-object-structure", detail, received_type=came, raw=tool_call)
+        call = cast("dict[str, Any]", tool_call)
+        if "functionName" not in call or "args" not in call:
+            detail = "Tool call must have the keys `functionName` and `args`."
+            raise ToolCallError("invalid-object-structure", detail, raw=call)
+        name, here = call["functionName"], sorted(self._env)
+        if not isinstance(name, str) or name not in self._env:
+            detail = f"Unknown tool {name!r}."
+            raise ToolCallError("no-such-tool", detail, tool=str(name), available_tools=here, raw=call)
+        check_arguments(name, self._env[name].function, call["args"], call)
+        return call
+
+    def validate(self, tool_call: Any) -> bool:
+        """Whether a call can be run: its tool is here, and it takes these arguments and needs no others."""
+        try:
+            self.check(tool_call)
+        except ToolCallError:
+            return False
+        return True
+
+    def transform(self, resp: Any) -> tuple[dict[str, Any], bool] | tuple[None, bool]:
+        """The call that a text is, and True; or None and False."""
+        try:
+            return self.check(loadch(resp)), True
+        except TransformError:
+            return None, False
+
+    def call(self, tool_call: Any) -> Any:
+        """The result of a call, or None without running anything when it is not valid: `validate` tells which."""
+        if not self.validate(tool_call):
+            return None
+        function = self._env[tool_call["functionName"]].function
+        positional, keywords = annotations.bound(annotations.signature(function), tool_call["args"])
+        return function(*positional, **keywords)
+
+
+def generate_tool_call(tools: Environment, llm: LLM, prompt: str, retries: int = 5) -> LLMResult:
+    """The call that a request asks for, as `content`; None there when no try gave a valid one."""
+    return generate_checked(llm, tools.transform, _SYSTEM % tools.list(), prompt, retries)
+
+
+generateToolCall = generate_tool_call  # noqa: N816 - as the article spells it
+
+
+def _in_order(name: Any, fn: Any) -> tuple[Callable[..., Any], str, bool]:
+    """The function, its name, and whether they came in the article's order."""
+    if isinstance(name, str) and callable(fn):
+        return fn, name, True
+    if callable(name) and (fn is None or isinstance(fn, str)):
+        return name, fn or getattr(name, "__name__", type(name).__name__), False
+    raise TypeError(f"define takes a name and a function, not {type(name).__name__} and {type(fn).__name__}")
+
+
+def _annotated(fn: Callable[..., Any]) -> dict[str, Any] | None:
+    """The types of a function's parameters, or None when one of them has none."""
+    try:
+        parameters = annotations.arguments(annotations.signature(fn))
+    except (ValueError, TypeError):  # some builtins have no signature
+        return None
+    if any(p.annotation is p.empty for p in parameters.values()):
+        return None
+    return {name: p.annotation for name, p in parameters.items()}

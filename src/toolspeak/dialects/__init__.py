@@ -1,0 +1,34 @@
+"""How families of models write calls: one small file of data for each family, and its file name is the registry."""
+
+from __future__ import annotations
+
+import difflib
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+from ..errors import UnknownDialect
+from ..wire.syntax import Dialect
+
+
+def names() -> list[str]:
+    """The names of all dialects, sorted."""
+    return sorted(_all())
+
+
+def get(name: str) -> Dialect:
+    """The dialect of that name, `-` and `_` alike. Raises UnknownDialect, which names the nearest."""
+    wanted = name.strip().lower().replace("_", "-")
+    found = _all().get(wanted)
+    if found is None:
+        near = difflib.get_close_matches(wanted, names(), 3, 0.5)
+        hint = f"near ones: {', '.join(near)}" if near else f"there are: {', '.join(names())}"
+        raise UnknownDialect(f"no dialect is called {name!r}; {hint}", name=name, near=near)
+    return found
+
+
+@cache
+def _all() -> dict[str, Dialect]:
+    files = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    values = [v for f in files for v in vars(import_module(f"{__name__}.{f}")).values()]
+    return {v.name: v for v in values if isinstance(v, Dialect)}

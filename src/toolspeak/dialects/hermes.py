@@ -1,0 +1,35 @@
+"""Hermes 2 and 3, Qwen 2.5 and 3: `<tool_call>{"name": .., "arguments": {..}}</tool_call>`."""
+
+from ..wire.syntax import ARGS, ID, NAME, RESULT, SYSTEM, TOOLS, Dialect, JsonCall, Layout, Results, Speech, ToolJson
+
+CALL = JsonCall(also=(("parameters", ARGS), ("args", ARGS), ("id", ID), ("tool_name", NAME)))
+
+HERMES = Dialect(
+    "hermes",
+    ("<tool_call>\n", CALL, "\n</tool_call>"),
+    between="\n",
+    before="\n",
+    forms=((CALL,),),
+    stop=("<|im_end|>",),
+    models=("hermes-2", "hermes-3", "qwen2.5", "qwen3", "qwq"),
+    speech=Speech(
+        opening=(
+            SYSTEM,
+            "\n\n# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with"
+            " function signatures within <tools></tools> XML tags:\n<tools>\n",
+            TOOLS,
+            "\n</tools>\n\nFor each function call, return a json object with function name and arguments within"
+            ' <tool_call></tool_call> XML tags:\n<tool_call>\n{"name": <function-name>, "arguments":'
+            " <args-json-object>}\n</tool_call>",
+        ),
+        system="You are a helpful assistant.",
+        tools=ToolJson(wrapped=True, lines=True),
+        results=Results("user", ("<tool_response>\n", RESULT, "\n</tool_response>")),
+    ),
+    layout=Layout(
+        ("<|im_start|>", "\n"),
+        "<|im_end|>\n",
+        control=("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<tool_response>", "</tool_response>"),
+        strip=False,
+    ),
+)

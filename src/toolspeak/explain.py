@@ -1,0 +1,101 @@
+"""What would be sent: the exact bytes of the first request to a model, and what holds its sampling."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Protocol, Unpack, runtime_checkable
+
+from .models.speaker import Speaker
+from .plan.effects import Ask, Score
+from .types import Message, Request, Schema
+from .verbs import Options, Prompt, job
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What the first request to a model would be. `print` it to read it.
+
+    `body` is the exact bytes that an HTTP server would get (to `url`). `prompts` are the exact texts that a
+    model would continue, or, with `continuations`, whose likelihood it would be asked for. `messages`
+    is the conversation a chat model would get.
+    """
+
+    model: str
+    url: str = ""
+    body: bytes = b""
+    prompts: tuple[str, ...] = ()
+    continuations: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+    stop: tuple[str, ...] = ()
+    schema: Schema | None = None
+    grammar: str | None = None
+
+    @property
+    def prompt(self) -> str:
+        """The first exact text."""
+        return self.prompts[0] if self.prompts else ""
+
+    def __str__(self) -> str:
+        parts = [f"model: {self.model}"]
+        if self.url:
+            parts.append(f"POST {self.url}\n{self.body.decode()}")
+        if self.continuations:
+            parts.append(f"asks how likely each of {len(self.prompts)} texts is:")
+            parts += [
+                f"--- {i}\n{p}{c}" for i, (p, c) in enumerate(zip(self.prompts, self.continuations, strict=True), 1)
+            ]
+        else:
+            parts += self.prompts
+        if not self.body:
+            parts += [f"{message.get('role')}:\n{message.get('content')}" for message in self.messages]
+        if self.stop:
+            parts.append(f"stop: {json.dumps(self.stop, ensure_ascii=False)}")
+        if self.schema is not None:
+            parts.append(f"held to the JSON Schema: {json.dumps(self.schema, ensure_ascii=False)}")
+        if self.grammar:
+            parts.append(f"held to the grammar:\n{self.grammar}")
+        return "\n\n".join(parts)
+
+
+def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Explanation:
+    """What the first request to the model would be, to the byte. Nothing is sent, no model is loaded.
+
+    The parameters are those of `run`. What a model is asked next depends on what it answered, so only the
+    first request can be told.
+    """
+    asked = job(prompt, tools, options)
+    model, request = asked.model, asked.request
+    if isinstance(model, Speaker):
+        effect = model.plan(request).send(None)
+        model = model.model
+        if isinstance(effect, Score):
+            prompts, texts = zip(*effect.pairs, strict=True)
+            return Explanation(model.name, prompts=prompts, continuations=texts)
+        if not isinstance(effect, Ask):
+            raise AssertionError(f"a reply begins with a question, not {effect!r}")
+        request = effect.request
+    return Explanation(
+        model.name,
+        url=model.endpoint if isinstance(model, Remote) else "",
+        body=model.body(request) if isinstance(model, Remote) else b"",
+        prompts=() if request.prompt is None else (request.prompt,),
+        messages=tuple(request.messages) if request.prompt is None else (),
+        stop=request.stop,
+        schema=request.schema,
+        grammar=request.grammar,
+    )
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """A model that can tell what it would send."""
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that a request goes to, without credentials."""
+        ...
+
+    def body(self, request: Request) -> bytes:
+        """The exact body of a request."""
+        ...

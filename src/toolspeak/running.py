@@ -1,0 +1,89 @@
+"""One call of one function: in a thread or on the loop, within its time, cancellable.
+
+A sync function runs in a thread of its own with the caller's context variables, so that it cannot hold up
+the loop; the thread is a daemon, so that a function that never returns cannot hold up the program's end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any, cast
+
+from .errors import ToolError, ToolTimeout
+from .types import Tool, ToolCall
+
+
+async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], named: dict[str, Any]) -> Any:
+    """What the tool's function gives. Whatever it raises becomes a ToolError, with the original as its cause.
+
+    A ToolTimeout after `tool.timeout` seconds: an async function is cancelled, a sync one is left behind in its
+    thread, since nothing can stop it, and the message says so.
+    """
+    function = tool.function
+    if function is None:
+        raise ToolError(f"the tool {tool.name!r} has no function: it was made from a schema alone", call=call)
+    run = functools.partial(function, *positional, **named)
+    scope = asyncio.timeout(tool.timeout)
+    threaded = not _is_async(function)
+    try:
+        async with scope:
+            value = await in_thread(run) if threaded else run()
+            return await value if inspect.isawaitable(value) else value
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise ToolError(f"the tool {tool.name!r} was cancelled from inside", call=call) from error
+    except (Exception, SystemExit) as error:
+        if isinstance(error, TimeoutError) and scope.expired():
+            left = "; it goes on in its thread, which nothing can stop" if threaded else ""
+            raise ToolTimeout(f"the tool {tool.name!r} took longer than {tool.timeout:g} s{left}", call=call) from error
+        raise ToolError(f"the tool {tool.name!r} failed: {_said(error)}", call=call) from error
+
+
+async def in_thread(run: Callable[[], Any]) -> Any:
+    """What `run()` gives, from a thread of its own. Cancelled, the thread goes on and its result is dropped."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if isinstance(error, StopIteration):  # a future cannot carry one
+            error = RuntimeError(f"StopIteration: {error}")
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+
+    def work() -> None:
+        value: Any = None
+        failed: BaseException | None = None
+        try:
+            value = context.run(run)
+        except BaseException as error:  # noqa: BLE001 - carried over to the caller, whatever it is
+            failed = error
+        with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, value, failed)
+
+    threading.Thread(target=work, name="toolspeak-tool", daemon=True).start()
+    return await future
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    inner: Any = function
+    while isinstance(inner, (functools.partial, staticmethod)):
+        inner = cast("Any", inner).func if isinstance(inner, functools.partial) else cast("Any", inner).__func__
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
+
+
+def _said(error: BaseException) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,85 @@
+"""A dialect on text, without a model: render, parse, decode. What people have becomes what the core takes.
+
+Tools may be functions, Tools, OpenAI-style dicts; a dialect may be given by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from .dialects import get as dialect
+from .dialects import names as dialects
+from .schema.infer import as_tools
+from .types import Message, Reply
+from .wire import decode as decoding
+from .wire import render as rendering
+from .wire.syntax import Dialect
+
+Thoughts = Literal["split", "keep"]
+
+
+class Decoder(decoding.Decoder):
+    """Text in, events out: `feed(chunk)` and `close()` each return a list of events, the same at every cut.
+
+    `tools=None` takes any name for a call, `[]` none: then the text passes unchanged. `prompt` is what the
+    generation began with (one that ends in `<think>` starts inside a thought). `thoughts="keep"` leaves
+    them in the text. `ids` mints an id for a call that has none. Never raises on a model's text.
+    """
+
+    def __init__(
+        self,
+        d: str | Dialect,
+        tools: Any = None,
+        prompt: str = "",
+        thoughts: Thoughts = "split",
+        ids: Callable[[], str] | None = None,
+    ) -> None:
+        super().__init__(_dialect(d), as_tools(tools), prompt, thoughts, ids)
+
+
+def parse(text: str, d: str | Dialect, tools: Any = None, prompt: str = "", thoughts: Thoughts = "split") -> Reply:
+    """The Reply that a whole text is: `.text`, `.thought`, `.calls`, `.finish`, `.notes`. Never raises on a model's text.
+
+    The parameters are those of `Decoder`; parsing is feeding it in one piece.
+    """
+    return decoding.parse(text, _dialect(d), as_tools(tools), prompt, thoughts)
+
+
+def render(
+    messages: str | Sequence[Message],
+    tools: Any,
+    d: str | Dialect,
+    template: str | None = None,
+    thinking: bool | None = None,
+    now: datetime | None = None,
+    continue_final: bool | None = None,
+    variables: Mapping[str, Any] | None = None,
+    choice: str = "auto",
+) -> rendering.Rendered:
+    """What a model is sent: `.prompt` (the exact text), `.messages` (for a chat server), `.stop`, `.notes`.
+
+    `template` is the model's own chat template (Jinja); without it the dialect's own prompt is used.
+    `variables` go to the template (bos_token, datetime, …), `now` is its clock, `thinking` switches the
+    model's reasoning where it can be. Raises TemplateError where a template cannot take the messages.
+    """
+    given: Sequence[Message] = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    return rendering.render(
+        given,
+        as_tools(tools),
+        _dialect(d),
+        template=template,
+        thinking=thinking,
+        now=now,
+        continue_final=continue_final,
+        variables=variables,
+        choice=choice,
+    )
+
+
+def _dialect(d: str | Dialect) -> Dialect:
+    return dialect(d) if isinstance(d, str) else d
+
+
+__all__ = ["Decoder", "dialect", "dialects", "parse", "render"]

@@ -1,0 +1,374 @@
+"""The tools that a model is given, and the only way in which a call to them is run.
+
+    box = Toolbox(weather, calculator)
+    box.call({"name": "weather", "arguments": {"city": "Xiamen"}})
+    safe = (box | other).only("weather", "read_*").without("rm_*").prefix("home_")
+
+A name that is not in the box cannot be called, whatever a text says, and a call runs only when its
+arguments fit its tool's schema. Sets of boxes are new boxes; `define` alone changes one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import inspect
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from .errors import CallError, InvalidCall, NoCall, NotApproved, ToolError, UnknownTool, UsageError
+from .running import execute, in_thread
+from .schema.check import check, short
+from .schema.coerce import coerce
+from .schema.forms import looks_like_call, read_call
+from .schema.infer import AnyTool, as_tool, as_tools, unique
+from .schema.infer import tool as make_tool
+from .schema.near import did_you_mean, near
+from .schema.result import LIMIT, result_text
+from .types import Problem, Tool, ToolCall, ToolResult
+
+Approve = Callable[[ToolCall], "bool | str | Awaitable[bool | str | None] | None"]
+"""Asked before a call runs, with the exact checked call. True runs it; a text is the reason why not."""
+
+Specs = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Whether a call may be run: true if so. `call` is then the call to run, coerced; else `problems` says why not.
+
+    `error` is what running it raises. Iterating gives the problems.
+    """
+
+    call: ToolCall | None
+    problems: tuple[Problem, ...] = ()
+    error: CallError | None = None
+
+    def __bool__(self) -> bool:
+        return self.error is None
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.problems)
+
+
+class Toolbox:
+    """Tools by name, in order. Takes functions, Tools, dicts, other boxes, and lists of them.
+
+    `inject` holds the values of the parameters that are marked `Annotated[..., Injected]`, by their name.
+    """
+
+    def __init__(self, *tools: Any, inject: Mapping[str, Any] | None = None) -> None:
+        flat: list[AnyTool] = []
+        self.inject: dict[str, Any] = {}
+        for one in tools:
+            if isinstance(one, Toolbox):
+                self.inject.update(one.inject)
+            flat += as_tools(one) or ()
+        self._tools: dict[str, AnyTool] = unique(flat)
+        self.inject.update(inject or {})
+
+    # what is in it
+
+    def define(
+        self,
+        name: str | Any,
+        fn: Any = None,
+        *,
+        description: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> AnyTool:
+        """Adds a tool, `define("name", fn)` or `define(fn)`, and gives it back; a name that is taken is a DuplicateTool."""
+        if not isinstance(name, str):
+            name, fn = None, name
+        if isinstance(fn, Mapping):
+            fn = as_tool({**fn, **({"name": name} if name else {})})
+            name = None
+        made = as_tool(make_tool(fn, name=name, description=description, parameters=parameters, timeout=timeout))
+        self._tools = unique([*self._tools.values(), made])
+        return made
+
+    def list(self) -> Specs:
+        """What a model is told: each tool's `name`, `description` and `parameters`, a JSON Schema."""
+        return [{"name": one.name, "description": one.description, "parameters": dict(one.parameters)} for one in self]
+
+    def __iter__(self) -> Iterator[AnyTool]:
+        return iter(tuple(self._tools.values()))
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __bool__(self) -> bool:
+        return True  # a box is one, empty or not
+
+    def __contains__(self, name: object) -> bool:
+        return (name.name if isinstance(name, Tool) else name) in self._tools
+
+    def __getitem__(self, name: str) -> AnyTool:
+        if name not in self._tools:
+            raise self._unknown(ToolCall("", name, {}))
+        return self._tools[name]
+
+    def __repr__(self) -> str:
+        return f"Toolbox({', '.join(self._tools)})"
+
+    # sets of tools
+
+    def __or__(self, other: Any) -> Toolbox:
+        """Both boxes' tools. The same tool in both is one; two of one name are a DuplicateTool."""
+        right = other if isinstance(other, Toolbox) else Toolbox(other)
+        merged = [one for one in right if not self._same(one)]
+        return self._with([*self, *merged], {**self.inject, **right.inject})
+
+    def __ror__(self, other: Any) -> Toolbox:
+        return Toolbox(other) | self
+
+    def only(self, *patterns: str) -> Toolbox:
+        """The tools whose names match one of the patterns (`"weather"`, `"read_*"`)."""
+        self._must_match(patterns)
+        return self._with(one for one in self if _matches(one.name, patterns))
+
+    def without(self, *patterns: str) -> Toolbox:
+        """The tools whose names match none of the patterns."""
+        self._must_match(patterns)
+        return self._with(one for one in self if not _matches(one.name, patterns))
+
+    def prefix(self, prefix: str) -> Toolbox:
+        """The same tools, each name with `prefix` before it."""
+        return self._with(make_tool(one, name=prefix + one.name) for one in self)
+
+    def rename(self, names: Mapping[str, str] | None = None, /, **more: str) -> Toolbox:
+        """The same tools under other names: `rename(old="new")` or `rename({"old": "new"})`."""
+        new = {**(names or {}), **more}
+        self._must_match(tuple(new))
+        return self._with(make_tool(one, name=new[one.name]) if one.name in new else one for one in self)
+
+    # calls
+
+    def validate(self, call: Any) -> Validation:
+        """Whether a call (a ToolCall, or a dict in any of the usual forms) may be run; all its problems at once."""
+        try:
+            read = read_call(call)
+        except InvalidCall as error:
+            return Validation(None, error.problems, error)
+        tool = self._tools.get(read.name)
+        if tool is None:
+            error = self._unknown(read)
+            return Validation(None, error.problems, error)
+        if not read.whole:
+            return _invalid(read, [Problem("", "a whole call", "a cut one", "the call broke off before its end")])
+        arguments, notes = coerce(tool, read.arguments)
+        problems = check(tool, arguments) or self._unbuildable(tool, arguments)
+        if problems:
+            return _invalid(read, problems)
+        if not notes and arguments == read.arguments:
+            return Validation(replace(read, arguments=arguments))
+        text = json.dumps(arguments, ensure_ascii=False)
+        return Validation(replace(read, arguments=arguments, json=text, notes=(*read.notes, *notes)))
+
+    def transform(self, text: str, dialect: str = "tool-json") -> ToolCall:
+        """The one checked call that a model's text holds, in `dialect` or as a plain JSON object.
+
+        Raises NoCall, UnknownTool or InvalidCall, whose messages a model can read: made for `generate_checked`.
+        """
+        plain = _plain_call(text)
+        calls: Sequence[Any] = [plain] if plain is not None else self._parse(text, dialect)
+        if len(calls) != 1:
+            what = "no call" if not calls else f"{len(calls)} calls"
+            raise NoCall(
+                f"exactly one tool call was wanted, and {what} came: {short(text, 200)}. Tools: {', '.join(self._tools)}"
+            )
+        return self._checked(calls[0])
+
+    def call(self, call: Any, **injected: Any) -> Any:
+        """Checks one call, runs it and gives its value; works inside a running loop too.
+
+        Raises UnknownTool or InvalidCall before anything ran, ToolError (the tool's own exception is its cause)
+        or ToolTimeout. `injected` adds to the box's own `inject`.
+        """
+        from .drive import run_sync
+
+        return run_sync(self.acall(call, **injected))
+
+    async def acall(self, call: Any, **injected: Any) -> Any:
+        """`call`, awaited."""
+        return await self._run(self._checked(call), injected)
+
+    async def arun(
+        self,
+        calls: Iterable[Any],
+        *,
+        approve: Approve | None = None,
+        parallel: int = 8,
+        limit: int | None = LIMIT,
+        inject: Mapping[str, Any] | None = None,
+    ) -> tuple[ToolResult, ...]:
+        """The result of every call, in their order, at most `parallel` at once; failures are results too.
+
+        Each call is checked, then approved (one question at a time), then run. A result's `text` is what the
+        model reads, within `limit` characters; its `error` is kept with its traceback for the caller.
+        Cancelled, it cancels what runs. What `approve` itself raises comes through.
+        """
+        gate, turn = asyncio.Semaphore(max(1, parallel)), asyncio.Lock()
+        self.check_injected(inject)
+
+        async def one(call: Any) -> ToolResult:
+            began = 0.0
+            checked = self.validate(call)
+            known = checked.call or _shown(call)
+            try:
+                if checked.error is not None:
+                    raise checked.error
+                if approve is not None:
+                    async with turn:
+                        await _ask(approve, known)
+                async with gate:
+                    began = time.monotonic()
+                    value = await self._run(known, inject or {})
+            except (CallError, ToolError) as error:
+                return ToolResult(known.id, known.name, error_text(error), None, error, _since(began))
+            return ToolResult(known.id, known.name, result_text(value, limit), value, None, _since(began))
+
+        tasks = [asyncio.create_task(one(call)) for call in calls]
+        try:
+            return tuple(await asyncio.gather(*tasks))
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+
+    def check_injected(self, more: Mapping[str, Any] | None = None) -> None:
+        """UsageError naming every injected parameter that has no value, before anything runs."""
+        for tool in self:
+            self._missing(tool, {**self.inject, **(more or {})})
+
+    # inside
+
+    def _checked(self, call: Any) -> ToolCall:
+        checked = self.validate(call)
+        if checked.call is None or checked.error is not None:
+            raise checked.error or UsageError("a call that is not there cannot be run")
+        return checked.call
+
+    async def _run(self, call: ToolCall, injected: Mapping[str, Any]) -> Any:
+        tool = self[call.name]
+        values = {**self.inject, **injected}
+        self._missing(tool, values)
+        if tool.build is None:
+            return await execute(tool, call, [], dict(call.arguments))
+        positional, named = tool.build(call.arguments, values)
+        return await execute(tool, call, positional, named)
+
+    def _unbuildable(self, tool: AnyTool, arguments: dict[str, Any]) -> Sequence[Problem]:
+        """What a Python type refuses though its JSON Schema allows it, such as "abc" for a Decimal."""
+        try:
+            if tool.build is not None:
+                tool.build(arguments, self.inject)
+        except InvalidCall as error:
+            return error.problems
+        return ()
+
+    def _missing(self, tool: AnyTool, values: Mapping[str, Any]) -> None:
+        needed = getattr(tool.build, "needed", ())
+        missing = [name for name in needed if name not in values]
+        if missing:
+            given = ", ".join(f"{name!r}: ..." for name in missing)
+            raise UsageError(
+                f"the tool {tool.name!r} needs {' and '.join(missing)} from the application: "
+                f"Toolbox(..., inject={{{given}}})"
+            )
+
+    def _unknown(self, call: ToolCall) -> UnknownTool:
+        found = near(call.name, self._tools)
+        names = ", ".join(self._tools) or "none"
+        expected = f"one of {names}" if self._tools else "no call"
+        message = f"there is no tool {short(call.name)}.{did_you_mean(found)} The tools are: {names}"
+        problem = Problem("", expected, short(call.name), message)
+        return UnknownTool(message, call=call, problems=[problem], near=found)
+
+    def _parse(self, text: str, dialect: str) -> Sequence[ToolCall]:
+        from .dialects import get
+        from .wire.decode import parse  # pyright: ignore[reportUnknownVariableType]
+
+        return parse(text, get(dialect), tuple(self)).calls
+
+    def _same(self, one: AnyTool) -> bool:
+        mine = self._tools.get(one.name)
+        return mine is not None and mine == one and mine.function == one.function
+
+    def _with(self, tools: Iterable[AnyTool], inject: Mapping[str, Any] | None = None) -> Toolbox:
+        return Toolbox(tuple(tools), inject=self.inject if inject is None else inject)
+
+    def _must_match(self, patterns: tuple[str, ...]) -> None:
+        for pattern in patterns:
+            if not any(c in pattern for c in "*?[") and pattern not in self._tools:
+                raise self._unknown(ToolCall("", pattern, {}))
+
+
+def error_text(error: BaseException) -> str:
+    """An error as a model reads it: JSON with its type, its message and, for a call, its problems; no traceback."""
+    shown = error.__cause__ if type(error) is ToolError and error.__cause__ is not None else error
+    said: dict[str, Any] = {"type": type(shown).__name__, "message": _bounded(str(shown), 2_000)}
+    if isinstance(error, CallError) and error.problems:
+        said["problems"] = [
+            {"path": p.path, "expected": p.expected, "received": p.received, "message": p.message}
+            for p in error.problems
+        ]
+    return result_text({"error": said}, 8_000)
+
+
+async def _ask(approve: Approve, call: ToolCall) -> None:
+    """Returns when the call may run; NotApproved otherwise. A sync `approve` runs in a thread: it may wait for a person."""
+    if inspect.iscoroutinefunction(approve):
+        answer = await approve(call)
+    else:
+        answer = await in_thread(lambda: approve(call))
+        if inspect.isawaitable(answer):
+            answer = await answer
+    if answer is True:
+        return
+    reason = f": {answer}" if isinstance(answer, str) and answer else ""
+    raise NotApproved(f"the call of {call.name!r} was not approved{reason}", call=call)
+
+
+def _invalid(call: ToolCall, problems: Iterable[Problem]) -> Validation:
+    found = tuple(problems)
+    message = f"the call of {call.name!r} cannot be run: " + "; ".join(p.message for p in found)
+    return Validation(None, found, InvalidCall(_bounded(message, 4_000), call=call, problems=found))
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _plain_call(text: str) -> Any:
+    """The call that a text is, when it is one JSON object (in a code fence or not) that names a tool."""
+    inner = text.strip()
+    if inner.startswith("```") and inner.endswith("```") and "\n" in inner:
+        inner = inner[inner.index("\n") : -3]
+    try:
+        value = json.loads(inner)
+    except (ValueError, RecursionError):
+        return None
+    return value if looks_like_call(value) else None
+
+
+def _shown(call: Any) -> ToolCall:
+    """As much of a call that cannot be read as a result needs: its id and name."""
+    if isinstance(call, ToolCall):
+        return call
+    given: Mapping[str, Any] = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
+    inner: Mapping[str, Any] = given["function"] if isinstance(given.get("function"), Mapping) else given
+    return ToolCall(str(given.get("id") or ""), str(inner.get("name") or ""), {})
+
+
+def _since(began: float) -> float:
+    return time.monotonic() - began if began else 0.0
+
+
+def _bounded(text: str, at_most: int) -> str:
+    return text if len(text) <= at_most else text[: at_most - 1] + "…"

@@ -1,0 +1,265 @@
+"""What people call: run, decide, call, generate, extract, conclude, explain, each sync and awaited.
+
+Every verb builds a request, takes its plan, and hands both to a driver; the sync ones run the awaited
+ones. They work in a notebook (a loop already running) and from threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from . import drive
+from .errors import UsageError
+from .events import Event
+from .models.base import Model
+from .models.names import model as named_model
+from .models.speaker import speaking
+from .plan import checked
+from .plan import conclude as concluding
+from .plan import decide as deciding
+from .plan.effects import Plan
+from .plan.extract import extraction
+from .plan.loop import Limits, loop
+from .schema.infer import as_tools
+from .toolbox import Approve, Toolbox
+from .types import Message, Reply, Request, ToolCall
+
+T = TypeVar("T")
+Prompt = str | Sequence[Message]
+
+
+class Settings(TypedDict, total=False):
+    """What every verb that asks a model takes.
+
+    `system` is a system message; `limits` a Limits or a dict of its fields; `approve` is asked before each
+    call is run and may be async: it gets the checked call and returns True, or False, or the reason
+    against it. `choice` is auto, none, required or a tool's name. The rest is passed on to the model.
+    """
+
+    system: str | None
+    limits: Limits | Mapping[str, Any] | None
+    approve: Approve | None
+    choice: str
+    parallel: bool
+    temperature: float | None
+    max_tokens: int | None
+    seed: int | None
+    stop: Sequence[str]
+
+
+class Options(Settings, total=False):
+    """Settings, and the `model`: a name or a Model (None: $TOOLSPEAK_MODEL, else `local`)."""
+
+    model: str | Model | None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A request, who answers it, who runs its calls, how far it may go."""
+
+    request: Request
+    model: Model
+    box: Toolbox
+    limits: Limits
+    approve: Approve | None
+
+    def play(self, plan: Plan[T]) -> AsyncGenerator[Event | drive.Done[T], None]:
+        return drive.play(plan, self.model, self._run, seconds=self.limits.seconds)
+
+    async def value(self, plan: Plan[T]) -> T:
+        return await drive.arun(plan, self.model, self._run, seconds=self.limits.seconds)
+
+    async def _run(self, calls: Sequence[ToolCall]) -> Any:
+        return await self.box.arun(calls, approve=self.approve)
+
+
+def job(prompt: Prompt, tools: Any, options: Options) -> Job:
+    """What a verb's parameters come to. Raises UsageError for what cannot be."""
+    if unknown := sorted(set(options) - set(Options.__annotations__)):
+        raise TypeError(f"unexpected option {', '.join(unknown)}; there are: {', '.join(Options.__annotations__)}")
+    box = tools if isinstance(tools, Toolbox) else Toolbox(*(as_tools(tools) or ()))
+    request = Request(
+        messages=_messages(prompt, options.get("system")),
+        tools=tuple(box),
+        choice=options.get("choice", "auto"),
+        parallel=options.get("parallel", True),
+        max_tokens=options.get("max_tokens"),
+        temperature=options.get("temperature"),
+        seed=options.get("seed"),
+        stop=tuple(options.get("stop", ())),
+    )
+    return Job(
+        request,
+        speaking(named_model(options.get("model"))),
+        box,
+        _limits(options.get("limits")),
+        options.get("approve"),
+    )
+
+
+def _messages(prompt: Prompt, system: str | None) -> list[Message]:
+    first: list[Message] = [{"role": "system", "content": system}] if system else []
+    if isinstance(prompt, str):
+        return [*first, {"role": "user", "content": prompt}]
+    messages = list(prompt)
+    for i, message in enumerate(messages):
+        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(
+                f"message {i}: expected a dict with a role, such as {{'role': 'user', 'content': 'Hi'}}, "
+                f"received {str(message)[:80]!r}"
+            )
+    if not messages:
+        raise UsageError("expected a question or at least one message, received an empty list")
+    return [*first, *messages]
+
+
+def _limits(given: Limits | Mapping[str, Any] | None) -> Limits:
+    if isinstance(given, Limits):
+        return given
+    try:
+        return Limits(**(given or {}))
+    except TypeError as error:
+        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {dict(given or {})}") from error
+
+
+# ------------------------------------------------------------------ the loop
+
+
+async def arun(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply:
+    """As `run`, awaited."""
+    task = job(prompt, tools, options)
+    return await task.value(loop(task.request, task.limits))
+
+
+def run(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply:
+    """The model's last answer after every call it wanted was run; `.messages` to go on from, `.steps` to see how.
+
+    `prompt` is a question or a list of messages; `tools` functions, Tools, OpenAI-style dicts or a
+    Toolbox. A tool's error is told to the model; a limit ends in `finish="limit"`. Raises ModelError when
+    the model cannot be asked, UsageError for what cannot be.
+    """
+    return drive.run_sync(arun(prompt, tools=tools, **options))
+
+
+async def astream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> AsyncGenerator[Event, None]:
+    """As `stream`, for `async for`."""
+    task = job(prompt, tools, options)
+    async with aclosing(task.play(loop(task.request, task.limits))) as events:
+        async for event in events:
+            if not isinstance(event, drive.Done):
+                yield event
+
+
+def stream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Iterator[Event]:
+    """The events of a run as they happen: text, calls, their results. Leaving early stops the run."""
+    return drive.iterate_sync(astream(prompt, tools=tools, **options))
+
+
+# ------------------------------------------------------------------ decisions: nothing is executed
+
+
+async def adecide(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> Reply:
+    """As `decide`, awaited."""
+    task = job(prompt, tools, options)
+    return await task.value(deciding.decide(task.request, tries=tries))
+
+
+def decide(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> Reply:
+    """The checked calls that a request wants (none, one, several), or a text. Nothing is executed.
+
+    A reply whose calls do not fit is given back to the model with what is wrong, `tries` times in all;
+    then GenerationError carries every attempt.
+    """
+    return drive.run_sync(adecide(prompt, tools=tools, tries=tries, **options))
+
+
+async def acall(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> ToolCall:
+    """As `call`, awaited."""
+    options.setdefault("choice", "required")
+    task = job(prompt, tools, options)
+    return await task.value(deciding.call(task.request, tries=tries))
+
+
+def call(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> ToolCall:
+    """Exactly one checked call, not executed. Raises NoCall, which says what came instead."""
+    return drive.run_sync(acall(prompt, tools=tools, tries=tries, **options))
+
+
+# ------------------------------------------------------------------ words and values
+
+
+async def agenerate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
+    """As `generate`, awaited."""
+    task = job(prompt, (), {"model": model, **settings})
+    return (await task.value(checked.generate(task.request))).text
+
+
+def generate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
+    """The model's answer in words."""
+    return drive.run_sync(agenerate(model, prompt, **settings))
+
+
+async def agenerate_checked(
+    model: str | Model | None,
+    transform: Callable[[str], T],
+    prompt: Prompt,
+    *,
+    tries: int = 3,
+    **settings: Unpack[Settings],
+) -> T:
+    """As `generate_checked`, awaited."""
+    if tries < 1:
+        raise UsageError(f"tries: expected 1 or more, received {tries}")
+    task = job(prompt, (), {"model": model, **settings})
+    return await task.value(checked.generate_checked(task.request, transform, tries))
+
+
+def generate_checked(
+    model: str | Model | None,
+    transform: Callable[[str], T],
+    prompt: Prompt,
+    *,
+    tries: int = 3,
+    **settings: Unpack[Settings],
+) -> T:
+    """`transform(answer)`, where the transform returns a value or raises: what it raised goes back to the model.
+
+    A transform refuses with ValueError and its like (also LookupError, TypeError, AssertionError, or any
+    error of toolspeak, so `Toolbox.transform` serves as one). After `tries` answers GenerationError
+    carries every attempt.
+    """
+    return drive.run_sync(agenerate_checked(model, transform, prompt, tries=tries, **settings))
+
+
+async def aextract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
+    """As `extract`, awaited."""
+    tool, build = extraction(kind)
+    options["choice"] = tool.name
+    task = job(prompt, (tool,), options)
+    return build((await task.value(deciding.call(task.request, tries=tries))).arguments)
+
+
+def extract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
+    """A value of the type `kind` out of a text: a dataclass, a pydantic model, `list[int]`, whatever pydantic knows.
+
+    Checked and asked again like a call; raises GenerationError when the model never gives one.
+    """
+    return drive.run_sync(aextract(prompt, kind, tries=tries, **options))
+
+
+async def aconclude(question: str, result: Any, *, language: str = "English", **options: Unpack[Options]) -> Reply:
+    """As `conclude`, awaited."""
+    task = job(question, (), options)
+    return await task.value(concluding.conclude(question, result, language))
+
+
+def conclude(question: str, result: Any, *, language: str = "English", **options: Unpack[Options]) -> Reply:
+    """A question and a tool's result in words, in `language`.
+
+    The words carry every number and string of the result and no number of their own; when the model
+    cannot manage that, the result is stated plainly, with a note `stated-plainly`.
+    """
+    return drive.run_sync(aconclude(question, result, language=language, **options))

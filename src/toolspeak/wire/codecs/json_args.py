@@ -1,0 +1,119 @@
+"""Arguments as JSON: an object, or a JSON string that holds one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...events import ArgumentsDelta
+from ..jsonscan import IN_STRING, Emit, Note, json_value, quoted, unescape
+from ..scan import Delta, Malformed, Scan, Source, at, blank, following, marks, until
+
+NULL = ("null", "None")
+
+
+def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta) -> Scan[None]:
+    """Pass the arguments on as JSON text; null is {}."""
+    c = yield from following(s)
+    if c in ('"', "'") and c:
+        yield from blank(s)
+        yield from _encoded(s, c, emit, note, delta)
+    elif c in ("n", "N") and (yield from at(s, *NULL)):
+        emit("{}")
+    elif c in ("{", "["):
+        yield from json_value(s, emit, note, delta)
+    else:
+        raise Malformed("no arguments")
+
+
+def _encoded(s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> Scan[None]:
+    """The content of a JSON string, unescaped and read as JSON in turn; none at all is {}."""
+    inner = _Inner(emit, note, delta)
+    s.pos += 1
+    while (yield from _piece(s, quote, inner, delta)) != quote:
+        inner.give((yield from unescape(s)))
+    inner.close()
+
+
+class _Inner:
+    """A reader of JSON within a string. Its failure waits for the end of the string, so that no cut shows."""
+
+    def __init__(self, emit: Emit, note: Note, delta: Delta | None) -> None:
+        self.source = Source()
+        self.emit = emit
+        self.value = json_value(self.source, emit, note, delta)
+        self.failed: Malformed | None = None
+        self.filled = self.done = False
+        self.step()
+
+    def step(self) -> None:
+        try:
+            self.done = next(self.value, True) is True
+        except Malformed as e:
+            self.failed, self.source.lane = e, None
+
+    def give(self, piece: str) -> None:
+        self.filled = self.filled or bool(piece.strip())
+        if self.failed:
+            return
+        if not self.done:
+            self.source.add(piece)
+            self.step()
+            piece = self.source.text[self.source.pos :] if self.done else ""
+        if piece.strip():
+            self.failed = Malformed("text after the arguments")
+
+    def close(self) -> None:
+        if not self.filled:
+            return self.emit("{}")
+        self.source.closed = True
+        if not (self.done or self.failed):
+            self.step()
+        if self.failed:
+            raise self.failed
+        return None
+
+
+def _piece(s: Source, quote: str, inner: _Inner, delta: Delta | None) -> Scan[str]:
+    """Give text on up to a quote or a backslash; eat the quote only."""
+    wanted = marks((quote, "\\"))
+    while True:
+        text, pos = s.text, s.pos
+        m = wanted.full(text, pos)
+        end = m.start() if m else len(text)
+        if end > pos:
+            s.pos = end
+            inner.give(text[pos:end])
+        if m:
+            s.pos += m[0] == quote
+            return m[0]
+        if s.closed:
+            raise Malformed("unclosed string")
+        s.lane, s.delta = (
+            (IN_STRING, delta) if delta and inner.source.lane is IN_STRING and quote == '"' else (None, None)
+        )
+        yield
+
+
+def read_text(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
+    """Pass on the content of a JSON string, unescaped."""
+    quote = yield from at(s, '"', "'")
+    if not quote:
+        raise Malformed("expected a string")
+    wanted = marks((quote, "\\"))
+    while (hit := (yield from until(s, wanted, emit, delta))) is not None:
+        if hit == "\\":
+            s.pos -= 1
+            emit((yield from unescape(s)))
+        elif quote == '"' or (yield from following(s)) in ",:}]":
+            return
+        else:
+            emit(hit)
+    raise Malformed("unclosed string")
+
+
+def write(arguments: Mapping[str, Any] | str, encoded: bool = False, indent: int | None = None) -> str:
+    """The arguments as JSON text (text that is JSON already stays as it is), or as a JSON string holding it."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, indent=indent)
+    return quoted(text) if encoded else text

@@ -1,0 +1,217 @@
+"""A whole call as one JSON object, its keys in any order; the same object may carry a text instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
+from ...types import ToolCall
+from ..jsonscan import json_value, quoted, short_string
+from ..scan import Malformed, Scan, at, expect, following
+from ..state import Call, State
+from ..syntax import ARGS, ID, NAME, TEXT, THOUGHT, JsonCall, Kind, Slot
+from . import json_args
+
+HELD = 4096
+"""A text that comes before the name is held back up to this many characters where any JSON may be an answer."""
+
+Held = tuple[type[TextDelta] | type[ThoughtDelta], str]
+
+
+@dataclass(slots=True)
+class _Object:
+    """What the keys read so far have told."""
+
+    hole: JsonCall
+    call: Call
+    arguments: list[str] = field(default_factory=list[str])
+    said: list[Held] = field(default_factory=list[Held])
+    filled: bool = False  # the arguments were read
+    answer: bool = False  # there is no call here: the object carries a text
+    texts: bool = False  # and the text was there
+    collapsed: bool = False  # the kind is the tool's name: keys that mean nothing else are arguments
+    pieces: int = 0  # how many such arguments were written
+
+
+def read(s: State, hole: JsonCall, call: Call) -> Scan[None]:
+    """Read the object from behind its brace, telling the call, or the text it carries, once it is sure which it is."""
+    o = _Object(hole, call)
+    slots = {**dict(hole.also), **dict(hole.keys)}
+    while not (yield from at(s, "}")):
+        if o.call.ended and (yield from following(s)) not in ('"', "'"):
+            return s.note("unclosed-object")  # its closer is missing, and nothing else is
+        key = yield from short_string(s)
+        yield from expect(s, ":")
+        yield from _value(s, o, key, slots.get(key))
+        if not (yield from at(s, ",")):
+            if (yield from at(s, "}")):
+                break
+            if not o.call.ended and not (o.answer and o.texts):
+                raise Malformed("expected , or }")
+            s.note("unclosed-object")
+            break
+    _finish(s, o)
+
+
+def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[None]:
+    if isinstance(slot, Kind):
+        yield from _kind(s, o, slot)
+    elif slot is ARGS and not o.filled and not o.pieces:
+        yield from _arguments(s, o)
+    elif o.collapsed and not o.filled:
+        yield from _piece(s, o, key)
+    elif slot is NAME:
+        yield from _name(s, o)
+    elif slot is TEXT or slot is THOUGHT:
+        yield from _text(s, o, TextDelta if slot is TEXT else ThoughtDelta)
+    elif slot is ID and (yield from following(s)) in ('"', "'"):
+        yield from _id(s, o)
+    else:
+        yield from _other(s, o, key)
+
+
+def _name(s: State, o: _Object) -> Scan[None]:
+    if (yield from at(s, *json_args.NULL)):
+        o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in o.hole.keys))
+        return _say(s, o)
+    name = yield from short_string(s)
+    if o.call.name is None:
+        if not name or (o.call.guard and not s.offered(name)) or (o.call.strict and s.tools is None):
+            raise Malformed(f"{name!r} is no tool")
+        o.call.name = name
+    if not o.call.guard or o.filled:
+        _start(s, o)
+    return None
+
+
+def _start(s: State, o: _Object) -> None:
+    """The call is sure: tell what was held back before its name, and it."""
+    if o.call.started:
+        return
+    for delta, text in o.said:
+        s.push(delta(text))
+    o.said = []
+    s.start(o.call)
+    if o.filled:
+        s.args("".join(o.arguments))
+        s.end(o.call)
+
+
+def _arguments(s: State, o: _Object) -> Scan[None]:
+    if o.answer:
+        yield from json_value(s, _drop, s.note)
+    elif o.call.name is not None:
+        _start(s, o)
+        o.filled = True
+        yield from json_args.read(s, s.args, s.note)
+        s.end(o.call)
+    else:
+        o.filled = s.spent = True
+        yield from json_args.read(s, o.arguments.append, s.note, None)
+
+
+def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> Scan[None]:
+    """A text: goes out as it comes once it is sure that it is one, and waits until then."""
+    o.texts = o.texts or delta is TextDelta
+    if (yield from at(s, *json_args.NULL)):
+        return
+    if o.answer or o.call.ended:
+        s.commit()
+        yield from json_args.read_text(s, lambda t: s.push(delta(t)), delta)
+    elif o.call.guard:
+        o.said.append((delta, (yield from short_string(s, HELD))))
+    else:
+        s.spent = True
+        parts: list[str] = []
+        yield from json_args.read_text(s, parts.append, None)
+        o.said.append((delta, "".join(parts)))
+
+
+def _say(s: State, o: _Object) -> None:
+    """The object carries a text: tell what was held back of it."""
+    if o.answer and o.said:
+        s.commit()
+        for delta, text in o.said:
+            s.push(delta(text))
+        o.said = []
+
+
+def _id(s: State, o: _Object) -> Scan[None]:
+    value = yield from short_string(s)
+    if o.call.started:
+        o.call.late_id = value
+    else:
+        o.call.id = value
+
+
+def _kind(s: State, o: _Object, kind: Kind) -> Scan[None]:
+    word = yield from short_string(s)
+    if word == kind.call:
+        return None
+    if kind.text and word == kind.text:
+        o.answer = True
+        return _say(s, o)
+    if s.tools is not None and word in s.tools and o.call.name is None:
+        o.call.name, o.collapsed = word, True
+        return s.note("collapsed-call", word)
+    if o.call.guard:
+        raise Malformed(f"{word!r} is no kind of object")
+    return None
+
+
+def _piece(s: State, o: _Object, key: str) -> Scan[None]:
+    """One argument written among the keys of the call itself."""
+    _start(s, o)
+    s.args(f"{', ' if o.pieces else '{'}{quoted(key)}: ")
+    o.pieces += 1
+    yield from json_value(s, s.args, s.note, ArgumentsDelta)
+
+
+def _other(s: State, o: _Object, key: str) -> Scan[None]:
+    """A key that means nothing: passed over within a dialect's own markers; elsewhere a sign that this is no call."""
+    if o.call.guard and not o.call.started and not o.answer:
+        raise Malformed(f"key {key!r}")
+    if s.log is not None:
+        s.spent = True
+    yield from json_value(s, _drop, s.note)
+
+
+def _drop(text: str) -> None:
+    """Nobody needs it."""
+
+
+def _finish(s: State, o: _Object) -> None:
+    call = o.call
+    if o.answer and not call.started:
+        if not o.texts:
+            raise Malformed("neither a call nor a text")
+        return s.commit()
+    if call.name is None or (s.tools is None and call.guard and not call.started):
+        raise Malformed("not a call")
+    _start(s, o)
+    if not call.ended:
+        s.args("}" if o.pieces else "{}")
+        if not o.pieces:
+            s.note("no-arguments")
+        s.end(call)
+    return None
+
+
+def write(hole: JsonCall, call: ToolCall) -> str:
+    """The object of a call. Arguments that are text already stay as they are."""
+    encoded = hole.encoded == "always" or (hole.encoded == "text" and bool(call.json))
+    values = {
+        NAME: quoted(call.name),
+        ID: quoted(call.id),
+        ARGS: json_args.write(call.json or call.arguments, encoded, hole.indent),
+        TEXT: '""',
+    }
+    rows = [
+        f"{quoted(key)}: {quoted(slot.call) if isinstance(slot, Kind) else values[slot]}"
+        for key, slot in hole.keys
+        if isinstance(slot, Kind) or slot in values
+    ]
+    if hole.indent is None:
+        return "{" + ", ".join(rows) + "}"
+    pad = "\n" + " " * hole.indent
+    return "{" + pad + ("," + pad).join(row.replace("\n", pad) for row in rows) + "\n}"

@@ -1,0 +1,314 @@
+"""Text to events: the one decoder. Parsing a whole text is feeding it in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..events import Event, Finished, TextDelta, ThoughtDelta
+from ..types import Reply, Tool
+from .codecs import json_call
+from .collect import collect
+from .jsonscan import json_value
+from .salvage import after_call, closing, missing
+from .scan import SPACE, Malformed, Scan, at, expect, marks, skip, until
+from .state import Call, State
+from .syntax import Dialect, JsonCall, Part
+
+CALL, THINK, FRAME, CODE = "call", "think", "frame", "code"
+
+
+class Program:
+    """What follows from a dialect, worked out once: what may open what, and where.
+
+    `calls`: calls are looked for. `split`: thoughts are told apart.
+    """
+
+    def __init__(self, d: Dialect, calls: bool) -> None:
+        self.d = d
+        self.formal = first_words(d.open or d.call[0]) if calls else ()
+        self.bare = tuple(w for f in d.forms for w in first_words(f[0])) if calls else ()
+        if calls and (d.guard or d.forms):
+            self.bare += ("[",)
+        self.fences = d.fences if self.bare else ()
+        self.openers = self.formal + self.bare
+        kinds = dict.fromkeys((*self.openers, *(o for o, _ in self.fences)), CALL)
+        lead = d.before or d.open[: len(d.open) - len(d.open.lstrip())]
+        self.fresh = dict(kinds)
+        self.inside = kinds | ({lead + w: CALL for w in kinds} if lead else {})
+        if calls:
+            self.fresh |= dict.fromkeys(d.frame, FRAME)
+        if self.bare:
+            self.inside["`{"] = CODE  # inline code: it only talks about JSON
+        if d.thinking:
+            word, close = d.thinking.open.strip(), d.thinking.close.strip()
+            self.fresh[word] = self.inside["\n" + word] = THINK
+            lines = ("\n" + close,) if d.thinking.close.startswith("\n") else ()
+            self.closers = marks((close, *lines))
+        self.marks = marks(tuple(self.inside)) if self.inside else None
+        self.strays = stray_words(d) if calls else ()
+
+    def starts_in_thought(self, prompt: str) -> bool:
+        """Does the prompt end by opening a thought?"""
+        thinking = self.d.thinking
+        return thinking is not None and prompt[-1000:].rstrip().endswith(thinking.open.strip())
+
+
+def first_words(part: Part) -> tuple[str, ...]:
+    """What may come first in a part."""
+    return ("{",) if isinstance(part, JsonCall) else tuple(part.split()[:1])
+
+
+def stray_words(d: Dialect) -> tuple[str, ...]:
+    """The closers that a model may write once too often after a call."""
+    last = d.call[-1]
+    words = (*(last.split()[-1:] if isinstance(last, str) else ("}",)), *d.close.split()[-1:])
+    return (*words, d.items[2].strip()) if d.items else words
+
+
+@lru_cache(512)
+def program(d: Dialect, calls: bool) -> Program:
+    return Program(d, calls)
+
+
+def reply(s: State, p: Program, prompt: str, split: bool) -> Scan[None]:
+    """The whole reply: text, and what its marks open."""
+    if p.starts_in_thought(prompt):
+        yield from thought(s, p, split)
+    fresh = True
+    while True:
+        found = yield from mark(s, p, fresh)
+        if found is None:
+            return
+        hit, kind = found
+        if kind == CALL:
+            fresh = yield from attempt(s, p, hit)
+        elif kind == THINK:
+            if not split or hit != hit.lstrip():
+                s.push(TextDelta(hit if not split else "\n"))
+            yield from thought(s, p, split)
+            fresh = True
+        else:
+            if kind == CODE:
+                s.push(TextDelta(hit))
+            fresh = False
+
+
+def mark(s: State, p: Program, fresh: bool) -> Scan[tuple[str, str] | None]:
+    """Pass text on to the next mark and eat it: its word and kind. From before a call's on, text can be given back."""
+    if fresh and p.fresh:
+        s.keep()
+        word = yield from at(s, *p.fresh)
+        kind = p.fresh.get(word, "")
+        if kind != CALL:
+            s.back() if not word else s.commit()
+        if word:
+            return word, kind
+    if p.marks is None:
+        yield from _all(s)
+        return None
+    hit = yield from until(s, p.marks, lambda t: s.push(TextDelta(t)), TextDelta)
+    if hit is None:
+        return None
+    kind = p.inside[hit]
+    if kind == CALL:
+        s.pos -= len(hit)
+        s.keep()
+        s.pos += len(hit)
+    return hit, kind
+
+
+def _all(s: State) -> Scan[None]:
+    while True:
+        if s.pos < len(s.text):
+            s.push(TextDelta(s.text[s.pos :]))
+            s.pos = len(s.text)
+        if s.closed:
+            return
+        yield
+
+
+def thought(s: State, p: Program, split: bool) -> Scan[None]:
+    """From behind a thought's opener to behind its closer."""
+    thinking = p.d.thinking
+    if thinking is None:
+        return
+    delta = ThoughtDelta if split else TextDelta
+    if split:
+        yield from skip(s, len(thinking.open) - len(thinking.open.rstrip()))
+    hit = yield from until(s, p.closers, lambda t: s.push(delta(t)), delta)
+    if hit is None:
+        s.note("unclosed-thought")
+    elif split:
+        yield from skip(s, len(thinking.close) - len(thinking.close.rstrip()))
+        close = thinking.close.strip()
+        while (yield from at(s, close)):
+            s.note("stray-closer", close)
+    else:
+        s.push(TextDelta(hit))
+
+
+def attempt(s: State, p: Program, hit: str) -> Scan[bool]:
+    """Read what may be calls, its first word being eaten; what is none comes back as text. Was it one?"""
+    s.spent, s.live = False, None
+    try:
+        yield from section(s, p, hit.strip())
+    except Malformed as e:
+        return (yield from failed(s, p, str(e), hit.strip()))
+    s.commit()
+    yield from after_call(s, p.strays)
+    return True
+
+
+def failed(s: State, p: Program, why: str, word: str) -> Scan[bool]:
+    """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
+    if s.log is None:
+        s.cut = s.cut or (s.closed and s.pos >= len(s.text))
+        s.note("cut" if s.cut else "malformed", why)
+        if s.live:
+            s.end(s.live, whole=False)
+        return True
+    s.forget()
+    if s.spent:
+        s.push(TextDelta(s.kept()))
+        s.log = None
+        return False
+    s.back()
+    start = SPACE(s.text, s.pos).end()
+    if word in ("{", "["):  # data of the reply: nothing in it is a call
+        s.push(TextDelta(s.text[s.pos : start])) if start > s.pos else None
+        s.pos = start
+        yield from data(s)
+    else:
+        end = start + len(word)
+        s.push(TextDelta(s.text[s.pos : end]))
+        s.pos = end
+    return False
+
+
+def data(s: State) -> Scan[None]:
+    """Pass a JSON value on as the text that it is."""
+    start = s.base + s.pos
+    try:
+        yield from json_value(s, lambda t: s.push(TextDelta(t)), None, TextDelta)
+    except Malformed:
+        if s.base + s.pos == start and s.pos < len(s.text):
+            s.push(TextDelta(s.text[s.pos]))
+            s.pos += 1
+
+
+def section(s: State, p: Program, word: str) -> Scan[None]:
+    """One or more calls, from behind the first word to behind the last closer."""
+    d = p.d
+    fence = dict(p.fences).get(word, "")
+    if fence:
+        word = yield from at(s, *p.openers)
+    formal = word in p.formal
+    inlist = word == "["
+    if formal and d.open:
+        yield from expect(s, d.open.strip()[len(word) :])
+        inlist = d.items is not None and bool((yield from at(s, d.items[0].strip())))
+        word = ""
+    if not formal or inlist or d.open:
+        word = word if word in p.openers and not inlist else ""
+    yield from calls(s, p, formal or d.guard, inlist, word)
+    yield from closing(s, d, formal, inlist, fence)
+
+
+def calls(s: State, p: Program, formal: bool, inlist: bool, word: str) -> Scan[None]:
+    """The calls of a section. `word` is the first of them where that was eaten."""
+    d = p.d
+    form = d.call if formal else d.forms[0]
+    strict = not formal
+    sep = (d.items[1] if d.items else ",").strip()
+    count = 0
+    while True:
+        call = Call(guard=d.guard or strict, strict=strict)
+        try:
+            yield from one_call(s, form, call, word)
+        except Malformed:
+            if not count or s.live or s.log is None or s.spent:
+                raise
+            return s.back()  # the calls before stay; what follows is text
+        count, word, s.spent = count + 1, "", False
+        if not inlist and not d.open:
+            return None
+        s.keep()
+        yield from at(s, sep)
+        if not (yield from at(s, *first_words(form[0]), eat=False)):
+            s.back()
+            return None
+
+
+def one_call(s: State, form: tuple[Part, ...], call: Call, word: str) -> Scan[None]:
+    """The parts of one call. `word` is the first of it where that was eaten."""
+    filled = False
+    for part in form:
+        if isinstance(part, JsonCall):
+            yield from expect(s, "" if word else "{")
+            yield from json_call.read(s, part, call)
+            filled = True
+        else:
+            for w in part.split()[bool(word) :]:
+                if not (yield from at(s, w)):
+                    if not filled:
+                        raise Malformed(f"expected {w!r}")
+                    yield from missing(s, w)
+        word = ""
+
+
+class Decoder:
+    """Text in, events out. `feed` takes any piece of the reply, `close` ends it; nothing here ever raises on its text.
+
+    `tools`: None takes any name for a call, () none. `prompt` is what the reply goes on from. `thoughts`
+    split tells thoughts apart, keep leaves them in the text. `ids` mints an id for each call.
+    """
+
+    def __init__(
+        self,
+        d: Dialect,
+        tools: Sequence[Tool[..., Any]] | None = None,
+        prompt: str = "",
+        thoughts: str = "split",
+        ids: Callable[[], str] | None = None,
+    ) -> None:
+        by_name = None if tools is None else {tool.name: tool for tool in tools}
+        self.state = State(by_name, ids)
+        self.run = reply(self.state, program(d, by_name != {}), prompt, thoughts != "keep")
+        self.done = False
+        next(self.run, None)
+
+    def feed(self, chunk: str) -> list[Event]:
+        s = self.state
+        lane, delta = s.lane, s.delta
+        if lane is not None and delta is not None and chunk and lane(chunk) is None:
+            s.base += len(chunk)
+            return [delta(chunk)]
+        s.add(chunk)
+        s.out = out = []
+        next(self.run, None)
+        if s.parts:
+            s.flush()
+        return out
+
+    def close(self) -> list[Event]:
+        if self.done:
+            return []
+        s = self.state
+        self.done = s.closed = True
+        s.lane = None
+        s.out = out = []
+        for _ in self.run:
+            pass
+        s.flush()
+        s.push(Finished("length" if s.cut else "tool_calls" if s.calls else "stop"))
+        return out
+
+
+def parse(
+    text: str, d: Dialect, tools: Sequence[Tool[..., Any]] | None = None, prompt: str = "", thoughts: str = "split"
+) -> Reply:
+    """The reply that a whole text is. Never raises on the text of a model."""
+    decoder = Decoder(d, tools, prompt, thoughts)
+    return collect([*decoder.feed(text), *decoder.close()])

@@ -1,0 +1,42 @@
+"""Which dialect a model speaks, by its chat template or its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .. import dialects
+from ..errors import UnknownDialect
+from .syntax import Dialect
+from .template import literals
+
+ANY = "tool-json"
+
+
+def detect(template: str | None = None, model: str | None = None) -> Dialect:
+    """The dialect whose literals the template writes, else that of models so named; `origin` says which it was.
+
+    Raises UnknownDialect where neither tells.
+    """
+    known = [dialects.get(name) for name in dialects.names()]
+    if template:
+        scores = [(_score(template, d), -i) for i, d in enumerate(known)]
+        score, i = max(scores)
+        if score:
+            return replace(known[-i], origin="by the literals of its chat template")
+    if model:
+        name = model.lower().replace("_", "-").replace(" ", "-")
+        scores = [(max((len(part) for part in d.models if part in name), default=0), -i) for i, d in enumerate(known)]
+        score, i = max(scores)
+        if score:
+            return replace(known[-i], origin=f"by the model's name, {model}")
+    what = " and ".join(w for w, given in (("chat template", template), (f"model name {model!r}", model)) if given)
+    raise UnknownDialect(
+        f"no known dialect in this {what or 'question: give a template or a model'}; "
+        f"name one ({', '.join(dialects.names())}), {ANY} does for any model that follows instructions"
+    )
+
+
+def _score(template: str, d: Dialect) -> int:
+    """How much of a call of the dialect the template writes, in characters; 0 unless all of it."""
+    words = literals(d)
+    return sum(map(len, words)) if all(word in template for word in words) else 0

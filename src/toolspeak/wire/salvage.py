@@ -1,0 +1,49 @@
+"""When the text leaves its dialect: what is kept all the same, and the note that it leaves.
+
+What can be repaired without guessing at an argument is. Inside JSON values that is done in `jsonscan`
+(rules single-quotes, python-literal, trailing-comma, bare-key, raw-control, bad-escape); around them here:
+missing-closer, stray-closer.
+"""
+
+from __future__ import annotations
+
+from .scan import GAP, SPACE, Scan, at, following
+from .state import State
+from .syntax import Dialect
+
+BRACKETS = ("}", "]")
+MOST = 8
+"""No more closers than this are taken for doubled ones, one after another."""
+
+
+def missing(s: State, word: str) -> Scan[None]:
+    """A closer is not where it should be: brackets too many stand before it, or it was left out."""
+    stray = ""
+    while len(stray) < MOST and (bracket := (yield from at(s, *BRACKETS))):
+        stray += bracket
+    if stray:
+        s.note("stray-closer", stray)
+    if not (yield from at(s, word)):
+        s.note("missing-closer", word)
+
+
+def closing(s: State, d: Dialect, formal: bool, inlist: bool, fence: str) -> Scan[None]:
+    """What closes a section: the list, the section itself, the fence around it."""
+    words = [d.items[2].strip() if d.items and formal else "]"] if inlist else []
+    words += d.close.split() if formal else []
+    for word in (*words, *fence.split()):
+        if not (yield from at(s, word)):
+            yield from missing(s, word)
+
+
+def after_call(s: State, strays: tuple[str, ...]) -> Scan[None]:
+    """Closers written once too often after a section, and white space that ends the reply."""
+    for _ in range(MOST):
+        word = yield from at(s, *strays)
+        if not word:
+            break
+        s.note("stray-closer", word)
+    yield from following(s)
+    end = SPACE(s.text, s.pos).end()
+    if s.closed and end == len(s.text) and end - s.pos <= GAP:
+        s.pos = end

@@ -1,0 +1,208 @@
+"""Reading text that arrives in pieces: until a mark, a literal, white space, a short word.
+
+Everything is a generator over a `Source` that yields when it needs more text and returns what it
+found. A position kept over a yield is wrong, since the buffer is compacted while it waits: keep
+distances from `source.pos`. A decision never depends on how much has arrived: what is short is not
+consumed before it is whole, and limits hold as well when all the text is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from functools import lru_cache
+from typing import TypeVar
+
+from ..events import ArgumentsDelta, TextDelta, ThoughtDelta
+
+T = TypeVar("T")
+Scan = Generator[None, None, T]
+Delta = type[TextDelta] | type[ThoughtDelta] | type[ArgumentsDelta]
+Search = Callable[[str], "re.Match[str] | None"]
+
+GAP = 256
+"""White space longer than this, in characters, ends the search for what follows it."""
+CAP = 256
+"""A name, a key or an id is at most this long, in characters."""
+
+SPACE = re.compile(r"\s*").match
+
+
+class Malformed(Exception):
+    """The text left the dialect: a signal between the rooms of the decoder, never seen outside."""
+
+
+class Source:
+    """Text that arrives in pieces, and the position up to which it was read.
+
+    While `lane` is set, a piece in which it finds nothing may go straight out as a `delta`. While `log`
+    is a list, what is read is kept and can be given back.
+    """
+
+    __slots__ = ("base", "closed", "delta", "lane", "log", "logpos", "pos", "text")
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.pos = 0
+        self.base = 0
+        self.closed = False
+        self.lane: Search | None = None
+        self.delta: Delta | None = None
+        self.log: list[str] | None = None
+        self.logpos = 0
+
+    def add(self, piece: str) -> None:
+        """Take in more text; what was read and is not kept is let go."""
+        text, pos = self.text, self.pos
+        if self.log is not None:
+            self.log.append(text[self.logpos : pos])
+            self.logpos = 0
+        self.base += pos
+        self.text = text[pos:] + piece if pos < len(text) else piece
+        self.pos = 0
+        self.lane = None
+
+    def keep(self) -> None:
+        """From here on, what is read can be given back."""
+        self.log, self.logpos = [], self.pos
+
+    def kept(self) -> str:
+        """What was read since `keep`."""
+        return "".join(self.log or ()) + self.text[self.logpos : self.pos]
+
+    def back(self) -> None:
+        """Give back what was read since `keep`."""
+        if self.log:
+            old = "".join(self.log)
+            self.text, self.pos = old + self.text[self.logpos :], 0
+            self.base -= len(old)
+        elif self.log is not None:
+            self.pos = self.logpos
+        self.log, self.logpos = None, self.pos
+
+
+def _opening(word: str) -> str:
+    """A pattern for every proper prefix of `word`."""
+    tail = ""
+    for c in reversed(word[1:-1]):
+        tail = f"(?:{re.escape(c)}{tail})?"
+    return re.escape(word[0]) + tail if len(word) > 1 else ""
+
+
+class Marks:
+    """A set of literals to look for: the leftmost, of those the longest, or a half one where the text ends.
+
+    `special` is a character class (without brackets) that keeps a piece off the lane.
+    """
+
+    __slots__ = ("full", "lane", "search")
+
+    def __init__(self, words: tuple[str, ...], special: str = "") -> None:
+        ordered = sorted({w for w in words if w}, key=len, reverse=True)
+
+        def whole(word: str) -> str:
+            rest = [v[len(word) :] for v in ordered if v != word and v.startswith(word)]
+            wait = "|".join(filter(None, (_opening("." + r)[1:] for r in rest)))
+            return re.escape(word) + (f"(?!(?:{wait})?\\Z)" if rest else "")
+
+        half = "|".join(filter(None, map(_opening, ordered)))
+        found = "(" + "|".join(map(whole, ordered)) + ")" + (f"|(?:{half})\\Z" if half else "")
+        self.search = re.compile(found).search
+        self.full = re.compile("(" + "|".join(map(re.escape, ordered)) + ")").search
+        first = sorted({w[0] for w in ordered})
+        rare = not any(c.isalnum() or c == " " for c in first)
+        letters = "".join(map(re.escape, first))
+        self.lane: Search = re.compile(
+            f"[{letters}{special}]" if rare else found + (f"|[{special}]" if special else "")
+        ).search
+
+
+@lru_cache(1024)
+def marks(words: tuple[str, ...], special: str = "") -> Marks:
+    """The marks for `words`, made once."""
+    return Marks(words, special)
+
+
+def until(s: Source, wanted: Marks, emit: Callable[[str], None], delta: Delta | None = None) -> Scan[str | None]:
+    """Pass text on until a mark; eat and return it, or None at the end. `delta`: the event that text may go out as."""
+    while True:
+        text, pos = s.text, s.pos
+        m = (wanted.full if s.closed else wanted.search)(text, pos)
+        if m is None:
+            if pos < len(text):
+                emit(text[pos:] if pos else text)
+                s.pos = len(text)
+            if s.closed:
+                return None
+            if delta:
+                s.lane, s.delta = wanted.lane, delta
+            yield
+            continue
+        if m.start() > pos:
+            emit(text[pos : m.start()])
+        if m.lastindex:
+            s.pos = m.end()
+            return m[1]
+        s.pos = m.start()
+        yield
+
+
+def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
+    """Which of `words` (the longest) comes next after white space; "" if none does. Eats it, or nothing."""
+    while True:
+        text = s.text
+        i = SPACE(text, s.pos).end()
+        left = len(text) - i
+        if (
+            not s.closed
+            and i - s.pos <= GAP
+            and (not left or any(left < len(w) and w.startswith(text[i:]) for w in words))
+        ):
+            yield
+            continue
+        best = max((w for w in words if text.startswith(w, i)), key=len, default="") if i - s.pos <= GAP else ""
+        if best and eat:
+            s.pos = i + len(best)
+        return best
+
+
+def expect(s: Source, literal: str) -> Scan[None]:
+    """Eat the words of a literal, with any white space around each."""
+    for word in literal.split():
+        if not (yield from at(s, word)):
+            raise Malformed(f"expected {word!r}")
+
+
+def blank(s: Source) -> Scan[bool]:
+    """Eat white space; is there something after it?"""
+    while True:
+        s.pos = SPACE(s.text, s.pos).end()
+        if s.pos < len(s.text) or s.closed:
+            return s.pos < len(s.text)
+        yield
+
+
+def peek(s: Source, n: int) -> Scan[str]:
+    """The next n characters, or what there is at the end. Eats nothing."""
+    while len(s.text) - s.pos < n and not s.closed:
+        yield
+    return s.text[s.pos : s.pos + n]
+
+
+def following(s: Source, offset: int = 0) -> Scan[str]:
+    """The first visible character at `offset` from here or after it, "" at the end or far away. Eats nothing."""
+    while True:
+        i = SPACE(s.text, s.pos + offset).end()
+        if i - s.pos - offset > GAP:
+            return ""
+        if i < len(s.text):
+            return s.text[i]
+        if s.closed:
+            return ""
+        yield
+
+
+def skip(s: Source, most: int) -> Scan[None]:
+    """Eat at most `most` characters of white space."""
+    yield from peek(s, most)
+    s.pos = min(SPACE(s.text, s.pos).end(), s.pos + most)

@@ -1,0 +1,161 @@
+"""A conversation with tools in a dialect's words, as chat messages that know nothing of tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import TemplateError
+from ..types import Message, Note, Tool
+from .syntax import DATE, ID, NAME, RESULT, SYSTEM, TOOL_NAMES, TOOLS, USER, Dialect, Results, Slot, Speech, When
+from .turns import Turn
+from .write import dumps, write_calls, write_tools
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be told besides the conversation. `clean` is applied to what tools say of themselves."""
+
+    tools: tuple[Tool[..., Any], ...] = ()
+    date: str = ""
+    thinking: bool | None = None
+    choice: str = "auto"
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    clean: Callable[[str], str] = str
+    native: bool = False
+
+
+def tell(turns: Sequence[Turn], d: Dialect, want: Wanted, notes: list[Note]) -> list[Message]:
+    """The conversation as messages: the tools declared first, calls and results as the dialect writes them."""
+    speech = d.speech
+    rest = _joined(turns) if speech.alternate else list(turns)
+    if speech.strip:
+        rest = [replace(turn, text=turn.text.strip()) for turn in rest]
+    system = rest.pop(0).text if rest and rest[0].role == "system" else None
+    out = _opening(rest, system, d, want, notes)
+    results = speech.native_results if want.native and speech.native_results else speech.results
+    row: list[Turn] = []
+    for turn in rest:
+        if row and (turn.role != "tool" or not results.grouped):
+            out.append(_results(row, results))
+            row = []
+        if turn.role == "tool":
+            row.append(turn)
+        elif turn.role == "assistant":
+            out.append({"role": "assistant", "content": _said(turn, d, notes)})
+        elif turn.role == "user":
+            out.append({"role": "user", "content": speech.user + turn.text})
+        elif speech.alternate:
+            raise TemplateError("Invalid role: expected the system message first, and only once")
+        else:
+            out.append({"role": "system", "content": turn.text})
+    if row:
+        out.append(_results(row, results))
+    return out
+
+
+def _joined(turns: Sequence[Turn]) -> list[Turn]:
+    """Users in a row as one; assistants in a row are refused."""
+    out: list[Turn] = []
+    for turn in turns:
+        if out and turn.role == out[-1].role == "user":
+            out[-1] = replace(out[-1], text=f"{out[-1].text}\n\n{turn.text}")
+        elif out and turn.role == out[-1].role == "assistant":
+            raise TemplateError("Consecutive assistant messages are not allowed")
+        else:
+            out.append(turn)
+    return out
+
+
+def _opening(rest: list[Turn], system: str | None, d: Dialect, want: Wanted, notes: list[Note]) -> list[Message]:
+    """The first message, which declares the tools; takes the user's turn from `rest` if it stands in there."""
+    speech = d.speech
+    inside = USER in speech.opening
+    if not want.tools and not inside:
+        return [] if system is None else [{"role": "system", "content": system}]
+    user = rest.pop(0).text if inside and rest and rest[0].role == "user" else ""
+    if not want.tools:
+        text = "\n\n".join(filter(None, (system, user)))
+        return [{"role": "user", "content": text}] if text or not rest else []
+    text = _filled(speech, system or "", user, want)
+    order = _order(want, d, notes)
+    return [{"role": "user" if inside else "system", "content": text + order}]
+
+
+def _filled(speech: Speech, system: str, user: str, want: Wanted) -> str:
+    """The opening with its holes filled."""
+    declared = want.variables.get("functions")
+    values = {
+        SYSTEM: system.strip() or speech.system,
+        USER: user,
+        TOOLS: declared if isinstance(declared, str) else want.clean(write_tools(want.tools, speech.tools)),
+        TOOL_NAMES: want.clean(", ".join(sorted(tool.name for tool in want.tools))),
+        DATE: want.date,
+    }
+    there = {"thinking": bool(want.thinking), "date": bool(want.date)}
+    parts: list[str | Slot] = []
+    for part in speech.opening:
+        if isinstance(part, When):
+            parts += part.parts if there[part.what] else ()
+        else:
+            parts.append(part)
+    text = "".join(part if isinstance(part, str) else values[part] for part in parts)
+    return text if SYSTEM in speech.opening or not system.strip() else f"{system.strip()}\n\n{text}"
+
+
+def _order(want: Wanted, d: Dialect, notes: list[Note]) -> str:
+    """The sentence that asks for a call, for a model that only its prompt can hold to one."""
+    if want.choice in ("auto", "none"):
+        return ""
+    if d.layout is not None:
+        notes.append(Note("choice-not-told", want.choice))
+        return ""
+    wanted = "one of the tools" if want.choice == "required" else f"the tool {want.clean(want.choice)}"
+    return f"\nThis time you have to call {wanted}."
+
+
+def _said(turn: Turn, d: Dialect, notes: list[Note]) -> str:
+    """An assistant's turn: its text, its calls on the wire, or both."""
+    if turn.thought:
+        notes.append(Note("thought-lost", "earlier thoughts are not told"))
+    if not turn.calls:
+        return d.speech.text + turn.text
+    wire = write_calls(turn.calls, d)
+    if d.speech.exclusive:
+        if turn.text.strip():
+            notes.append(
+                Note("text-lost", "a turn of this dialect is a text or calls: the text beside calls is not told")
+            )
+        return wire
+    text = turn.text.strip()
+    return text + (d.before if text else "") + wire
+
+
+def _results(row: Sequence[Turn], how: Results) -> Message:
+    """What tools returned, as one message."""
+    if how.record:
+        body = dumps([_record(turn, how) for turn in row], how.indent, how.ascii)
+        return {"role": how.role, "content": how.open + body + how.close}
+    texts = ("".join(p if isinstance(p, str) else _field(turn, p) for p in how.each) for turn in row)
+    return {"role": how.role, "content": how.open + how.between.join(texts) + how.close}
+
+
+def _field(turn: Turn, slot: Slot) -> str:
+    return {RESULT: turn.text, NAME: turn.name or "the tool", ID: turn.id}[slot]
+
+
+def _record(turn: Turn, how: Results) -> dict[str, object]:
+    if not turn.id:
+        raise TemplateError('"tool_call_id" must be provided for message with role "tool"')
+    return {
+        key: _decoded(turn.text) if how.decoded and slot is RESULT else _field(turn, slot) for key, slot in how.record
+    }
+
+
+def _decoded(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return {"result": text}

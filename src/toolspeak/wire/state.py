@@ -1,0 +1,113 @@
+"""What the readers of a reply share: the text that arrives, the events that leave, the call that is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
+from ..types import Note, Tool
+from .scan import Malformed, Source
+
+NOTES = 100
+"""No reply leaves more notes than this."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A call being read. `guard`: only an offered tool counts, and with `strict` it must be offered by name."""
+
+    guard: bool = False
+    strict: bool = False
+    name: str | None = None
+    id: str = ""
+    late_id: str | None = None
+    started: bool = False
+    ended: bool = False
+
+
+class State(Source):
+    """A source, and the events made from it.
+
+    `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
+    given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
+    becomes text without a second reading. `cut`: the text ended where it may not.
+    """
+
+    __slots__ = ("calls", "cut", "ids", "live", "noted", "out", "parts", "spent", "tools", "waiting")
+
+    def __init__(self, tools: dict[str, Tool[..., Any]] | None, ids: Callable[[], str] | None) -> None:
+        super().__init__()
+        self.tools = tools
+        self.ids = ids
+        self.out: list[Event] = []
+        self.parts: list[str] = []
+        self.waiting: list[Note] = []
+        self.noted: set[tuple[str, str]] = set()
+        self.live: Call | None = None
+        self.calls = 0
+        self.spent = False
+        self.cut = False
+
+    def args(self, text: str) -> None:
+        self.parts.append(text)
+
+    def flush(self) -> None:
+        if self.parts:
+            if piece := "".join(self.parts):
+                self.out.append(ArgumentsDelta(piece))
+            self.parts.clear()
+
+    def push(self, event: Event) -> None:
+        if self.parts:
+            self.flush()
+        self.out.append(event)
+
+    def note(self, rule: str, detail: str = "") -> None:
+        """Tell of a repair; the same one of the same call once."""
+        key = (f"{self.calls} {rule}", detail)
+        if key in self.noted or len(self.noted) >= NOTES:
+            return
+        note = Note(rule, detail, self.base + self.pos)
+        if self.log is not None:
+            self.waiting.append(note)
+        else:
+            self.noted.add(key)
+            self.push(Noted(note))
+
+    def commit(self) -> None:
+        """What was read stays read."""
+        self.log = None
+        waiting, self.waiting = self.waiting, []
+        for note in waiting:
+            key = (f"{self.calls} {note.rule}", note.detail)
+            if key not in self.noted and len(self.noted) < NOTES:
+                self.noted.add(key)
+                self.push(Noted(note))
+
+    def forget(self) -> None:
+        """What was noted since `keep` was about something that is none."""
+        self.waiting = []
+
+    def offered(self, name: str) -> bool:
+        return self.tools is None or name in self.tools
+
+    def start(self, call: Call) -> None:
+        """The call is one: tell its name. Raises Malformed where a guarded call names no tool."""
+        if call.started or call.name is None:
+            return
+        if call.guard and (not self.offered(call.name) or (call.strict and self.tools is None)):
+            raise Malformed(f"{call.name!r} is no tool")
+        self.calls += 1
+        call.started, self.live = True, call
+        call.id = call.id or (self.ids() if self.ids else f"call_{self.calls}")
+        self.push(CallStart(call.name, call.id))
+        self.commit()
+        if not self.offered(call.name):
+            self.note("unknown-tool", call.name)
+
+    def end(self, call: Call, whole: bool = True) -> None:
+        if call.started and not call.ended:
+            call.ended, self.live = True, None
+            self.push(CallEnd(whole, call.late_id))

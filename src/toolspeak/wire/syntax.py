@@ -1,0 +1,194 @@
+"""A dialect as a value: the literals and holes of which a model's calls, thoughts and prompts are made.
+
+A literal is exact when written; when read, white space around it is free. Nothing here is code that a
+dialect could run: what a hole means stands in the interpreters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+
+class Slot(Enum):
+    """What a key of a JSON object, or a gap in a text, holds."""
+
+    NAME = "the tool's name"
+    ARGS = "the arguments"
+    ID = "the call's id"
+    TEXT = "text meant for the user"
+    THOUGHT = "the model's reasoning"
+    SYSTEM = "the system text of the conversation"
+    USER = "the text of the user's first message"
+    TOOLS = "the tools offered"
+    TOOL_NAMES = "their names, sorted, with commas"
+    DATE = "today"
+    RESULT = "what a tool returned"
+
+
+NAME, ARGS, ID, TEXT, THOUGHT = Slot.NAME, Slot.ARGS, Slot.ID, Slot.TEXT, Slot.THOUGHT
+SYSTEM, USER, TOOLS, TOOL_NAMES, DATE, RESULT = (
+    Slot.SYSTEM,
+    Slot.USER,
+    Slot.TOOLS,
+    Slot.TOOL_NAMES,
+    Slot.DATE,
+    Slot.RESULT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The value of a key that says what its object is: `call`, or `text` where the object carries a text.
+
+    On reading, the name of an offered tool may stand there too: the object is then a call to it, and the
+    keys that mean nothing else are its arguments.
+    """
+
+    call: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonCall:
+    """A whole call as one JSON object, its keys in any order.
+
+    `keys` are written in this order; the first spelling of a slot is the one written. `also` are keys
+    accepted as well. `encoded`: the arguments are written as a JSON string that holds JSON, "always" or
+    only those that came as "text" (read, both are accepted everywhere). `indent` is as in json.dumps. A
+    TEXT key is the reply's text where the name is null or the kind says so.
+    """
+
+    keys: tuple[tuple[str, Slot | Kind], ...] = (("name", NAME), ("arguments", ARGS))
+    also: tuple[tuple[str, Slot | Kind], ...] = ()
+    encoded: Literal["", "always", "text"] = ""
+    indent: int | None = None
+
+
+Part = str | JsonCall
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """The literals around a thought. It opens where a reply, a line or (after a call) the text begins."""
+
+    open: str = "<think>\n"
+    close: str = "\n</think>\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Parts of a prompt that are there only if `what` is: thinking (asked for) or date (known)."""
+
+    what: str
+    parts: tuple[str | Slot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolJson:
+    """Tools declared as JSON: bare functions, or each in OpenAI's wrapper; one list, or one to a line."""
+
+    wrapped: bool = False
+    lines: bool = False
+    indent: int | None = None
+    ascii: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSignatures:
+    """Tools declared as Python signatures, sorted by name, each with the first line of its description."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReprs:
+    """Tools declared as the repr of a Python list of dicts: name, type (argument to Python type), description."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """How what tools returned is told: in whose turn, each how, and several in a row in one turn or not.
+
+    With `record`, results are the rows of one JSON list whose keys it gives (RESULT, ID or NAME);
+    `decoded` puts the result's own JSON there, or {"result": text} where it is none.
+    """
+
+    role: str = "user"
+    each: tuple[str | Slot, ...] = ("Result of ", NAME, ": ", RESULT)
+    open: str = ""
+    between: str = "\n"
+    close: str = ""
+    grouped: bool = True
+    record: tuple[tuple[str, Slot], ...] = ()
+    decoded: bool = False
+    indent: int | None = None
+    ascii: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How turns become one text: bos, then head[0] role head[1] content end for each.
+
+    `control` are the literals that must never come out of what others wrote; `strip`: whole turns are
+    trimmed.
+    """
+
+    head: tuple[str, str]
+    end: str
+    bos: str = ""
+    control: tuple[str, ...] = ()
+    strip: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """How a conversation with tools is told to the model.
+
+    `opening` is the first turn when tools are offered: a system turn, or the first user turn if it holds
+    USER. `system` is the system text where the conversation has none. `user` and `text` go before a
+    user's and an assistant's text; `strip`: texts are trimmed; `exclusive`: a turn is a text or calls, never both; `alternate`: users
+    in a row are one, and assistants in a row are refused. `results` is for a chat server that knows no
+    tools, `native_results` for the model's own layout (None: the same).
+    """
+
+    opening: tuple[str | Slot | When, ...] = ()
+    system: str = ""
+    tools: ToolJson | ToolSignatures | ToolReprs = ToolJson()
+    user: str = ""
+    text: str = ""
+    strip: bool = False
+    exclusive: bool = False
+    alternate: bool = False
+    results: Results = Results()
+    native_results: Results | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a family of models writes calls, thoughts and prompts.
+
+    The section of calls is `open`, calls joined by `between`, `close`; with `items` (opener, separator,
+    closer) the calls are elements of a list. `before` stands between a text and the section. `fences`
+    are (opener, closer) pairs that may stand around it. `forms` are other shapes of a call that are
+    read, never written; they, and every call of a dialect with `guard` set, count only if the name is
+    that of an offered tool. `frame` may open a text and is not part of it. `models` are parts of the
+    names of models that speak it, `origin` says how the dialect was found.
+    """
+
+    name: str
+    call: tuple[Part, ...]
+    open: str = ""
+    close: str = ""
+    between: str = ""
+    items: tuple[str, str, str] | None = None
+    before: str = ""
+    fences: tuple[tuple[str, str], ...] = (("```json", "```"), ("```", "```"))
+    forms: tuple[tuple[Part, ...], ...] = ()
+    guard: bool = False
+    thinking: Thinking | None = Thinking()
+    frame: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()
+    speech: Speech = Speech()
+    layout: Layout | None = None
+    models: tuple[str, ...] = ()
+    origin: str = field(default="by name", compare=False)

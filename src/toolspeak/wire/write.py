@@ -1,0 +1,121 @@
+"""Calls and tools as a dialect writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from ..types import Tool, ToolCall
+from .codecs import json_call
+from .syntax import Dialect, ToolJson, ToolReprs, ToolSignatures
+
+TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict", "null": "None"}
+
+
+def write_calls(calls: Sequence[ToolCall], d: Dialect) -> str:
+    """The calls as the model would write them, one section of the dialect; "" for none."""
+    if not calls:
+        return ""
+    glue = d.items[1] if d.items else d.between
+    if d.items and len(d.items[0]) > 1:  # the calls stand on lines of their own: what is inside moves with them
+        pad = "\n" + d.items[0].rpartition("\n")[2]
+        body = glue.join(_one(call, d).replace("\n", pad) for call in calls)
+    else:
+        body = glue.join(_one(call, d) for call in calls)
+    if d.items:
+        body = d.items[0] + body + d.items[2]
+    return d.open + body + d.close
+
+
+def _one(call: ToolCall, d: Dialect) -> str:
+    return "".join(part if isinstance(part, str) else json_call.write(part, call) for part in d.call)
+
+
+def write_tools(tools: Sequence[Tool[..., Any]], how: ToolJson | ToolSignatures | ToolReprs) -> str:
+    """The tools as they are declared to the model."""
+    if isinstance(how, ToolSignatures):
+        return "\n".join(_signature_block(tool) for tool in sorted(tools, key=lambda t: t.name))
+    if isinstance(how, ToolReprs):
+        return "[" + ", ".join(map(_repr, tools)) + "]"
+    rows = [declared(tool, how.wrapped) for tool in tools]
+    if how.lines:
+        return "\n".join(dumps(row, how.indent, how.ascii) for row in rows)
+    return dumps(rows, how.indent, how.ascii)
+
+
+def declared(tool: Tool[..., Any], wrapped: bool = True) -> dict[str, Any]:
+    """The tool as JSON data: name, description (where there is one), parameters; `wrapped` as OpenAI does."""
+    row: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        row["description"] = tool.description
+    row["parameters"] = tool.parameters
+    return {"type": "function", "function": row} if wrapped else row
+
+
+def dumps(value: object, indent: int | None = None, plain: bool = False) -> str:
+    """JSON text, ASCII only if `plain`; what JSON does not know goes in as its text."""
+    return json.dumps(value, ensure_ascii=plain, indent=indent, default=_plain)
+
+
+def _plain(value: object) -> object:
+    """A mapping that is no dict as one; anything else as its text, so that a schema's default never fails."""
+    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else str(value)
+
+
+def _signature_block(tool: Tool[..., Any]) -> str:
+    first = tool.description.strip().splitlines()[:1]
+    return "\n".join([signature(tool), *(f"  {line}" for line in first), ""])
+
+
+def signature(tool: Tool[..., Any]) -> str:
+    """The tool as a Python signature, made from its schema: `f(url: str, tries: Optional[int] = None) -> Any`."""
+    needed = tool.parameters.get("required") or ()
+    rows: list[str] = []
+    for name, schema in _properties(tool):
+        kind = python_type(schema)
+        if name in needed:
+            rows.append(f"{name}: {kind}")
+        else:
+            rows.append(f"{name}: {kind} = {schema.get('default')!r}")
+    return f"{tool.name}({', '.join(rows)}) -> Any"
+
+
+def _properties(tool: Tool[..., Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    properties: Mapping[str, Any] = tool.parameters.get("properties") or {}
+    return [(name, cast("Mapping[str, Any]", s) if isinstance(s, Mapping) else {}) for name, s in properties.items()]
+
+
+def python_type(schema: Mapping[str, Any]) -> str:
+    """A JSON Schema as a Python annotation: List[str], Optional[int], Literal['a', 'b'], int | str, Any."""
+    if "enum" in schema:
+        return "Literal[" + ", ".join(map(repr, schema["enum"])) + "]"
+    kind: object = schema.get("type")
+    options: list[Mapping[str, Any]] = list(schema.get("anyOf") or schema.get("oneOf") or ())
+    if isinstance(kind, list):
+        options = [{**schema, "type": k} for k in cast("list[object]", kind)]
+    if options:
+        names = list(dict.fromkeys(map(python_type, options)))
+        if "None" in names and len(names) == 2:
+            names.remove("None")
+            return f"Optional[{names[0]}]"
+        return " | ".join(names)
+    if kind == "array":
+        items: object = schema.get("items")
+        return f"List[{python_type(cast('Mapping[str, Any]', items))}]" if isinstance(items, Mapping) else "list"
+    return TYPES.get(str(kind), "Any")
+
+
+def _repr(tool: Tool[..., Any]) -> str:
+    types = ", ".join(f"{name!r}: {_type_repr(schema)}" for name, schema in _properties(tool))
+    return f"{{'name': {tool.name!r}, 'type': {{{types}}}, 'description': {tool.description!r}}}"
+
+
+def _type_repr(schema: Mapping[str, Any]) -> str:
+    """An annotation as Python prints it: <class 'str'>, typing.Optional[typing.List[str]]."""
+    name = python_type(schema)
+    if name in TYPES.values() or name == "list":
+        return "<class 'NoneType'>" if name == "None" else f"<class '{name}'>"
+    for word in ("List[", "Optional[", "Literal["):
+        name = name.replace(word, "typing." + word)
+    return "typing.Any" if name == "Any" else name

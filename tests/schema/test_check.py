@@ -1,0 +1,149 @@
+"""What is wrong with a call's arguments: all at once, as data, in sentences."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from toolspeak.schema.check import check, describe, short
+from toolspeak.schema.infer import as_tool
+from toolspeak.schema.near import near
+from toolspeak.types import Problem, Tool
+
+
+def tool_of(schema: Any, *, required: bool = True) -> Tool[..., Any]:
+    parameters = {"type": "object", "properties": {"x": schema}}
+    return as_tool({"name": "t", "parameters": {**parameters, **({"required": ["x"]} if required else {})}})
+
+
+def weather(city: str, days: int = 1, unit: Literal["celsius", "fahrenheit"] = "celsius") -> None: ...
+
+
+def test_all_problems_at_once():
+    assert check(as_tool(weather), {"cty": "X", "days": "soon", "unit": 5}) == [
+        Problem("/days", "integer", '"soon"', "the argument 'days' must be integer; got \"soon\""),
+        Problem(
+            "/unit",
+            'one of "celsius", "fahrenheit"',
+            "5",
+            'the argument \'unit\' must be one of "celsius", "fahrenheit"; got 5',
+        ),
+        Problem(
+            "/cty",
+            "only city, days, unit",
+            '"X"',
+            "'cty' is no argument; there are city, days, unit. Did you mean 'city'?",
+        ),
+        Problem("/city", "string", "nothing", "the required argument 'city' is missing: give string"),
+    ]
+
+
+def test_valid_arguments_have_none():
+    assert check(as_tool(weather), {"city": "Xiamen", "days": 2}) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "path", "expected"),
+    [
+        ({"type": "integer"}, 1.5, "/x", "integer"),
+        ({"type": "integer"}, True, "/x", "integer"),
+        ({"type": "number"}, "1", "/x", "number"),
+        ({"type": ["string", "null"]}, 1, "/x", "null or string"),
+        ({"const": "a"}, "b", "/x", '"a"'),
+        ({"type": "integer", "minimum": 3}, 2, "/x", "at least 3"),
+        ({"type": "integer", "maximum": 3}, 4, "/x", "at most 3"),
+        ({"type": "integer", "exclusiveMinimum": 3}, 3, "/x", "greater than 3"),
+        ({"type": "integer", "exclusiveMaximum": 3}, 3, "/x", "less than 3"),
+        ({"type": "integer", "multipleOf": 2}, 3, "/x", "a multiple of 2"),
+        ({"type": "string", "minLength": 2}, "a", "/x", "at least 2 characters long"),
+        ({"type": "string", "maxLength": 2}, "abc", "/x", "at most 2 characters long"),
+        ({"type": "string", "pattern": "^a+$"}, "b", "/x", "a string that matches ^a+$"),
+        ({"type": "string", "format": "date"}, "31.1.2026", "/x", "a date string such as 2026-01-31"),
+        ({"type": "string", "format": "email"}, "nobody", "/x", "a email string such as name@example.org"),
+        ({"type": "array", "maxItems": 1}, [1, 2], "/x", "a list of at most 1 items"),
+        ({"type": "array", "uniqueItems": True}, [1, 1], "/x", "a list without repetitions"),
+        ({"type": "array", "items": {"type": "integer"}}, [1, "2"], "/x/1", "integer"),
+        ({"type": "array", "prefixItems": [{}], "items": False}, [1, 2], "/x/1", "left out"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "a", "/x", "integer or null"),
+        ({"anyOf": [{"type": "integer", "minimum": 3}, {"type": "null"}]}, 2, "/x", "at least 3"),
+        ({"oneOf": [{"type": "integer"}, {"minimum": 3}]}, 4, "/x", "only one of the alternatives, not 2 at once"),
+        ({"not": {"type": "null"}}, None, "/x", "anything but null"),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}}, {"a": "b"}, "/x/a", "integer"),
+        ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, {}, "/x/a", "any JSON value"),
+        ({"type": "object", "propertyNames": {"maxLength": 1}}, {"ab": 1}, "/x", None),
+        ({"type": "array", "contains": {"const": 3}}, [1], "/x", None),
+        ({"type": "object", "dependentRequired": {"a": ["b"]}}, {"a": 1}, "/x/b", None),
+    ],
+)
+def test_every_constraint_has_its_words(schema: Any, value: Any, path: str, expected: str | None):
+    (problem,) = check(tool_of(schema), {"x": value})
+    assert problem.path == path
+    assert expected is None or problem.expected == expected
+    assert problem.message
+
+
+def test_alternatives_that_are_objects():
+    schema = {
+        "anyOf": [
+            {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False},
+            {"type": "null"},
+        ]
+    }
+    assert [p.path for p in check(tool_of(schema), {"x": {"b": 1}})] == ["/x/b", "/x/a"]
+
+
+def test_arguments_nobody_listed():
+    listed = as_tool({"name": "t", "parameters": {"type": "object", "properties": {"x": {}}}})
+    assert "additionalProperties" not in listed.parameters
+    assert [p.path for p in check(listed, {"y": 1})] == ["/y"]
+    opened = as_tool({"name": "t", "parameters": {"properties": {"x": {}}, "additionalProperties": True}})
+    assert check(opened, {"y": 1}) == []
+    nothing = as_tool({"name": "t"})
+    (problem,) = check(nothing, {"y": 1})
+    assert problem == Problem("/y", "no arguments", "1", "'y' is no argument; it takes none.")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_does_not_have(value: float):
+    for schema in ({"type": "number"}, {}, {"type": "array"}):
+        inside: Any = [value] if schema.get("type") == "array" else value
+        problems = check(tool_of(schema), {"x": inside})
+        assert any("finite" in p.expected for p in problems)
+
+
+def test_values_that_are_no_json():
+    for value in (object(), {1: 2}, b"x"):
+        (problem,) = check(tool_of({}), {"x": value})
+        assert "not JSON" in problem.message
+    deep: Any = 1
+    for _ in range(3000):
+        deep = [deep]
+    check(tool_of({}), {"x": deep})
+
+
+def test_what_is_shown_is_bounded():
+    (problem,) = check(tool_of({"type": "integer"}), {"x": "a" * 10_000_000})
+    assert len(problem.received) <= 80
+    assert len(problem.message) < 200
+    assert len(check(tool_of({}), {f"y{i}": 1 for i in range(1000)})) == 50
+    many = check(tool_of({"enum": [f"value {i}" for i in range(500)]}), {"x": 1})
+    assert "500 in all" in many[0].expected
+
+
+def test_describe_and_short():
+    assert describe({"type": "array", "items": {"enum": ["a", 1]}}) == 'array of one of "a", 1'
+    assert describe({"anyOf": [{"type": "integer"}, {"type": "null"}]}) == "integer or null"
+    assert describe(True) == "any JSON value"
+    assert short({"a": object()}) == "a dict"
+    assert short("é") == '"é"'
+
+
+def test_near():
+    names = ["get_weather", "calculator", "send_mail"]
+    assert near("getWeather", names) == ("get_weather",)
+    assert near("weather", names) == ("get_weather",)
+    assert near("calc", names) == ("calculator",)
+    assert near("xyz", names) == ()
+    assert near("", names) == ()
+    assert near("a" * 100_000, names) == ()
