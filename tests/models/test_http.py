@@ -121,6 +121,8 @@ def test_a_reply_streams_as_it_is_written(serve: Serve) -> None:
                 times.append(time.monotonic())  # noqa: PERF401 - a list of moments
             assert times[-1] - times[0] > 0.05
             assert server.paths == ["POST /v1/chat/completions"]
+            assert json.loads(Http(server.url, "m").body(ASK)) == server.bodies[0]
+            assert Http(server.url, "m").endpoint == f"{server.url}/v1/chat/completions"
             assert server.bodies[0]["messages"] == [{"role": "user", "content": "hi"}]
             assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
 
@@ -300,7 +302,7 @@ async def _all(stream: Any) -> list[Event]:
 
 
 ANSWERS: list[tuple[str, Any, type[ModelError], str]] = [
-    ("401", error(401, f"Incorrect API key provided: {KEY}"), KeyRefused, r"refused the key \(401\).*check the key in"),
+    ("401", error(401, f"Incorrect API key provided: {KEY}"), KeyRefused, r"refused the key \(401\).*check the key, given .* or in TOOLSPEAK_API_KEY"),
     ("401 masked", error(401, f"Incorrect key: {KEY[:8]}****{KEY[-4:]}. Get one"), KeyRefused, r"key: \[hidden\]"),
     ("403", error(403, "no access to this model"), KeyRefused, r"\(403\): no access to this model"),
     ("400", error(400, f"bad temperature {KEY}"), BadRequest, r"\(400\): bad temperature \[hidden\]"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import json
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -140,11 +141,27 @@ class Http:
     def __repr__(self) -> str:
         return f"Http({self.address.shown!r}, {self.model!r})"
 
+    @property
+    def endpoint(self) -> str:
+        """The URL that a request goes to, without credentials."""
+        return self.address.shown + self._api.path
+
+    def body(self, request: Request) -> bytes:
+        """The exact body of a request; the model's name is empty until the server was asked for it."""
+        self._check(request)
+        return _encode(self._api.write(request, self.model or "", **self._writing))
+
+    def without_tools(self) -> Http:
+        """The same model for what is asked without tools."""
+        other = copy.copy(self)
+        other.capabilities = self.capabilities - {"tools"}
+        return other
+
     async def aclose(self) -> None:
         """Closes the connections kept by the running event loop, other models' too: all share them."""
         await close_sessions()
 
-    async def stream(self, request: Request) -> AsyncIterator[Event]:
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol. Closing the iterator closes the connection at once."""
         self._check(request)
         begun = False
@@ -178,8 +195,8 @@ class Http:
     async def _try(self, request: Request) -> AsyncGenerator[Event]:
         """One exchange, without retries."""
         loop = asyncio.get_running_loop()
-        model = self.model or await self._only_model()
-        body = _encode(self._api.write(request, model, **self._writing))
+        self.model = self.model or await self._only_model()
+        body = self.body(request)
         due = loop.time() + self.timeouts.first
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
         response = await self._send("POST", self._api.path, due, body)
@@ -261,8 +278,7 @@ class Http:
                 f" and {len(names) - 20} more" if len(names) > 20 else ""
             )
             raise UnknownModel(f"{self.address.shown} has {f'the models {listed}' if names else 'no model'}; {advice}")
-        self.model = names[0]
-        return self.model
+        return names[0]
 
     def _too_slow(self) -> ModelUnreachable:
         said = f"the server took the request and did not begin to answer within {self.timeouts.first:g} s"
@@ -278,7 +294,11 @@ class Http:
         message = f"{where}: {error}"
         if isinstance(error, KeyRefused):
             variable = self._provider.key_variable
-            message += f"; check the key in {variable}" if self._key else f"; no key was sent: set {variable}"
+            message += (
+                f"; check the key, given with key=… or in {variable}"
+                if self._key
+                else f"; no key was sent: set {variable}"
+            )
         error.args = (self._hide(message),)
         return error
 
