@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,13 +21,13 @@ FRANCE = [{"role": "user", "content": "What is the capital of France? One word."
 
 
 @pytest.fixture(scope="module")
-def url() -> str:
+def url() -> Iterator[str]:
     params = xllamacpp.CommonParams()
     params.model.path = str(weights.path_of())
     params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.ui = 512, 1, False, -1, False
     params.api_keys = [KEY]
     server = xllamacpp.Server(params)
-    return str(server.listening_address)
+    yield server.listening_address  # noqa: PT022 - the server lives as long as this frame
 
 
 def ask(model: Http, request: Request) -> list[Event]:
