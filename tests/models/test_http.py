@@ -58,7 +58,7 @@ HELLO_EVENTS = [TextDelta("Hel"), TextDelta("lo"), Finished("stop")]
 
 
 def run(main: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(main, 20))
+    return asyncio.run(asyncio.wait_for(main, 60))
 
 
 async def ask(model: Http, request: Request = ASK) -> list[Event]:
