@@ -14,7 +14,7 @@ from ..types import Tool
 from .effects import Plan, score
 from .signature import REPLY, framed
 
-REPLY_WORTH = 1.5
+REPLY_WORTH = 1.0
 """Nats in favour of words: a wrong answer costs less than a wrong call. Set on requests of our own."""
 
 
