@@ -153,3 +153,40 @@ def test_near():
     assert near("xyz", names) == ()
     assert near("", names) == ()
     assert near("a" * 100_000, names) == ()
+
+
+class TestAlternativesWithATag:
+    """Objects told apart by the value of one field."""
+
+    SCHEMA: Any = {  # noqa: RUF012
+        "oneOf": [
+            {
+                "type": "object",
+                "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+                "required": ["kind"],
+                "additionalProperties": False,
+            },
+            {"$ref": "#/$defs/dog"},
+        ]
+    }
+    DOG: Any = {  # noqa: RUF012
+        "type": "object",
+        "properties": {"kind": {"const": "dog"}, "good": {"type": "boolean"}},
+        "required": ["kind", "good"],
+        "additionalProperties": False,
+    }
+
+    @pytest.mark.parametrize(
+        ("value", "path", "expected"),
+        [
+            ({"kind": "dog", "good": "yes"}, "/x/good", "boolean"),
+            ({"kind": "dog"}, "/x/good", "boolean"),
+            ({"kind": "fish"}, "/x/kind", '"cat" or "dog"'),
+            ({"kind": "cat", "live": 3}, "/x/live", "only kind, lives, good"),
+            (5, "/x", "object"),
+        ],
+    )
+    def test_the_one_that_was_meant_is_explained(self, value: Any, path: str, expected: str):
+        made = as_tool({"name": "t", "parameters": {"properties": {"x": self.SCHEMA}, "$defs": {"dog": self.DOG}}})
+        (problem,) = check(made, {"x": value})
+        assert (problem.path, problem.expected) == (path, expected)

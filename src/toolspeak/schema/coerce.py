@@ -145,15 +145,18 @@ class _Walk:
     def _scalar(self, value: Any, node: Mapping[str, Any], path: str) -> Any:
         if not isinstance(value, str):
             return value
-        kinds = _types(node) or _types_of(node)
-        if not kinds or "string" in kinds:
+        kinds, choices = _types(node), _choices(node)
+        if choices is not None:
+            if value in choices:
+                return value
+            kinds = (kinds or {_type_name(choice) for choice in choices}) - {"string"}
+        if "string" in kinds:
             return value
         made = [(kind, new) for kind in kinds if (new := _READERS[kind](value)) is not _NOTHING]
         if not made or any(new != made[0][1] for _, new in made):
             return value
         kind, new = made[0]
-        allowed = node.get("enum", [node["const"]] if "const" in node else None)
-        if isinstance(allowed, list) and new not in allowed:
+        if choices is not None and not any(_same(new, choice) for choice in choices):
             return value
         self.notes.append(Note("coerced", f"{path or '/'}: the text {short(value)} was read as {kind}"))
         return new
@@ -190,10 +193,14 @@ def _types(node: Mapping[str, Any]) -> set[str]:
     return {str(one) for one in cast("list[Any]", kind)} if isinstance(kind, list) else set()
 
 
-def _types_of(node: Mapping[str, Any]) -> set[str]:
-    """The types of the values that an untyped `enum` or `const` lists."""
-    values = node.get("enum", [node["const"]] if "const" in node else [])
-    return {_type_name(value) for value in cast("list[Any]", values)} if isinstance(values, list) else set()
+def _choices(node: Mapping[str, Any]) -> list[Any] | None:
+    """The values that `enum` or `const` allows; None where neither says."""
+    values = node.get("enum", [node["const"]] if "const" in node else None)
+    return cast("list[Any]", values) if isinstance(values, list) else None
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
 def _type_name(value: Any) -> str:
