@@ -34,7 +34,7 @@ def test_all_problems_at_once():
             "/cty",
             "only city, days, unit",
             '"X"',
-            "'cty' is no argument; there are city, days, unit. Did you mean 'city'?",
+            "\"cty\" is no argument; there are city, days, unit. Did you mean 'city'?",
         ),
         Problem("/city", "string", "nothing", "the required argument 'city' is missing; it must be a string"),
     ]
@@ -107,7 +107,7 @@ def test_arguments_nobody_listed():
     assert check(opened, {"y": 1}) == []
     nothing = as_tool({"name": "t"})
     (problem,) = check(nothing, {"y": 1})
-    assert problem == Problem("/y", "no arguments", "1", "'y' is no argument; it takes none.")
+    assert problem == Problem("/y", "no arguments", "1", '"y" is no argument; it takes none.')
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -135,6 +135,15 @@ def test_what_is_shown_is_bounded():
     assert len(check(tool_of({}), {f"y{i}": 1 for i in range(1000)})) == 50
     many = check(tool_of({"enum": [f"value {i}" for i in range(500)]}), {"x": 1})
     assert "500 in all" in many[0].expected
+
+
+def test_hostile_names_and_many_errors_stay_small():
+    listed = as_tool(
+        {"name": "t", "parameters": {"properties": {"x": {"type": "array", "items": {"type": "integer"}}}}}
+    )
+    (problem,) = check(listed, {"y" * 1_000_000: 1})
+    assert len(problem.message) < 300
+    assert len(check(listed, {"x": ["a"] * 100_000})) == 50
 
 
 def test_describe_and_short():

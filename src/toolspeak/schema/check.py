@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, cast
 
 from ..types import Problem, Schema, Tool
@@ -31,7 +32,7 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
 
 def _telling(errors: Iterator[Any]) -> list[Any]:
     """The errors without those that say less than another about the same value: no type beside the choices."""
-    found = list(errors)
+    found = list(islice(errors, 10 * AT_MOST))
     listed = {tuple(error.instance_path) for error in found if error.kind.name in ("enum", "const")}
     return [error for error in found if error.kind.name != "type" or tuple(error.instance_path) not in listed]
 
@@ -95,7 +96,7 @@ def _unknown(path: str, name: str, value: Any, known: list[str]) -> Problem:
         f"{path}/{escape(name)}",
         f"only {', '.join(known)}" if known else "no arguments",
         short(got),
-        f"{name!r} is no {what}; {there}." + did_you_mean(near(name, known)),
+        f"{short(name)} is no {what}; {there}." + did_you_mean(near(name, known)),
     )
 
 

@@ -37,19 +37,21 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str
         if judge(tool.parameters, tool.name).is_valid(given):
             if not _has_float(given):
                 return given, ()
-            return _Walk(tool.parameters).integers(given, tool.parameters), ()
+            return _Walk(tool.parameters, [-20 * _size(given)]).integers(given, tool.parameters), ()
     except (ValueError, TypeError, RecursionError):
         return given, ()  # not JSON: check says so
-    walk = _Walk(tool.parameters)
+    walk = _Walk(tool.parameters, [-20 * _size(given)])
     made = cast("dict[str, Any]", walk.value(given, tool.parameters, "", 0))
     return (walk.integers(made, tool.parameters) if _has_float(made) else made), tuple(walk.notes)
 
 
 class _Walk:
-    def __init__(self, root: Schema, spent: list[int] | None = None) -> None:
+    """One passage through the arguments. `spent` counts the steps of all that belong together."""
+
+    def __init__(self, root: Schema, spent: list[int]) -> None:
         self.root = root
         self.notes: list[Note] = []
-        self.spent = [0] if spent is None else spent
+        self.spent = spent
 
     def value(self, value: Any, schema: Any, path: str, depth: int) -> Any:
         """`value` with what can be coerced under `schema` coerced, itself where nothing had to be."""
@@ -217,6 +219,16 @@ def _has_float(value: Any, depth: int = 0) -> bool:
         return False
     parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
     return any(_has_float(part, depth + 1) for part in parts)
+
+
+def _size(value: Any, depth: int = 0) -> int:
+    """How much there is to walk through, roughly: the work may grow with it, and no faster."""
+    if isinstance(value, str):
+        return 1 + len(value) // 4  # it may hold JSON
+    if depth > _DEPTH or not isinstance(value, (dict, list)):
+        return 1
+    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return 1 + sum(_size(part, depth + 1) for part in parts)
 
 
 def _integer(text: str) -> Any:
