@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -20,7 +21,7 @@ from .. import __version__
 from ..errors import MissingExtra, ToolspeakError, UsageError
 from .base import DEBUG, switches
 
-COMMANDS = ("ask", "call", "tools")
+COMMANDS = ("ask", "chat", "call", "tools", "models", "doctor", "completion")
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
@@ -72,8 +73,8 @@ def root() -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Runs a command line (None: this process's own) and gives its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError):  # None where it was closed, or not a real stream
-            stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(stream, io.TextIOWrapper):  # None where it was closed
+            stream.reconfigure(errors="backslashreplace")
     try:
         outcome = root.main(args=args, prog_name="toolspeak", standalone_mode=False)
         code = outcome if isinstance(outcome, int) else 0

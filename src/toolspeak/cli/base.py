@@ -117,15 +117,15 @@ def asked_model(name: str | None) -> Model:
 
 def question(words: Sequence[str]) -> str:
     """The words as one text; `-` among them, or no words at all and a pipe, stands for standard input."""
-    if not words and (sys.stdin is None or sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison]
+    if not words and (typed() or sys.stdin is None):  # pyright: ignore[reportUnnecessaryComparison]
         raise click.UsageError('what is the question? Expected: toolspeak ask "…", or a text on standard input')
     if not words:
         words = ("-",)
     for word in words:
         if any("\ud800" <= letter <= "\udfff" for letter in word):
-            raise UsageError(f"the question is not UTF-8: {ascii(word[:80])}")
-    piped = piped_text() if "-" in words else ""
-    text = "\n\n".join(piped if run == "-" else run for run in _runs(words)).strip()
+            raise UsageError(f"the question is not UTF-8: {word[:80]!a}")
+    stdin = piped_text() if "-" in words else ""
+    text = "\n\n".join(stdin if run == "-" else run for run in _runs(words)).strip()
     if not text:
         raise UsageError("the question is empty")
     return text
@@ -140,6 +140,11 @@ def _runs(words: Sequence[str]) -> list[str]:
         else:
             runs[-1] += " " + word
     return runs
+
+
+def typed() -> bool:
+    """Whether somebody types at standard input."""
+    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 
 def piped_text() -> str:
@@ -158,10 +163,7 @@ def piped_text() -> str:
 
 def asker() -> Approve:
     """Asks on the terminal, call by call, whether it may be run. UsageError where there is no terminal."""
-    if sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
-        name = os.ttyname(sys.stdin.fileno())
-    else:
-        name = os.ctermid()
+    name = os.ttyname(sys.stdin.fileno()) if typed() else os.ctermid()
     try:
         terminal = open(name, "r+b", buffering=0)  # noqa: SIM115 - open as long as the program is
     except OSError:

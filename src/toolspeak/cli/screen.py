@@ -11,14 +11,18 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, TextIO
 
 import click
 
-_CONTROLS = {i: chr(0x2400 + i) for i in range(32) if chr(i) not in "\n\t"} | {0x7F: "\u2421"}
-_CONTROLS |= {i: f"\\x{i:02x}" for i in range(0x80, 0xA0)}
-_CONTROLS |= {i: f"\\u{i:04x}" for i in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}  # turn text around
+_REVERSING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROLS = {
+    **{i: chr(0x2400 + i) for i in range(32) if chr(i) not in "\n\t"},
+    0x7F: "\u2421",
+    **{i: f"\\x{i:02x}" for i in range(0x80, 0xA0)},
+    **{i: f"\\u{i:04x}" for i in _REVERSING},
+}
 
 
 def visible(text: str) -> str:
@@ -59,6 +63,7 @@ class Out:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.terminal = stream.isatty()
+        self.fancy = is_fancy(stream)
         self.midline = False
 
     def write(self, text: str) -> None:
@@ -73,8 +78,12 @@ class Out:
         if self.midline:
             self.write("\n")
 
-    def line(self, text: str) -> None:
-        self.write(text)
+    def line(self, text: str, *, before: tuple[str, str] | None = None) -> None:
+        """A whole line; `before` is a mark and its colour."""
+        if before:
+            mark, color = before
+            self.stream.write((click.style(mark, fg=color) if self.fancy else mark) + " ")
+        self.write(text or "\n")
         self.end_line()
 
     def json(self, value: Any) -> None:
@@ -83,8 +92,14 @@ class Out:
 
 
 @contextlib.contextmanager
-def answers() -> Iterator[Out]:
-    """Standard output, kept for the answer: what tools and libraries print to it meanwhile goes to standard error."""
+def answers(*, typing: bool = False) -> Generator[Out]:
+    """Standard output, kept for the answer: what tools and libraries print to it meanwhile goes to standard error.
+
+    With `typing` a terminal stays as it is: line editing wants the real standard output.
+    """
+    if typing and sys.stdout.isatty():
+        yield Out(sys.stdout)
+        return
     try:
         sys.stdout.flush()
         number = sys.stdout.fileno()
@@ -97,11 +112,8 @@ def answers() -> Iterator[Out]:
     _point(number, 2)
     stream = open(kept, "w", encoding=sys.stdout.encoding, errors="backslashreplace")  # noqa: SIM115 - closed below
     try:
-        if stream.isatty():  # line editing wants the real standard output
+        with contextlib.redirect_stdout(sys.stderr):
             yield Out(stream)
-        else:
-            with contextlib.redirect_stdout(sys.stderr):
-                yield Out(stream)
     finally:
         try:
             stream.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -55,26 +55,24 @@ def _table(out: Out, found: list[Tool[..., Any]]) -> None:
 
 def _parameter(name: str, schema: Any, parameters: Any) -> str:
     """`city: string`, `days?: integer = 3`."""
-    kind = _kind(schema)
     optional = "" if name in parameters.get("required", ()) else "?"
-    default = (
-        f" = {json.dumps(schema['default'], ensure_ascii=False)}"
-        if isinstance(schema, dict) and "default" in schema
-        else ""
-    )
-    return f"{name}{optional}: {kind}{default}"
+    given = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    default = f" = {json.dumps(given['default'], ensure_ascii=False)}" if "default" in given else ""
+    return f"{name}{optional}: {_kind(schema)}{default}"
 
 
 def _kind(schema: Any) -> str:
+    """A JSON Schema in a word or two."""
     if not isinstance(schema, dict):
         return "anything"
-    if "enum" in schema:
-        return " | ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
-    if "anyOf" in schema:
-        return " | ".join(dict.fromkeys(_kind(one) for one in schema["anyOf"]))
-    if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
-    kind = schema.get("type", "anything")
+    given = cast("dict[str, Any]", schema)
+    if "enum" in given:
+        return " | ".join(json.dumps(one, ensure_ascii=False) for one in given["enum"])
+    if "anyOf" in given:
+        return " | ".join(dict.fromkeys(_kind(one) for one in given["anyOf"]))
+    if "$ref" in given:
+        return str(given["$ref"]).rpartition("/")[2]
+    kind: Any = given.get("type", "anything")
     if kind == "array":
-        return f"list of {_kind(schema.get('items', True))}"
-    return " | ".join(kind) if isinstance(kind, list) else str(kind)
+        return f"list of {_kind(given.get('items', True))}"
+    return " | ".join(cast("list[str]", kind)) if isinstance(kind, list) else str(kind)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from collections.abc import Generator
+from typing import Any, Unpack, cast
 
 from ..drive import Done, iterate_sync
 from ..errors import NotApproved
@@ -17,7 +18,7 @@ from .screen import Out, Progress
 def answer(prompt: Prompt, tools: Any, show: Show, **options: Unpack[Options]) -> Reply:
     """Runs the loop to its end; the events go to `show` as they come."""
     task = job(prompt, tools, options)
-    events = iterate_sync(task.play(loop(task.request, task.limits)))
+    events = cast("Generator[Event | Done[Reply]]", iterate_sync(task.play(loop(task.request, task.limits))))
     try:
         show.progress.waiting()
         for event in events:
@@ -26,7 +27,7 @@ def answer(prompt: Prompt, tools: Any, show: Show, **options: Unpack[Options]) -
             show.event(event)
     finally:
         show.progress.ready()
-        events.close()  # pyright: ignore[reportAttributeAccessIssue]  # a generator: leaving it stops the model
+        events.close()  # leaving it stops the model
     raise AssertionError("a run ends with its reply")
 
 
