@@ -97,7 +97,7 @@ def answers(*, typing: bool = False) -> Generator[Out]:
 
     With `typing` a terminal stays as it is: line editing wants the real standard output.
     """
-    if typing and sys.stdout.isatty():
+    if typing and sys.stdout is not None and sys.stdout.isatty():  # pyright: ignore[reportUnnecessaryComparison]
         yield Out(sys.stdout)
         return
     try:
