@@ -19,15 +19,16 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from .errors import CallError, InvalidCall, NoCall, NotApproved, ToolError, UnknownTool, UsageError
+from .errors import CallError, InvalidCall, InvalidTool, NoCall, NotApproved, ToolError, UnknownTool, UsageError
 from .running import execute, in_thread
-from .schema.check import check, short
+from .schema.check import check
 from .schema.coerce import coerce
 from .schema.forms import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, unique
 from .schema.infer import tool as make_tool
 from .schema.near import did_you_mean, near
 from .schema.result import LIMIT, result_text
+from .schema.words import short
 from .types import Problem, Tool, ToolCall, ToolResult
 
 Approve = Callable[[ToolCall], "bool | str | Awaitable[bool | str | None] | None"]
@@ -84,6 +85,8 @@ class Toolbox:
         """Adds a tool, `define("name", fn)` or `define(fn)`, and gives it back; a name that is taken is a DuplicateTool."""
         if not isinstance(name, str):
             name, fn = None, name
+        if fn is None:
+            raise InvalidTool(f"define takes a name and a function; {name!r} came without one", tool=name or "")
         if isinstance(fn, Mapping):
             fn = as_tool({**fn, **({"name": name} if name else {})})
             name = None

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 import pytest
 
-from toolspeak.schema.check import check, describe, short
+from toolspeak.schema.check import check
 from toolspeak.schema.infer import as_tool
 from toolspeak.schema.near import near
+from toolspeak.schema.words import describe, short
 from toolspeak.types import Problem, Tool
 
 
@@ -22,7 +23,7 @@ def weather(city: str, days: int = 1, unit: Literal["celsius", "fahrenheit"] = "
 
 def test_all_problems_at_once():
     assert check(as_tool(weather), {"cty": "X", "days": "soon", "unit": 5}) == [
-        Problem("/days", "integer", '"soon"', "the argument 'days' must be integer; got \"soon\""),
+        Problem("/days", "integer", '"soon"', "the argument 'days' must be an integer; got \"soon\""),
         Problem(
             "/unit",
             'one of "celsius", "fahrenheit"',
@@ -35,7 +36,7 @@ def test_all_problems_at_once():
             '"X"',
             "'cty' is no argument; there are city, days, unit. Did you mean 'city'?",
         ),
-        Problem("/city", "string", "nothing", "the required argument 'city' is missing: give string"),
+        Problem("/city", "string", "nothing", "the required argument 'city' is missing; it must be a string"),
     ]
 
 
@@ -59,8 +60,8 @@ def test_valid_arguments_have_none():
         ({"type": "string", "minLength": 2}, "a", "/x", "at least 2 characters long"),
         ({"type": "string", "maxLength": 2}, "abc", "/x", "at most 2 characters long"),
         ({"type": "string", "pattern": "^a+$"}, "b", "/x", "a string that matches ^a+$"),
-        ({"type": "string", "format": "date"}, "31.1.2026", "/x", "a date string such as 2026-01-31"),
-        ({"type": "string", "format": "email"}, "nobody", "/x", "a email string such as name@example.org"),
+        ({"type": "string", "format": "date"}, "31.1.2026", "/x", "date string such as 2026-01-31"),
+        ({"type": "string", "format": "email"}, "nobody", "/x", "email string such as name@example.org"),
         ({"type": "array", "maxItems": 1}, [1, 2], "/x", "a list of at most 1 items"),
         ({"type": "array", "uniqueItems": True}, [1, 1], "/x", "a list without repetitions"),
         ({"type": "array", "items": {"type": "integer"}}, [1, "2"], "/x/1", "integer"),
@@ -86,7 +87,12 @@ def test_every_constraint_has_its_words(schema: Any, value: Any, path: str, expe
 def test_alternatives_that_are_objects():
     schema = {
         "anyOf": [
-            {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False},
+            {
+                "type": "object",
+                "properties": {"a": {"type": "integer"}},
+                "required": ["a"],
+                "additionalProperties": False,
+            },
             {"type": "null"},
         ]
     }

@@ -2,7 +2,7 @@
 
 A tool is shown as a Python function without a body, its description as the docstring. The examples are
 fixed and about other tools, so that the state of the prompt up to the tool stays warm in a model's cache.
-Measured on SmolLM2-135M against JSON Schema in the prompt: `docs/weak-models.md`.
+Measured against JSON Schema in the prompt: `docs/weak-models.md`.
 """
 
 from __future__ import annotations

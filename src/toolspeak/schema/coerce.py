@@ -15,13 +15,15 @@ from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
-from .check import branch_judge, judge, short
+from .judge import branch_judge, judge
 from .walk import escape, resolve
+from .words import short
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
 _DEPTH = 60
+_STEPS = 20_000
 _NOTHING: Any = object()
 
 
@@ -39,20 +41,20 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str
     except (ValueError, TypeError, RecursionError):
         return given, ()  # not JSON: check says so
     walk = _Walk(tool.parameters)
-    made = walk.value(given, tool.parameters, "", 0)
-    made = cast("dict[str, Any]", made)
-    return walk.integers(made, tool.parameters), tuple(walk.notes)
+    made = cast("dict[str, Any]", walk.value(given, tool.parameters, "", 0))
+    return (walk.integers(made, tool.parameters) if _has_float(made) else made), tuple(walk.notes)
 
 
 class _Walk:
-    def __init__(self, root: Schema) -> None:
+    def __init__(self, root: Schema, spent: list[int] | None = None) -> None:
         self.root = root
         self.notes: list[Note] = []
+        self.spent = [0] if spent is None else spent
 
     def value(self, value: Any, schema: Any, path: str, depth: int) -> Any:
         """`value` with what can be coerced under `schema` coerced, itself where nothing had to be."""
         node = self._follow(schema)
-        if node is None or depth > _DEPTH:
+        if node is None or depth > _DEPTH or self._tired():
             return value
         for part in cast("list[Any]", node.get("allOf", [])):
             value = self.value(value, part, path, depth + 1)
@@ -69,7 +71,7 @@ class _Walk:
     def integers(self, value: Any, schema: Any, depth: int = 0) -> Any:
         """The same JSON value, with 1 for 1.0 where the schema wants an integer."""
         node = self._follow(schema)
-        if node is None or depth > _DEPTH:
+        if node is None or depth > _DEPTH or self._tired():
             return value
         if isinstance(value, float):
             return int(value) if value.is_integer() and "integer" in self._types(node, depth) else value
@@ -85,6 +87,11 @@ class _Walk:
                 if key == "allOf" or self._valid(value, part):
                     made = self.integers(made, part, depth + 1)
         return made
+
+    def _tired(self) -> bool:
+        """Whether the work is out of proportion: alternatives inside alternatives multiply without end."""
+        self.spent[0] += 1
+        return self.spent[0] > _STEPS
 
     def _types(self, node: Mapping[str, Any], depth: int) -> set[str]:
         """Every type that a number may have here; `number` among them means that 1.0 stays 1.0."""
@@ -120,7 +127,7 @@ class _Walk:
             return value
         found: dict[str, tuple[Any, list[Note]]] = {}
         for branch in branches:
-            attempt = _Walk(self.root)
+            attempt = _Walk(self.root, self.spent)
             made = attempt.value(value, branch, path, depth + 1)
             if attempt.notes and self._valid(made, branch):
                 found[json.dumps(made, sort_keys=True)] = (made, attempt.notes)
@@ -145,6 +152,9 @@ class _Walk:
         if not made or any(new != made[0][1] for _, new in made):
             return value
         kind, new = made[0]
+        allowed = node.get("enum", [node["const"]] if "const" in node else None)
+        if isinstance(allowed, list) and new not in allowed:
+            return value
         self.notes.append(Note("coerced", f"{path or '/'}: the text {short(value)} was read as {kind}"))
         return new
 
@@ -193,12 +203,13 @@ def _type_name(value: Any) -> str:
     return names.get(type(value), "null")  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _has_float(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_has_float(part) for part in cast("dict[str, Any]", value).values())
-    if isinstance(value, list):
-        return any(_has_float(part) for part in cast("list[Any]", value))
-    return isinstance(value, float) and math.isfinite(value)
+def _has_float(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if depth > _DEPTH or not isinstance(value, (dict, list)):
+        return False
+    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return any(_has_float(part, depth + 1) for part in parts)
 
 
 def _integer(text: str) -> Any:

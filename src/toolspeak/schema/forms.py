@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 
 from ..errors import InvalidCall
 from ..types import Problem, ToolCall
-from .check import short
+from .words import short
 
 NAMES = ("name", "functionName", "function_name", "tool", "tool_name")
 ARGUMENTS = ("arguments", "args", "tool_input", "input", "parameters")

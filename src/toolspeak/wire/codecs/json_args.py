@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,9 @@ from ..jsonscan import IN_STRING, Emit, Note, json_value, quoted, unescape
 from ..scan import Delta, Malformed, Scan, Source, at, blank, following, marks, until
 
 NULL = ("null", "None")
+_decode = json.JSONDecoder(strict=False).raw_decode
+LONE = re.compile("[\ud800-\udfff]").search
+"""Half of a surrogate pair, which no text may hold."""
 
 
 def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta) -> Scan[None]:
@@ -30,10 +34,26 @@ def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta
 def _encoded(s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> Scan[None]:
     """The content of a JSON string, unescaped and read as JSON in turn; none at all is {}."""
     inner = _Inner(emit, note, delta)
+    s.place = s.base + s.pos
     s.pos += 1
+    _give_whole(s, quote, inner)
     while (yield from _piece(s, quote, inner, delta)) != quote:
         inner.give((yield from unescape(s)))
     inner.close()
+    s.place = None
+
+
+def _give_whole(s: Source, quote: str, inner: _Inner) -> None:
+    """A string that is all here goes the short way, up to its closing quote."""
+    if quote != '"':
+        return
+    try:
+        text, end = _decode(s.text, s.pos - 1)
+    except ValueError:
+        return
+    if not LONE(text):
+        inner.give(text)
+        s.pos = end - 1
 
 
 class _Inner:
