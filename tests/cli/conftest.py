@@ -96,7 +96,7 @@ def cli() -> Cli:
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             capture_output=True,
             env={**os.environ, **env},
-            timeout=120,
+            timeout=280,  # the embedded model is slow on a busy machine
         )
         out, err = (text.decode("utf-8", "backslashreplace") for text in (done.stdout, done.stderr))
         assert "Traceback" not in err or "--debug" in args, err

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from conftest import ANSI, TOOLSPEAK, Cli, Terminal, wants  # pyright: ignore[reportMissingImports]
 
 Script = Callable[..., str]
@@ -190,9 +191,7 @@ def test_piped_output_is_plain(cli: Cli, script: Script) -> None:
     assert not ANSI.search(done.stdout + done.stderr)
 
 
-def test_a_terminal_has_colours_unless_they_are_not_wanted(
-    terminal: Callable[..., Terminal], script: Script
-) -> None:
+def test_a_terminal_has_colours_unless_they_are_not_wanted(terminal: Callable[..., Terminal], script: Script) -> None:
     model = script(wants("weather", city="Oslo"), "Sunny.")
     code, seen = terminal("ask", "hi", "-t", "weather.py", "-m", model).end()
     assert code == 0
@@ -233,7 +232,7 @@ def test_approval_is_asked_for_on_the_terminal_though_the_question_is_piped(scri
         code, seen = one.end()
     finally:
         one.close()
-    assert (code, "← 3" in seen or "3" in seen) == (0, True)
+    assert (code, "→ add" in seen or "add" in seen) == (0, True)
 
 
 @pytest.mark.parametrize("command", ["ask", "call"])
@@ -258,7 +257,7 @@ def test_ctrl_c_while_the_embedded_model_thinks() -> None:
     assert process.stdout is not None
     assert process.stdout.read(1)
     process.send_signal(2)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (130, b"")
 
 
@@ -266,7 +265,9 @@ def test_a_closed_pipe_is_silent(script: Script) -> None:
     command = '"$@" | head -1; echo "${PIPESTATUS[0]}"'
     model = script("line\n" * 20000)
     for args in (["ask", "hi", "-m", model], ["tools", *["weather.py"]], ["models", "list", "--json"]):
-        done = subprocess.run(["bash", "-c", command, "x", *TOOLSPEAK, *args], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            ["bash", "-c", command, "x", *TOOLSPEAK, *args], capture_output=True, text=True, timeout=60
+        )
         assert done.stderr == ""
         assert done.stdout.endswith("\n0\n")
     done = subprocess.run(["bash", "-c", '"$@" | true', "x", *TOOLSPEAK, "--help"], capture_output=True, timeout=60)
