@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from conftest import ANSI, TOOLSPEAK, Cli, Terminal, wants  # pyright: ignore[reportMissingImports]
+from world import ANSI, TOOLSPEAK, Cli, Terminal, wants
 
 Script = Callable[..., str]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from world import ANSI, Cli, Terminal
 
-from conftest import ANSI, Cli, Terminal  # pyright: ignore[reportMissingImports]
 from toolspeak.cli import root
 
 

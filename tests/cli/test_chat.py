@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conftest import Cli, Terminal, wants  # pyright: ignore[reportMissingImports]
+from world import Cli, Terminal, wants
 
 Script = Callable[..., str]
 Start = Callable[..., Terminal]

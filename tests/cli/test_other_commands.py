@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from world import TOOLSPEAK, Cli, Terminal
 
 import toolspeak
-from conftest import TOOLSPEAK, Cli, Terminal  # pyright: ignore[reportMissingImports]
 from toolspeak.cli import COMMANDS, root
 from toolspeak.models.weights import SMOLLM2
 
