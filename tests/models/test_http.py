@@ -58,7 +58,7 @@ HELLO_EVENTS = [TextDelta("Hel"), TextDelta("lo"), Finished("stop")]
 
 
 def run(main: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(main, 20))
+    return asyncio.run(asyncio.wait_for(main, 60))
 
 
 async def ask(model: Http, request: Request = ASK) -> list[Event]:
@@ -91,6 +91,9 @@ def pieces(data: bytes, *, size: int = 0, end: bool = True, cut: bool = False, w
     return answer
 
 
+hanging = pieces(sse(delta(content="Hel")), end=False)
+
+
 async def never(request: web.Request) -> web.StreamResponse:
     await asyncio.sleep(60)
     return web.Response()
@@ -121,6 +124,8 @@ def test_a_reply_streams_as_it_is_written(serve: Serve) -> None:
                 times.append(time.monotonic())  # noqa: PERF401 - a list of moments
             assert times[-1] - times[0] > 0.05
             assert server.paths == ["POST /v1/chat/completions"]
+            assert json.loads(Http(server.url, "m").body(ASK)) == server.bodies[0]
+            assert Http(server.url, "m").endpoint == f"{server.url}/v1/chat/completions"
             assert server.bodies[0]["messages"] == [{"role": "user", "content": "hi"}]
             assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
 
@@ -191,13 +196,15 @@ def test_one_model_serves_several_loops_and_leaves_nothing_open(serve: Serve) ->
     gc.collect()  # an open session would warn here, and a warning is an error
 
 
-def test_a_model_that_is_dropped_closes_its_connections(serve: Serve) -> None:
+def test_models_made_anew_share_their_connections(serve: Serve) -> None:
     async def main() -> None:
-        async with serve(HELLO) as server:
-            await ask(Http(server.url, "m"))
-            gc.collect()
-            await asyncio.sleep(0.05)
-            assert server.kept[0] is None or server.kept[0].is_closing()
+        async with serve(HELLO, error(400, "no"), HELLO) as server:
+            for _ in range(5):
+                try:
+                    await ask(Http(server.url, "m"))
+                except BadRequest:
+                    gc.collect()
+            assert server.connections == 1
 
     run(main())
 
@@ -247,19 +254,20 @@ def test_a_server_that_does_not_close_the_reply_does_not_hold_it_up(serve: Serve
         async with serve(pieces(HELLO, end=False)) as server:
             began = time.monotonic()
             assert await ask(Http(server.url, "m")) == HELLO_EVENTS
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 20
 
     run(main())
 
 
+SOON = 0.25
+"""Seconds in which a server sees that its client has left; of three tries one must do it on a busy machine."""
+
+
 @pytest.mark.parametrize("moment", ["before the headers", "in the text"])
-@pytest.mark.parametrize("way", ["cancel", "close"])
-def test_leaving_is_seen_by_the_server_at_once(serve: Serve, moment: str, way: str) -> None:
-    async def main() -> None:
-        answer = never if moment == "before the headers" else pieces(HELLO[:40], end=False)
-        async with serve(answer) as server:
-            stream = Http(server.url, "m").stream(ASK)
-            task = asyncio.ensure_future(_all(stream))
+def test_cancelling_is_seen_by_the_server_at_once(serve: Serve, moment: str) -> None:
+    async def once() -> float:
+        async with serve(never if moment == "before the headers" else hanging) as server:
+            task = asyncio.ensure_future(_all(Http(server.url, "m").stream(ASK)))
             while not server.paths:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.05)
@@ -267,25 +275,23 @@ def test_leaving_is_seen_by_the_server_at_once(serve: Serve, moment: str, way: s
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            if way == "close":
-                await stream.aclose()  # type: ignore[attr-defined]
             await asyncio.wait_for(server.aborted.wait(), 5)
-            assert time.monotonic() - left < 0.25
+            return time.monotonic() - left
 
-    run(main())
+    assert min(run(once()) for _ in range(3)) < SOON
 
 
-def test_closing_the_iterator_in_the_middle_closes_the_connection(serve: Serve) -> None:
-    async def main() -> None:
-        async with serve(pieces(sse(delta(content="Hel")), end=False)) as server:
+def test_closing_the_iterator_closes_the_connection_at_once(serve: Serve) -> None:
+    async def once() -> float:
+        async with serve(hanging) as server:
             stream = Http(server.url, "m").stream(ASK)
             assert await anext(stream) == TextDelta("Hel")
             left = time.monotonic()
-            await stream.aclose()  # type: ignore[attr-defined]
+            await stream.aclose()
             await asyncio.wait_for(server.aborted.wait(), 5)
-            assert time.monotonic() - left < 0.25
+            return time.monotonic() - left
 
-    run(main())
+    assert min(run(once()) for _ in range(3)) < SOON
 
 
 async def _into(events: list[Event], model: Http) -> None:
@@ -298,7 +304,7 @@ async def _all(stream: Any) -> list[Event]:
 
 
 ANSWERS: list[tuple[str, Any, type[ModelError], str]] = [
-    ("401", error(401, f"Incorrect API key provided: {KEY}"), KeyRefused, r"refused the key \(401\).*check the key in"),
+    ("401", error(401, f"Incorrect API key provided: {KEY}"), KeyRefused, r"refused the key \(401\).*check the key, given .* or in TOOLSPEAK_API_KEY"),
     ("401 masked", error(401, f"Incorrect key: {KEY[:8]}****{KEY[-4:]}. Get one"), KeyRefused, r"key: \[hidden\]"),
     ("403", error(403, "no access to this model"), KeyRefused, r"\(403\): no access to this model"),
     ("400", error(400, f"bad temperature {KEY}"), BadRequest, r"\(400\): bad temperature \[hidden\]"),
@@ -383,7 +389,7 @@ def test_a_key_that_no_header_can_hold(key: str) -> None:
     assert key not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://u:pa55word@h/", "http://", "http://u:pa55word@h:port/v1", "http://u:pa55word@[x/v1", "http://h:0", "http://a b/v1"])  # fmt: skip
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://u:pa55word@h/", "http://", "http://u:pa55word@h:port/v1", "http://u:pa55word@[x/v1", "http://h:0", "http://a b/v1", "http://a..b", "http://" + "a" * 70])  # fmt: skip
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(UsageError, match="expected an address such as") as caught:
         Http(url, "m")
@@ -422,7 +428,7 @@ def test_a_server_that_speaks_no_http() -> None:
 def test_a_server_that_never_answers(serve: Serve) -> None:
     async def main() -> None:
         async with serve(never) as server:
-            caught = await refusal(Http(server.url, "m", timeout=0.1))
+            caught = await refusal(Http(server.url, "m", timeout=Timeouts(first=0.1)))
             assert isinstance(caught, ModelUnreachable)
             assert caught.timed_out
             assert "within 0.1 s" in str(caught)
@@ -434,7 +440,7 @@ def test_a_server_that_never_answers(serve: Serve) -> None:
 def test_keep_alive_comments_are_no_answer(serve: Serve) -> None:
     async def main() -> None:
         async with serve(pieces(b": wait\n\n" * 100, size=8, wait=0.02)) as server:
-            assert isinstance(await refusal(Http(server.url, "m", timeout=0.2)), ModelUnreachable)
+            assert isinstance(await refusal(Http(server.url, "m", timeout=Timeouts(first=0.2))), ModelUnreachable)
 
     run(main())
 

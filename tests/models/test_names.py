@@ -13,13 +13,15 @@ from toolspeak.models.http import Http
 from toolspeak.models.names import model
 from toolspeak.models.providers import PROVIDERS
 from toolspeak.models.scripted import Scripted
+from toolspeak.models.speaker import Speaker
+from toolspeak.models.wrap import NativeOrSpoken
 from toolspeak.types import Request
 
 
 def http(name: str, **options: Any) -> Http:
     made = model(name, **options)
-    assert isinstance(made, Http)
-    return made
+    assert isinstance(made, NativeOrSpoken)
+    return made.model
 
 
 def answers(made: Any, count: int = 1) -> list[str]:
@@ -71,6 +73,16 @@ def test_a_model_is_shown_by_the_name_it_was_asked_for_with() -> None:
 def test_ollama_host_in_all_its_forms(monkeypatch: pytest.MonkeyPatch, value: str, url: str) -> None:
     monkeypatch.setenv("OLLAMA_HOST", value)
     assert http("ollama:gemma3").address.shown == url
+
+
+def test_a_dialect_is_spoken_for() -> None:
+    made = model("ollama:gemma3", dialect="hermes")
+    assert isinstance(made, Speaker)
+    assert isinstance(made.model, Http)
+    assert made.model.capabilities == frozenset()
+    assert isinstance(model("scripted:x", dialect="hermes"), Speaker)
+    assert isinstance(model("http://host/v1#m", native=False), Http)
+    assert isinstance(model("http://host/v1#m", api="completions"), Http)
 
 
 def test_another_address_for_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:

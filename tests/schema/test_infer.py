@@ -116,9 +116,9 @@ def test_a_function_becomes_its_schema():
         (list[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),
         (list, {"type": "array", "items": {}}, [1, "a"], [1, "a"]),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, {"a": 1}, {"a": 1}),
-        (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}, None, None),
+        (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}, None, None),  # noqa: UP045
         (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}, "42", "42"),
-        (Union[bool, str], {"anyOf": [{"type": "boolean"}, {"type": "string"}]}, "yes", "yes"),
+        (Union[bool, str], {"anyOf": [{"type": "boolean"}, {"type": "string"}]}, "yes", "yes"),  # noqa: UP007
         (Literal["a", 1], {"enum": ["a", 1]}, 1, 1),
         (Unit, {"type": "string", "enum": ["celsius", "fahrenheit"]}, "celsius", Unit.CELSIUS),
         (Level, {"type": "integer", "enum": [1, 2]}, 2, Level.HIGH),
@@ -127,7 +127,7 @@ def test_a_function_becomes_its_schema():
             dt.datetime,
             {"type": "string", "format": "date-time"},
             "2026-01-31T09:30:00Z",
-            dt.datetime(2026, 1, 31, 9, 30, tzinfo=dt.timezone.utc),
+            dt.datetime(2026, 1, 31, 9, 30, tzinfo=dt.UTC),
         ),
         (dt.timedelta, {"type": "string", "format": "duration"}, "PT1H", dt.timedelta(hours=1)),
         (uuid.UUID, {"type": "string", "format": "uuid"}, str(uuid.UUID(int=7)), uuid.UUID(int=7)),
@@ -248,7 +248,7 @@ def test_a_parameter_may_be_called_anything():
 
 
 def test_a_function_without_types_takes_any_json():
-    def anything(a, b=3):  # noqa: ANN001, ANN202
+    def anything(a, b=3):
         return a, b
 
     made = as_tool(anything)
@@ -649,3 +649,50 @@ def test_importing_loads_no_third_party_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+class Tree(typing.TypedDict):
+    value: int
+    children: list[Tree]
+
+
+@dataclasses.dataclass
+class Holder:
+    options: Options
+
+
+def test_typed_dicts_wherever_they_stand():
+    def f(tree: Tree, holder: Holder) -> Any:
+        return tree, holder
+
+    tree, holder = built(
+        f, {"tree": {"value": 1, "children": [{"value": 2, "children": []}]}, "holder": {"options": {"size": 1}}}
+    )
+    assert tree["children"][0]["value"] == 2
+    assert holder == Holder({"size": 1})
+    assert {p.path for p in check(as_tool(f), {"tree": {"value": 1}, "holder": {"options": {}}})} == {
+        "/holder/options/size",
+        "/tree/children",
+    }
+
+
+def test_unpack_is_refused_with_its_reason():
+    def f(**rest: typing.Unpack[Options]) -> None: ...
+
+    with pytest.raises(InvalidTool, match="write its fields out"):
+        as_tool(f)
+
+
+def test_a_discriminated_union_carries_no_dangling_references():
+    class Cat(pydantic.BaseModel):
+        kind: Literal["cat"]
+
+    class Dog(pydantic.BaseModel):
+        kind: Literal["dog"]
+        good: bool
+
+    def f(pet: Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]) -> Any:
+        return pet
+
+    assert "$defs" not in str(as_tool(f).parameters)
+    assert built(f, {"pet": {"kind": "dog", "good": True}}) == Dog(kind="dog", good=True)

@@ -17,7 +17,8 @@ from typing import Any
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
 from ..types import Note
 
-MARKS = re.compile(r'\\.|\\\Z|["{}\[\]]', re.DOTALL)
+IN_STRING = re.compile(r'["\\]')
+OUTSIDE = re.compile(r'["{}\[\]]')
 
 
 class Balance:
@@ -30,16 +31,17 @@ class Balance:
         self._escaped = False
 
     def feed(self, text: str) -> None:
-        if self._escaped and text:
-            text, self._escaped = text[1:], False
-        for mark in MARKS.finditer(text):
-            piece = mark[0]
-            if piece == "\\":
-                self._escaped = self.quoted
-            elif piece == '"':
+        at = int(self._escaped and bool(text))
+        self._escaped = self._escaped and not text
+        while mark := (IN_STRING if self.quoted else OUTSIDE).search(text, at):
+            at = mark.end()
+            if mark[0] == "\\":
+                self._escaped = at == len(text)
+                at += 1
+            elif mark[0] == '"':
                 self.quoted = not self.quoted
-            elif not self.quoted and len(piece) == 1:
-                self.depth += 1 if piece in "{[" else -1
+            else:
+                self.depth += 1 if mark[0] in "{[" else -1
                 self.complete = self.complete or self.depth == 0
 
     @property

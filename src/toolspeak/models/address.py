@@ -49,6 +49,9 @@ def parse_address(url: str, *, default_path: str = "", endpoint: str = "") -> Ad
     try:
         parts = urlsplit(url.strip())
         port = parts.port
+        (parts.hostname or "").encode("idna")  # as the resolver will: no empty or endless parts
+    except UnicodeError:
+        raise UsageError(f"{expected}: its host is no name that a host can have") from None
     except ValueError as error:
         raise UsageError(f"{expected}: {USERINFO.sub('//', str(error))}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:

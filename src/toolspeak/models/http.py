@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import json
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -32,7 +33,7 @@ from .address import parse_address, redact
 from .base import Capability
 from .providers import ANY, Provider
 from .retry import pause, retry_after
-from .sessions import Sessions
+from .sessions import close_sessions, get_session
 
 if TYPE_CHECKING:
     import aiohttp
@@ -104,7 +105,8 @@ class Http:
     prompt. `timeout` is one number of seconds for all waits, or Timeouts. `retries` bounds how often a
     request is sent again, only while nothing of the reply has been passed on; a server's Retry-After is
     honoured up to a minute, a longer one ends in RateLimited at once. Proxies of the environment are used
-    with `trust_env`. Connections are kept for reuse until the event loop ends or `aclose` is called.
+    with `trust_env`. Connections are kept for reuse, by all models alike, until the event loop ends or
+    `aclose` is called.
     """
 
     def __init__(
@@ -134,16 +136,32 @@ class Http:
         self.timeouts = _timeouts(timeout)
         self.retries = retries
         self._key = _clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
-        self._sessions = Sessions(connect=self.timeouts.connect, trust_env=trust_env)
+        self._trust_env = trust_env
 
     def __repr__(self) -> str:
         return f"Http({self.address.shown!r}, {self.model!r})"
 
-    async def aclose(self) -> None:
-        """Closes the connections that the running event loop holds."""
-        await self._sessions.close()
+    @property
+    def endpoint(self) -> str:
+        """The URL that a request goes to, without credentials."""
+        return self.address.shown + self._api.path
 
-    async def stream(self, request: Request) -> AsyncIterator[Event]:
+    def body(self, request: Request) -> bytes:
+        """The exact body of a request; the model's name is empty until the server was asked for it."""
+        self._check(request)
+        return _encode(self._api.write(request, self.model or "", **self._writing))
+
+    def without_tools(self) -> Http:
+        """The same model for what is asked without tools."""
+        other = copy.copy(self)
+        other.capabilities = self.capabilities - {"tools"}
+        return other
+
+    async def aclose(self) -> None:
+        """Closes the connections kept by the running event loop, other models' too: all share them."""
+        await close_sessions()
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol. Closing the iterator closes the connection at once."""
         self._check(request)
         begun = False
@@ -177,8 +195,8 @@ class Http:
     async def _try(self, request: Request) -> AsyncGenerator[Event]:
         """One exchange, without retries."""
         loop = asyncio.get_running_loop()
-        model = self.model or await self._only_model()
-        body = _encode(self._api.write(request, model, **self._writing))
+        self.model = self.model or await self._only_model()
+        body = self.body(request)
         due = loop.time() + self.timeouts.first
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
         response = await self._send("POST", self._api.path, due, body)
@@ -217,14 +235,17 @@ class Http:
         """A good answer, its body still to be read."""
         import aiohttp
 
-        session = await self._sessions.get()
+        session = await get_session(trust_env=self._trust_env)
+        connect = aiohttp.ClientTimeout(total=None, sock_connect=self.timeouts.connect)
         headers = {"Accept": "*/*", "Content-Type": "application/json"}
         if authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
         url = self.address.url(path)
         try:
             async with asyncio.timeout_at(due):
-                response = await session.request(method, url, data=body, headers=headers, allow_redirects=False)
+                response = await session.request(
+                    method, url, data=body, headers=headers, timeout=connect, allow_redirects=False
+                )
         except aiohttp.ConnectionTimeoutError:
             raise self._unreachable(f"no connection within {self.timeouts.connect:g} s") from None
         except TimeoutError:
@@ -257,8 +278,7 @@ class Http:
                 f" and {len(names) - 20} more" if len(names) > 20 else ""
             )
             raise UnknownModel(f"{self.address.shown} has {f'the models {listed}' if names else 'no model'}; {advice}")
-        self.model = names[0]
-        return self.model
+        return names[0]
 
     def _too_slow(self) -> ModelUnreachable:
         said = f"the server took the request and did not begin to answer within {self.timeouts.first:g} s"
@@ -274,7 +294,11 @@ class Http:
         message = f"{where}: {error}"
         if isinstance(error, KeyRefused):
             variable = self._provider.key_variable
-            message += f"; check the key in {variable}" if self._key else f"; no key was sent: set {variable}"
+            message += (
+                f"; check the key, given with key=… or in {variable}"
+                if self._key
+                else f"; no key was sent: set {variable}"
+            )
         error.args = (self._hide(message),)
         return error
 
@@ -321,18 +345,19 @@ def _shown(url: str) -> str:
         return ""
 
 
+REASONS = {
+    "ServerDisconnectedError": "it closed the connection",
+    "ClientPayloadError": "the connection was cut",
+    "ClientConnectorCertificateError": "its certificate is not trusted",
+    "InvalidUrlClientError": "there can be no such address",
+}
+
+
 def _reason(error: Exception) -> str:
-    """What went wrong with a connection, in the system's words: an aiohttp error's own hold the whole request."""
-    cause = getattr(error, "os_error", None) or error
-    words = getattr(cause, "strerror", None) or ""
-    return (
-        words or {"ServerDisconnectedError": "it closed the connection"}.get(type(error).__name__, "") or _spaced(error)
-    )
-
-
-def _spaced(error: Exception) -> str:
-    name = type(error).__name__.removeprefix("Client").removesuffix("Error")
-    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip() + " error"
+    """What went wrong with a connection, in few words: an aiohttp error's own may hold the whole request."""
+    name = type(error).__name__
+    words = getattr(getattr(error, "os_error", error), "strerror", None)
+    return REASONS.get(name) or words or f"{name.removeprefix('Client').removesuffix('Error')} error"
 
 
 def _encode(body: dict[str, Any]) -> bytes:

@@ -26,7 +26,8 @@ def model(name: str | Model | None = None, *, dialect: Any = None, key: str | No
     - `http://host:8000/v1#MODEL` or https: any server that speaks OpenAI's API; without `#MODEL` the one it has
     - `scripted:TEXT` or `scripted:FILE` (.jsonl or .txt, a reply a line): replies that are known already
 
-    With `dialect` tools are written into the prompt in that dialect. `key` stands before the environment.
+    With `dialect` tools are written into the prompt in that dialect. Without it a server is offered them
+    natively, and gets them in the prompt once it has refused. `key` stands before the environment.
     `options` go to the model's own class: for HTTP see `models.http.Http`. Raises UnknownModel for a name
     that means none.
     """
@@ -39,7 +40,10 @@ def model(name: str | Model | None = None, *, dialect: Any = None, key: str | No
         return _spoken(chosen, dialect)
     if dialect is not None and "native" not in options and _over_http(chosen):
         options["native"] = False
-    return _spoken(_made(chosen.strip(), key, options), dialect)
+    made = _made(chosen.strip(), key, options)
+    if dialect is None and "tools" in made.capabilities and _over_http(chosen):
+        return _spoken_once_refused(made)
+    return _spoken(made, dialect)
 
 
 def _made(name: str, key: str | None, options: dict[str, Any]) -> Model:
@@ -127,6 +131,13 @@ def _spoken(made: Model, dialect: Any) -> Model:
     from importlib import import_module
 
     return cast("Model", import_module(".speaker", __package__).Speaker(made, dialect=dialect))
+
+
+def _spoken_once_refused(made: Model) -> Model:
+    from .http import Http
+    from .wrap import NativeOrSpoken
+
+    return NativeOrSpoken(made) if isinstance(made, Http) else made
 
 
 def _over_http(name: str) -> bool:

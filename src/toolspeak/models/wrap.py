@@ -1,0 +1,70 @@
+"""Models around models: what is added to a model without its knowing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import cast
+
+from ..errors import BadRequest
+from ..events import Event
+from ..types import Request
+from .base import Capability
+from .http import Http
+from .speaker import DEFAULT, Speaker
+
+log = logging.getLogger(__name__)
+
+
+class NativeOrSpoken:
+    """Tools natively where the server takes them, otherwise written into the prompt, from the first refusal on.
+
+    Whether a server takes tools depends on the model, the template and how it was started; only asking
+    tells. `model` is the native one, `spoken` the one that `dialect` makes of it.
+    """
+
+    def __init__(self, model: Http, dialect: str = DEFAULT) -> None:
+        self.model = model
+        self.spoken = Speaker(model.without_tools(), dialect)
+        self.refused = False
+        self.name = model.name
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return self._now.capabilities
+
+    @property
+    def _now(self) -> Http | Speaker:
+        return self.spoken if self.refused else self.model
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that a request goes to."""
+        return self.model.endpoint
+
+    def body(self, request: Request) -> bytes:
+        """The body of the first request, which offers the tools natively."""
+        return self.model.body(request)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        begun = False
+        if not self.refused:
+            try:
+                async with aclosing(self.model.stream(request)) as events:
+                    async for event in events:
+                        begun = True
+                        yield event
+                return
+            except BadRequest as error:
+                if begun or not (error.tools_refused and request.tools):
+                    raise
+                self.refused = True
+                log.info("%s; the tools go into the prompt from now on", error)
+        async with aclosing(cast("AsyncGenerator[Event]", self.spoken.stream(request))) as events:
+            async for event in events:
+                yield event
+
+    async def aclose(self) -> None:
+        """Closes the connections of the running event loop; see Http."""
+        await self.model.aclose()
