@@ -19,7 +19,10 @@ TOKEN = re.compile(r"""\s*(?:([{}\[\],:"'])|([^\s{}\[\],:"']+))""").match
 STRING = re.compile(r'"[^"\\\x00-\x1f]*"').match
 IN_STRING = re.compile(r'["\\\x00-\x1f]').search
 IN_QUOTED = re.compile(r"""["'\\\x00-\x1f]""").search
-SHORT = re.compile(r""""[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'""", re.DOTALL).match
+IN_SHORT = {
+    '"': re.compile(r'(?:[^"\\]+|\\.)*', re.DOTALL).match,
+    "'": re.compile(r"(?:[^'\\]+|\\.)*", re.DOTALL).match,
+}
 NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null").fullmatch
 KEY_WORD = re.compile(r"[^\W\d]\w*").fullmatch
 PYTHON = {"True": "true", "False": "false", "None": "null"}
@@ -279,16 +282,23 @@ def _escape(s: Source, emit: Emit, note: Note | None) -> Scan[None]:
 
 
 def short_string(s: Source, most: int = CAP) -> Scan[str]:
-    """A short string in either quotes, as Python text. Eats nothing until it is whole."""
+    """A string of at most `most` characters in either quotes, as Python text. Eats nothing until it is whole."""
     if (yield from following(s)) not in ('"', "'"):
         raise Malformed("expected a string")
     yield from blank(s)
-    while not (m := SHORT(s.text, s.pos, s.pos + most + 2)):
-        if s.closed or len(s.text) - s.pos >= most + 2:
+    quote, size = s.text[s.pos], 1
+    while True:
+        m = IN_SHORT[quote](s.text, s.pos + size, s.pos + most + 2)
+        size = m.end() - s.pos if m else size
+        if s.text.startswith(quote, s.pos + size):
+            break
+        if s.closed or size > most:
             raise Malformed("an unclosed or long string")
         yield
-    s.pos = m.end()
-    body = m[0][1:-1] if m[0][0] == '"' else m[0][1:-1].replace("\\'", "'").replace('"', '\\"')
+    body = s.text[s.pos + 1 : s.pos + size]
+    s.pos += size + 1
+    if quote == "'":
+        body = body.replace("\\'", "'").replace('"', '\\"')
     try:
         return json.loads(f'"{body}"', strict=False)
     except ValueError:

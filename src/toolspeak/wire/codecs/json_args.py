@@ -116,7 +116,7 @@ class _Inner:
         return None
 
 
-def read_text(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
+def read_string(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
     """Pass on the content of a JSON string, unescaped."""
     quote = yield from at(s, '"', "'")
     if not quote:
