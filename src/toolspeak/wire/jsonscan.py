@@ -25,6 +25,8 @@ IN_SHORT = {
 }
 NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null").fullmatch
 KEY_WORD = re.compile(r"[^\W\d]\w*").fullmatch
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").search
+LONE = re.compile("[\ud800-\udfff]").sub
 PYTHON = {"True": "true", "False": "false", "None": "null"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/", "'": "'"}
 
@@ -57,6 +59,7 @@ def quoted(text: str) -> str:
 def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] | None:
     """The JSON value at `pos` and where it ends, if all of it is there; `strict` gives no numbers.
 
+    One with escapes of surrogates, of which a half may be missing, is left to those who look closer.
     Looks at windows that grow: a decoder's error costs time in proportion to what lies before it.
     """
     size = 1024
@@ -71,7 +74,7 @@ def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] 
         except (ValueError, RecursionError):
             return None
         else:
-            return value, pos + end
+            return None if SURROGATE(window, 0, end) else (value, pos + end)
         size *= 8
 
 
@@ -79,7 +82,7 @@ def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = N
     """Pass one JSON value on; raises Malformed where it cannot be one, that place not eaten.
 
     Repaired, each with a note: single quotes, Python's constants, commas before a closer, bare keys, raw
-    control characters, unknown escapes. Without `note` nothing is repaired: what passes is as written.
+    control characters, unknown escapes, halves of surrogate pairs. Without `note` nothing is repaired: what passes is as written.
     """
     if not (yield from blank(s)):
         raise Malformed("no value")
@@ -271,10 +274,14 @@ def _escape(s: Source, emit: Emit, note: Note | None) -> Scan[None]:
     if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
         emit(pair)
         return
-    if pair[1:] == "u":
-        digits = yield from peek(s, 4)
-        if re.fullmatch("[0-9a-fA-F]{4}", digits):
-            return emit(pair)
+    if pair[1:] == "u" and (code := (yield from _hex(s, 0))) >= 0:
+        size = 4
+        if 0xD800 <= code < 0xDC00 and (yield from peek(s, 6))[4:] == "\\u":
+            size = 10 if 0xDC00 <= (yield from _hex(s, 6)) < 0xE000 else 4
+        lone = 0xD800 <= code < 0xE000 and size == 4
+        emit("\\ufffd" if lone else pair + s.text[s.pos : s.pos + size])
+        s.pos += size
+        return note("lone-surrogate", "") if lone else None
     if pair == "\\'":
         return emit("'")
     note("bad-escape", pair)
@@ -300,7 +307,7 @@ def short_string(s: Source, most: int = CAP) -> Scan[str]:
     if quote == "'":
         body = body.replace("\\'", "'").replace('"', '\\"')
     try:
-        return json.loads(f'"{body}"', strict=False)
+        return LONE("\ufffd", json.loads(f'"{body}"', strict=False))
     except ValueError:
         return body
 
