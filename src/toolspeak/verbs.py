@@ -23,9 +23,10 @@ from .plan import decide as deciding
 from .plan.effects import Plan
 from .plan.extract import extraction
 from .plan.loop import Limits, loop
+from .plan.speak import offered
 from .schema.infer import as_tools
 from .toolbox import Approve, Toolbox
-from .types import Message, Reply, Request, ToolCall
+from .types import Message, Reply, Request, ToolCall, ToolResult
 
 T = TypeVar("T")
 Prompt = str | Sequence[Message]
@@ -72,8 +73,8 @@ class Job:
     async def value(self, plan: Plan[T]) -> T:
         return await drive.arun(plan, self.model, self._run, seconds=self.limits.seconds)
 
-    async def _run(self, calls: Sequence[ToolCall]) -> Any:
-        return await self.box.arun(calls, approve=self.approve)
+    async def _run(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
+        return await self.box.arun(calls, approve=self.approve, parallel=8 if self.request.parallel else 1)
 
 
 def job(prompt: Prompt, tools: Any, options: Options) -> Job:
@@ -91,6 +92,7 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         seed=options.get("seed"),
         stop=tuple(options.get("stop", ())),
     )
+    offered(request)
     return Job(
         request,
         speaking(named_model(options.get("model"))),
@@ -104,6 +106,8 @@ def _messages(prompt: Prompt, system: str | None) -> list[Message]:
     first: list[Message] = [{"role": "system", "content": system}] if system else []
     if isinstance(prompt, str):
         return [*first, {"role": "user", "content": prompt}]
+    if not isinstance(prompt, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"expected a question or a list of messages, received {type(prompt).__name__}")
     messages = list(prompt)
     for i, message in enumerate(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -123,6 +127,11 @@ def _limits(given: Limits | Mapping[str, Any] | None) -> Limits:
         return Limits(**(given or {}))
     except TypeError as error:
         raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {dict(given or {})}") from error
+
+
+def _counted(tries: int) -> None:
+    if tries < 1:
+        raise UsageError(f"tries: expected 1 or more, received {tries}")
 
 
 # ------------------------------------------------------------------ the loop
@@ -163,6 +172,7 @@ def stream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> It
 
 async def adecide(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> Reply:
     """As `decide`, awaited."""
+    _counted(tries)
     task = job(prompt, tools, options)
     return await task.value(deciding.decide(task.request, tries=tries))
 
@@ -178,6 +188,7 @@ def decide(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack
 
 async def acall(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> ToolCall:
     """As `call`, awaited."""
+    _counted(tries)
     options.setdefault("choice", "required")
     task = job(prompt, tools, options)
     return await task.value(deciding.call(task.request, tries=tries))
@@ -211,8 +222,7 @@ async def agenerate_checked(
     **settings: Unpack[Settings],
 ) -> T:
     """As `generate_checked`, awaited."""
-    if tries < 1:
-        raise UsageError(f"tries: expected 1 or more, received {tries}")
+    _counted(tries)
     task = job(prompt, (), {"model": model, **settings})
     return await task.value(checked.generate_checked(task.request, transform, tries))
 
@@ -236,6 +246,7 @@ def generate_checked(
 
 async def aextract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
     """As `extract`, awaited."""
+    _counted(tries)
     tool, build = extraction(kind)
     options["choice"] = tool.name
     task = job(prompt, (tool,), options)
