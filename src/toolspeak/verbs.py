@@ -6,6 +6,7 @@ ones. They work in a notebook (a loop already running) and from threads.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -68,10 +69,10 @@ class Job:
     approve: Approve | None
 
     def play(self, plan: Plan[T]) -> AsyncGenerator[Event | drive.Done[T], None]:
-        return drive.play(plan, self.model, self._run, seconds=self.limits.seconds)
+        return drive.play(plan, self.model, self._run, seconds=self.limits.seconds, level=logging.INFO)
 
     async def value(self, plan: Plan[T]) -> T:
-        return await drive.arun(plan, self.model, self._run, seconds=self.limits.seconds)
+        return await drive.arun(plan, self.model, self._run, seconds=self.limits.seconds, level=logging.INFO)
 
     async def _run(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
         return await self.box.arun(calls, approve=self.approve, parallel=8 if self.request.parallel else 1)
@@ -126,7 +127,7 @@ def _limits(given: Limits | Mapping[str, Any] | None) -> Limits:
     try:
         return Limits(**(given or {}))
     except TypeError as error:
-        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {dict(given or {})}") from error
+        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {str(given)[:80]}") from error
 
 
 def _counted(tries: int) -> None:

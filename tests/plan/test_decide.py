@@ -195,7 +195,7 @@ def test_call_says_what_came_instead() -> None:
     with pytest.raises(ts.NoCall, match=r"2 calls \(add, add\)") as caught:
         ts.call("sums", tools=TOOLS, model=two)
     assert len(caught.value.attempts[0].reply.calls) == 2
-    with pytest.raises(ts.NoCall, match="a text came: 'No idea.'"):
+    with pytest.raises(ts.NoCall, match=r"a text came: 'No idea\.'"):
         ts.call("sums", tools=TOOLS, model=native("No idea."), choice="auto")
     with pytest.raises(ts.NoCall, match="No idea"):
         ts.call("sums", tools=TOOLS, model=native("No idea.", repeat=True))
