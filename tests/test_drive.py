@@ -252,7 +252,7 @@ def test_ctrl_c_during_a_tool(how: str) -> None:
 
 
 def big(size: int, chunk: int = 64) -> ts.Scripted:
-    return ts.Scripted(["lorem ipsum {dolor} sit amet, " * (size // 30)], chunk=chunk)
+    return ts.Scripted(["lorem ipsum dolor sit amet, an" * (size // 30)], chunk=chunk)
 
 
 def seconds(work: Callable[[], Any]) -> float:
