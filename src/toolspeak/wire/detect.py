@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .. import dialects
+from ..dialects import get, names
 from ..errors import UnknownDialect
 from .syntax import Dialect
 from .template import literals
@@ -17,7 +17,7 @@ def detect(template: str | None = None, model: str | None = None) -> Dialect:
 
     Raises UnknownDialect where neither tells.
     """
-    known = [dialects.get(name) for name in dialects.names()]
+    known = [get(name) for name in names()]
     if template:
         scores = [(_score(template, d), -i) for i, d in enumerate(known)]
         score, i = max(scores)
@@ -32,7 +32,7 @@ def detect(template: str | None = None, model: str | None = None) -> Dialect:
     what = " and ".join(w for w, given in (("chat template", template), (f"model name {model!r}", model)) if given)
     raise UnknownDialect(
         f"no known dialect in this {what or 'question: give a template or a model'}; "
-        f"name one ({', '.join(dialects.names())}), {ANY} does for any model that follows instructions"
+        f"name one ({', '.join(names())}), {ANY} does for any model that follows instructions"
     )
 
 
