@@ -68,12 +68,20 @@ def unpack(archive: Path, into: Path) -> None:
 
 
 @cache
+def found(name: str) -> Path | str:
+    """Where a package lies, or why it does not; tried once."""
+    try:
+        return folder(name)
+    except Unavailable as error:
+        return str(error)
+
+
+@cache
 def peer(name: str, module: str) -> types.ModuleType:
     """A module of a peer, such as `peer("trivialai", "util")`; skips the test where there is none."""
-    try:
-        path = folder(name)
-    except Unavailable as error:
-        pytest.skip(str(error))
+    path = found(name)
+    if isinstance(path, str):
+        pytest.skip(path)
     return load_by_path(path, module) if name == "empower_functions" else load_whole(path, module)
 
 

@@ -14,24 +14,28 @@ import asyncio
 import fnmatch
 import inspect
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from .errors import CallError, InvalidCall, NoCall, NotApproved, ToolError, UnknownTool, UsageError
+from .errors import CallError, InvalidCall, InvalidTool, NoCall, NotApproved, ToolError, UnknownTool, UsageError
 from .running import execute, in_thread
-from .schema.check import check, short
+from .schema.check import check
 from .schema.coerce import coerce
 from .schema.forms import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, unique
 from .schema.infer import tool as make_tool
 from .schema.near import did_you_mean, near
 from .schema.result import LIMIT, result_text
+from .schema.words import short
 from .types import Problem, Tool, ToolCall, ToolResult
 
 Approve = Callable[[ToolCall], "bool | str | Awaitable[bool | str | None] | None"]
 """Asked before a call runs, with the exact checked call. True runs it; a text is the reason why not."""
+
+log = logging.getLogger(__name__)
 
 Specs = list[dict[str, Any]]
 
@@ -64,6 +68,8 @@ class Toolbox:
         flat: list[AnyTool] = []
         self.inject: dict[str, Any] = {}
         for one in tools:
+            if isinstance(one, (list, tuple)):
+                one = Toolbox(*cast("Sequence[Any]", one))
             if isinstance(one, Toolbox):
                 self.inject.update(one.inject)
             flat += as_tools(one) or ()
@@ -84,6 +90,8 @@ class Toolbox:
         """Adds a tool, `define("name", fn)` or `define(fn)`, and gives it back; a name that is taken is a DuplicateTool."""
         if not isinstance(name, str):
             name, fn = None, name
+        if fn is None:
+            raise InvalidTool(f"define takes a name and a function; {name!r} came without one", tool=name or "")
         if isinstance(fn, Mapping):
             fn = as_tool({**fn, **({"name": name} if name else {})})
             name = None
@@ -229,6 +237,7 @@ class Toolbox:
                     began = time.monotonic()
                     value = await self._run(known, inject or {})
             except (CallError, ToolError) as error:
+                log.info("the call of %r gave no result: %s", known.name, error)
                 return ToolResult(known.id, known.name, error_text(error), None, error, _since(began))
             return ToolResult(known.id, known.name, result_text(value, limit), value, None, _since(began))
 

@@ -213,6 +213,11 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
         sse(delta("stop", content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "x"}]), DONE),
         [ThoughtDelta("hm"), TextDelta("x"), Finished("stop")],
     ),
+    (
+        "half of a surrogate pair",
+        b'data: {"choices": [{"delta": {"content": "a\\ud83d\\ude00 b\\uD83D c\\ude00 \\\\ud83d"}}]}\n\ndata: [DONE]\n\n',
+        [TextDelta("a😀 b\ufffd c\ufffd \\ud83d"), Finished("stop")],
+    ),
     ("a refusal is text", sse(delta("stop", refusal="I cannot"), DONE), [TextDelta("I cannot"), Finished("stop")]),
     (
         "a whole reply where a stream was asked for",
@@ -382,13 +387,38 @@ def test_a_request_with_everything() -> None:
         ],
         "tool_choice": {"type": "function", "function": {"name": "weather"}},
         "parallel_tool_calls": False,
-        "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": {"type": "object"}, "strict": True}},
+        "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": {"type": "object"}, "strict": False}},
         "max_completion_tokens": 99,
         "temperature": 0.0,
         "seed": 7,
         "stop": ["END"],
     }  # fmt: skip
     assert json.loads(json.dumps(body)) == body
+
+
+STRICT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        (STRICT, True),
+        ({"type": "string"}, True),
+        ({"type": "array", "items": STRICT}, True),
+        ({"anyOf": [STRICT, {"type": "null"}], "$defs": {"a": STRICT}}, True),
+        (STRICT | {"additionalProperties": True}, False),
+        (STRICT | {"required": []}, False),
+        ({"type": "object"}, False),
+        ({"type": ["object", "null"]}, False),
+        ({"properties": {"x": {}}}, False),
+        ({"type": "array", "items": {"type": "object"}}, False),
+        ({"anyOf": [STRICT, {"type": "object"}]}, False),
+        ({"oneOf": [STRICT]}, False),
+        (STRICT | {"$defs": {"a": {"type": "object"}}}, False),
+    ],
+)
+def test_strict_is_asked_for_where_openai_can_be(schema: dict[str, Any], strict: bool) -> None:
+    assert write_request(Request([], schema=schema), "m")["response_format"]["json_schema"]["strict"] is strict
 
 
 def test_offering_no_tools_says_nothing_of_tools() -> None:

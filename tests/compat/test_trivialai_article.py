@@ -6,11 +6,14 @@ import contextlib
 import doctest
 import io
 import json
+import subprocess
+import sys
 from typing import Any, List, Optional  # noqa: UP035 - the article's own spelling
 
 import pytest
 from fake_ollama import serving
 
+from peers import peer
 from toolspeak import errors
 from toolspeak.compat.trivialai import (
     GenerationError,
@@ -25,6 +28,8 @@ from toolspeak.compat.trivialai import (
     generateToolCall,
     loadch,
 )
+from toolspeak.compat.trivialai.llm import as_llm
+from toolspeak.compat.trivialai.thinking import split_thoughts
 from toolspeak.events import Finished, TextDelta, ThoughtDelta
 from toolspeak.models.scripted import Scripted
 
@@ -137,6 +142,7 @@ def test_define_takes_the_packages_order_too() -> None:
     assert tools.define(bare, "plain", {"url": str}, "Gives it back")
     assert tools.list()[1] == {"name": "plain", "type": {"url": str}, "description": "Gives it back"}
     assert tools.call({"functionName": "plain", "args": {"url": "x"}}) == "x"
+    assert not tools.validate({"functionName": "plain", "args": {"url": 5}})
 
 
 def test_types_that_were_written_as_strings_are_shown_as_types() -> None:
@@ -259,6 +265,23 @@ def test_thoughts_are_split_off() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "here", "package"),
+    [
+        ("plain ", ("plain ", None), None),
+        (" a <think> b </think> c ", ("a  c", "b"), None),
+        ("<think></think>a", ("a", None), None),
+        ("a</think>b", ("a</think>b", None), None),
+        ("a<think>b", ("a", "b"), ("a<think>b", None)),
+        ("<think>a</think>b<think>c</think>d", ("bd", "a\n\nc"), ("b<think>c</think>d", "a")),
+    ],
+)
+def test_thoughts_against_the_package(text: str, here: tuple[str, Any], package: tuple[str, Any] | None) -> None:
+    assert split_thoughts(text, "<think>", "</think>") == here
+    theirs = peer("trivialai", "llm")._split_think_full_with_tags(text, "<think>", "</think>")
+    assert theirs == (package or here)
+
+
+@pytest.mark.parametrize(
     ("status", "body", "error", "says"),
     [
         (404, b'{"error": "model \'m\' not found"}', errors.BadRequest, "model 'm' not found.*ollama pull"),
@@ -305,11 +328,21 @@ def test_a_toolspeak_model_stands_in() -> None:
     assert [message["role"] for message in model.requests[0].messages] == ["system", "user"]
     assert model.requests[0].messages[0].get("content") == SYSTEM
     assert asyncio.run(ask_in_a_loop(model))[1:] == ("Yes.", "hm")
-    with pytest.raises(TypeError, match="a str has neither"):
-        generate("local", "s", "p")  # type: ignore[arg-type]
+    assert generate("scripted:Yes.", "s", "p").content == "Yes."
+    with pytest.raises(TypeError, match="has neither"):
+        generate(5, "s", "p")  # type: ignore[arg-type]
+    with pytest.raises(errors.UsageError, match="content parts"):
+        as_llm(model).generate("s", "p", [b"cat"])  # type: ignore[call-arg]
 
 
 def test_a_result_unpacks() -> None:
     raw, content, scratchpad = LLMResult(1, 2)
     assert (raw, content, scratchpad) == (1, 2, None)
     assert repr(LLMResult(1, 2)) == "LLMResult(raw=1, content=2)"
+
+
+def test_it_loads_the_standard_library_only() -> None:
+    code = "import sys; before = set(sys.modules); import toolspeak.compat.trivialai, toolspeak.compat.empower; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert loaded - set(sys.stdlib_module_names) == {"toolspeak"}

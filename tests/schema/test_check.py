@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 import pytest
 
-from toolspeak.schema.check import check, describe, short
+from toolspeak.schema.check import check
 from toolspeak.schema.infer import as_tool
 from toolspeak.schema.near import near
+from toolspeak.schema.words import describe, short
 from toolspeak.types import Problem, Tool
 
 
@@ -22,7 +23,7 @@ def weather(city: str, days: int = 1, unit: Literal["celsius", "fahrenheit"] = "
 
 def test_all_problems_at_once():
     assert check(as_tool(weather), {"cty": "X", "days": "soon", "unit": 5}) == [
-        Problem("/days", "integer", '"soon"', "the argument 'days' must be integer; got \"soon\""),
+        Problem("/days", "integer", '"soon"', "the argument 'days' must be an integer; got \"soon\""),
         Problem(
             "/unit",
             'one of "celsius", "fahrenheit"',
@@ -33,9 +34,9 @@ def test_all_problems_at_once():
             "/cty",
             "only city, days, unit",
             '"X"',
-            "'cty' is no argument; there are city, days, unit. Did you mean 'city'?",
+            "\"cty\" is no argument; there are city, days, unit. Did you mean 'city'?",
         ),
-        Problem("/city", "string", "nothing", "the required argument 'city' is missing: give string"),
+        Problem("/city", "string", "nothing", "the required argument 'city' is missing; it must be a string"),
     ]
 
 
@@ -59,8 +60,8 @@ def test_valid_arguments_have_none():
         ({"type": "string", "minLength": 2}, "a", "/x", "at least 2 characters long"),
         ({"type": "string", "maxLength": 2}, "abc", "/x", "at most 2 characters long"),
         ({"type": "string", "pattern": "^a+$"}, "b", "/x", "a string that matches ^a+$"),
-        ({"type": "string", "format": "date"}, "31.1.2026", "/x", "a date string such as 2026-01-31"),
-        ({"type": "string", "format": "email"}, "nobody", "/x", "a email string such as name@example.org"),
+        ({"type": "string", "format": "date"}, "31.1.2026", "/x", "date string such as 2026-01-31"),
+        ({"type": "string", "format": "email"}, "nobody", "/x", "email string such as name@example.org"),
         ({"type": "array", "maxItems": 1}, [1, 2], "/x", "a list of at most 1 items"),
         ({"type": "array", "uniqueItems": True}, [1, 1], "/x", "a list without repetitions"),
         ({"type": "array", "items": {"type": "integer"}}, [1, "2"], "/x/1", "integer"),
@@ -86,7 +87,12 @@ def test_every_constraint_has_its_words(schema: Any, value: Any, path: str, expe
 def test_alternatives_that_are_objects():
     schema = {
         "anyOf": [
-            {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False},
+            {
+                "type": "object",
+                "properties": {"a": {"type": "integer"}},
+                "required": ["a"],
+                "additionalProperties": False,
+            },
             {"type": "null"},
         ]
     }
@@ -101,7 +107,7 @@ def test_arguments_nobody_listed():
     assert check(opened, {"y": 1}) == []
     nothing = as_tool({"name": "t"})
     (problem,) = check(nothing, {"y": 1})
-    assert problem == Problem("/y", "no arguments", "1", "'y' is no argument; it takes none.")
+    assert problem == Problem("/y", "no arguments", "1", '"y" is no argument; it takes none.')
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -131,6 +137,15 @@ def test_what_is_shown_is_bounded():
     assert "500 in all" in many[0].expected
 
 
+def test_hostile_names_and_many_errors_stay_small():
+    listed = as_tool(
+        {"name": "t", "parameters": {"properties": {"x": {"type": "array", "items": {"type": "integer"}}}}}
+    )
+    (problem,) = check(listed, {"y" * 1_000_000: 1})
+    assert len(problem.message) < 300
+    assert len(check(listed, {"x": ["a"] * 100_000})) == 50
+
+
 def test_describe_and_short():
     assert describe({"type": "array", "items": {"enum": ["a", 1]}}) == 'array of one of "a", 1'
     assert describe({"anyOf": [{"type": "integer"}, {"type": "null"}]}) == "integer or null"
@@ -147,3 +162,40 @@ def test_near():
     assert near("xyz", names) == ()
     assert near("", names) == ()
     assert near("a" * 100_000, names) == ()
+
+
+class TestAlternativesWithATag:
+    """Objects told apart by the value of one field."""
+
+    SCHEMA: Any = {  # noqa: RUF012
+        "oneOf": [
+            {
+                "type": "object",
+                "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+                "required": ["kind"],
+                "additionalProperties": False,
+            },
+            {"$ref": "#/$defs/dog"},
+        ]
+    }
+    DOG: Any = {  # noqa: RUF012
+        "type": "object",
+        "properties": {"kind": {"const": "dog"}, "good": {"type": "boolean"}},
+        "required": ["kind", "good"],
+        "additionalProperties": False,
+    }
+
+    @pytest.mark.parametrize(
+        ("value", "path", "expected"),
+        [
+            ({"kind": "dog", "good": "yes"}, "/x/good", "boolean"),
+            ({"kind": "dog"}, "/x/good", "boolean"),
+            ({"kind": "fish"}, "/x/kind", '"cat" or "dog"'),
+            ({"kind": "cat", "live": 3}, "/x/live", "only kind, lives, good"),
+            (5, "/x", "object"),
+        ],
+    )
+    def test_the_one_that_was_meant_is_explained(self, value: Any, path: str, expected: str):
+        made = as_tool({"name": "t", "parameters": {"properties": {"x": self.SCHEMA}, "$defs": {"dog": self.DOG}}})
+        (problem,) = check(made, {"x": value})
+        assert (problem.path, problem.expected) == (path, expected)

@@ -116,9 +116,9 @@ def test_a_function_becomes_its_schema():
         (list[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),
         (list, {"type": "array", "items": {}}, [1, "a"], [1, "a"]),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, {"a": 1}, {"a": 1}),
-        (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}, None, None),
+        (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}, None, None),  # noqa: UP045
         (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}, "42", "42"),
-        (Union[bool, str], {"anyOf": [{"type": "boolean"}, {"type": "string"}]}, "yes", "yes"),
+        (Union[bool, str], {"anyOf": [{"type": "boolean"}, {"type": "string"}]}, "yes", "yes"),  # noqa: UP007
         (Literal["a", 1], {"enum": ["a", 1]}, 1, 1),
         (Unit, {"type": "string", "enum": ["celsius", "fahrenheit"]}, "celsius", Unit.CELSIUS),
         (Level, {"type": "integer", "enum": [1, 2]}, 2, Level.HIGH),
@@ -127,7 +127,7 @@ def test_a_function_becomes_its_schema():
             dt.datetime,
             {"type": "string", "format": "date-time"},
             "2026-01-31T09:30:00Z",
-            dt.datetime(2026, 1, 31, 9, 30, tzinfo=dt.timezone.utc),
+            dt.datetime(2026, 1, 31, 9, 30, tzinfo=dt.UTC),
         ),
         (dt.timedelta, {"type": "string", "format": "duration"}, "PT1H", dt.timedelta(hours=1)),
         (uuid.UUID, {"type": "string", "format": "uuid"}, str(uuid.UUID(int=7)), uuid.UUID(int=7)),
@@ -229,7 +229,9 @@ def test_recursive_types_keep_their_definition():
     made = as_tool(grow)
     assert set(made.parameters["$defs"]) == {"Node", "Chain"}
     assert "title" not in str(made.parameters)
-    node, chain = built(grow, {"node": {"name": "a", "children": [{"name": "b"}]}, "chain": {"value": 1, "next": {"value": 2}}})
+    node, chain = built(
+        grow, {"node": {"name": "a", "children": [{"name": "b"}]}, "chain": {"value": 1, "next": {"value": 2}}}
+    )
     assert node.children[0].name == "b"
     assert chain == Chain(1, Chain(2))
     (problem,) = check(made, {"node": {"name": "a", "children": [{"nam": "b", "name": "b"}]}})
@@ -246,7 +248,7 @@ def test_a_parameter_may_be_called_anything():
 
 
 def test_a_function_without_types_takes_any_json():
-    def anything(a, b=3):  # noqa: ANN001, ANN202
+    def anything(a, b=3):
         return a, b
 
     made = as_tool(anything)
@@ -286,7 +288,9 @@ def test_a_default_without_a_json_form_is_not_shown():
 
 
 def test_field_as_a_default():
-    def f(n: int = pydantic.Field(5, ge=1, description="How many."), m: str = pydantic.Field(description="Must.")) -> Any:
+    def f(
+        n: int = pydantic.Field(5, ge=1, description="How many."), m: str = pydantic.Field(description="Must.")
+    ) -> Any:
         return n, m
 
     made = as_tool(f)
@@ -377,7 +381,12 @@ def test_methods():
     assert as_tool(house.light).parameters["required"] == ["on"]
     assert as_tool(house.heat).name == "heat_it"
     assert built(house.plain, {"x": 1}) == "h: 1"
-    assert built(House.kind, {"of": 1}) == built(house.kind_too, {"of": 1}) == built(House.kind_too, {"of": 1}) == "House 1"
+    assert (
+        built(House.kind, {"of": 1})
+        == built(house.kind_too, {"of": 1})
+        == built(House.kind_too, {"of": 1})
+        == "House 1"
+    )
     assert built(House.free, {"x": 1}) == built(house.free_too, {"x": 1}) == 1
 
 
@@ -640,3 +649,50 @@ def test_importing_loads_no_third_party_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+class Tree(typing.TypedDict):
+    value: int
+    children: list[Tree]
+
+
+@dataclasses.dataclass
+class Holder:
+    options: Options
+
+
+def test_typed_dicts_wherever_they_stand():
+    def f(tree: Tree, holder: Holder) -> Any:
+        return tree, holder
+
+    tree, holder = built(
+        f, {"tree": {"value": 1, "children": [{"value": 2, "children": []}]}, "holder": {"options": {"size": 1}}}
+    )
+    assert tree["children"][0]["value"] == 2
+    assert holder == Holder({"size": 1})
+    assert {p.path for p in check(as_tool(f), {"tree": {"value": 1}, "holder": {"options": {}}})} == {
+        "/holder/options/size",
+        "/tree/children",
+    }
+
+
+def test_unpack_is_refused_with_its_reason():
+    def f(**rest: typing.Unpack[Options]) -> None: ...
+
+    with pytest.raises(InvalidTool, match="write its fields out"):
+        as_tool(f)
+
+
+def test_a_discriminated_union_carries_no_dangling_references():
+    class Cat(pydantic.BaseModel):
+        kind: Literal["cat"]
+
+    class Dog(pydantic.BaseModel):
+        kind: Literal["dog"]
+        good: bool
+
+    def f(pet: Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]) -> Any:
+        return pet
+
+    assert "$defs" not in str(as_tool(f).parameters)
+    assert built(f, {"pet": {"kind": "dog", "good": True}}) == Dog(kind="dog", good=True)

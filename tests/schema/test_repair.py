@@ -121,7 +121,10 @@ def test_one_property(written: Any, meant: Any):
 
 
 def test_data_is_not_taken_for_a_schema():
-    schema = {"type": "object", "properties": {"type": {"type": "str", "default": {"type": "int"}, "examples": [{"$ref": "http://x"}]}}}
+    schema = {
+        "type": "object",
+        "properties": {"type": {"type": "str", "default": {"type": "int"}, "examples": [{"$ref": "http://x"}]}},
+    }
     assert repair(schema)["properties"]["type"] == {
         "type": "string",
         "default": {"type": "int"},
@@ -200,7 +203,9 @@ def test_a_schema_made_by_hand_is_judged_when_it_is_offered():
 
 
 def test_references_that_go_round_do_no_harm():
-    made = as_tool({"name": "x", "parameters": {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}}})
+    made = as_tool(
+        {"name": "x", "parameters": {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}}}
+    )
     check(made, {"a": 1})
 
 

@@ -36,7 +36,8 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
     said = words(body)
     code = status or _status_in(body)
     if code in (401, 403):
-        return KeyRefused(f"the server refused the key ({code})" + (f": {said}" if said else ""))
+        refused = "the key" if code == 401 else "access"
+        return KeyRefused(f"the server refused {refused} ({code})" + (f": {said}" if said else ""))
     if code == 429:
         return RateLimited(f"too many requests (429): {said or 'the server gave no reason'}", retry_after=retry_after)
     if 400 <= code < 500 and code != 408:

@@ -32,6 +32,13 @@ FINISH: dict[str, Finish] = {
 }
 
 
+LOOSE = frozenset({
+    "allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties",
+    "propertyNames", "prefixItems", "contains", "uniqueItems", "unevaluatedProperties", "definitions",
+})  # fmt: skip
+"""Words of a schema that OpenAI's `strict` does not know."""
+
+
 def write_request(
     request: Request,
     model: str,
@@ -55,7 +62,7 @@ def write_request(
         if not request.parallel:
             body["parallel_tool_calls"] = False
     if request.schema is not None:
-        form = {"name": "reply", "schema": dict(request.schema), "strict": True}
+        form = {"name": "reply", "schema": dict(request.schema), "strict": is_strict(request.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     sampling = {max_tokens_field: request.max_tokens, "temperature": request.temperature, "seed": request.seed}
     body |= {key: value for key, value in sampling.items() if value is not None}
@@ -82,6 +89,25 @@ def write_choice(choice: str) -> Any:
     if choice in ("auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": choice}}
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether OpenAI holds its sampling to a schema: it refuses `strict` for any other.
+
+    Every object closed, every property required, no combination but anyOf. Servers of one's own hold to
+    any schema, whatever `strict` says.
+    """
+    if isinstance(schema, list):
+        return all(is_strict(item) for item in cast("list[Any]", schema))
+    node = record(schema)
+    if not LOOSE.isdisjoint(node):
+        return False
+    if "object" in node.get("type", ()) or "properties" in node:
+        names = record(node.get("properties"))
+        if node.get("additionalProperties") is not False or set(names) != set(node.get("required", ())):
+            return False
+    named = (*record(node.get("properties")).values(), *record(node.get("$defs")).values())
+    return all(is_strict(inner) for inner in (*named, *(node[key] for key in ("items", "anyOf") if key in node)))
 
 
 class ReplyReader:

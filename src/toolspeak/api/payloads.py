@@ -17,6 +17,9 @@ from .sse import LONGEST, EventParser, ServerEvent
 
 TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 
+ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.")
+"""An escape in JSON text; the group is half a surrogate pair. The second alternative is never one that the first takes."""
+
 Payload = dict[str, Any]
 
 
@@ -114,7 +117,7 @@ class Payloads:
     def _parse(self, text: str, *, error: bool = False) -> Payload:
         self.received += 1
         try:
-            value = json.loads(text)
+            value = json.loads(_paired(text))
         except (ValueError, RecursionError):
             if error:
                 raise failure(500, text) from None
@@ -124,6 +127,13 @@ class Payloads:
         if not isinstance(value, dict):
             raise ServerFailed(f"expected a JSON object from the server, got: {excerpt(text)}")
         return record(value)
+
+
+def _paired(text: str) -> str:
+    """JSON text in which no half of a surrogate pair stands alone: such a string could be neither shown nor sent."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return ESCAPE.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
 
 
 def _is_json(text: str) -> bool:

@@ -21,8 +21,9 @@ _open: dict[Key, tuple[aiohttp.ClientSession, AsyncGenerator[aiohttp.ClientSessi
 
 async def get_session(*, trust_env: bool = False) -> aiohttp.ClientSession:
     """The running loop's session; `trust_env` for the one that goes through the environment's proxies."""
-    for key in [key for key in _open if key[0].is_closed()]:
-        _open.pop(key, None)
+    for key in list(_open):  # a copy: other threads have loops of their own
+        if key[0].is_closed():
+            _open.pop(key, None)
     key = (asyncio.get_running_loop(), trust_env)
     if key not in _open:
         keeper = _keep(key)
@@ -33,7 +34,7 @@ async def get_session(*, trust_env: bool = False) -> aiohttp.ClientSession:
 async def close_sessions() -> None:
     """Closes the running loop's sessions; the next `get_session` opens another."""
     loop = asyncio.get_running_loop()
-    for _, keeper in [held for key, held in _open.items() if key[0] is loop]:
+    for _, keeper in [held for key, held in list(_open.items()) if key[0] is loop]:
         await keeper.aclose()
 
 

@@ -2,7 +2,7 @@
 
 A tool is shown as a Python function without a body, its description as the docstring. The examples are
 fixed and about other tools, so that the state of the prompt up to the tool stays warm in a model's cache.
-Measured on SmolLM2-135M against JSON Schema in the prompt: `docs/weak-models.md`.
+Measured against JSON Schema in the prompt: `docs/weak-models.md`.
 """
 
 from __future__ import annotations
@@ -122,6 +122,8 @@ EXAMPLES = (
     + _example(REPLY, "Good afternoon!", message="Good afternoon! How can I help you?")
     + _example(_CONVERT, "How many yen are 250 dollars?", amount=250, source="USD", target="JPY")
     + _example(REPLY, "Do you like cats?", message="I do! Cats are wonderful animals.")
+    + _example(REPLY, "Who wrote Don Quixote?", message="Don Quixote was written by Miguel de Cervantes.")
+    + _example(REPLY, "Good bye!", message="Good bye! Have a nice day.")
 )
 """The worked examples, the same for every question."""
 

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidCall
 from ..types import Problem
-from .check import short
 from .walk import escape
+from .words import short
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 EMPTY: Any = inspect.Parameter.empty
+
+
+class Injected:
+    """Marks a parameter that the application fills in and the model never sees: `Annotated[Db, Injected]`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,15 @@ from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
-from .check import branch_judge, judge, short
+from .judge import branch_judge, judge
 from .walk import escape, resolve
+from .words import short
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
 _DEPTH = 60
+_STEPS = 20_000
 _NOTHING: Any = object()
 
 
@@ -35,24 +37,26 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str
         if judge(tool.parameters, tool.name).is_valid(given):
             if not _has_float(given):
                 return given, ()
-            return _Walk(tool.parameters).integers(given, tool.parameters), ()
+            return _Walk(tool.parameters, [-20 * _size(given)]).integers(given, tool.parameters), ()
     except (ValueError, TypeError, RecursionError):
         return given, ()  # not JSON: check says so
-    walk = _Walk(tool.parameters)
-    made = walk.value(given, tool.parameters, "", 0)
-    made = cast("dict[str, Any]", made)
-    return walk.integers(made, tool.parameters), tuple(walk.notes)
+    walk = _Walk(tool.parameters, [-20 * _size(given)])
+    made = cast("dict[str, Any]", walk.value(given, tool.parameters, "", 0))
+    return (walk.integers(made, tool.parameters) if _has_float(made) else made), tuple(walk.notes)
 
 
 class _Walk:
-    def __init__(self, root: Schema) -> None:
+    """One passage through the arguments. `spent` counts the steps of all that belong together."""
+
+    def __init__(self, root: Schema, spent: list[int]) -> None:
         self.root = root
         self.notes: list[Note] = []
+        self.spent = spent
 
     def value(self, value: Any, schema: Any, path: str, depth: int) -> Any:
         """`value` with what can be coerced under `schema` coerced, itself where nothing had to be."""
         node = self._follow(schema)
-        if node is None or depth > _DEPTH:
+        if node is None or depth > _DEPTH or self._tired():
             return value
         for part in cast("list[Any]", node.get("allOf", [])):
             value = self.value(value, part, path, depth + 1)
@@ -69,7 +73,7 @@ class _Walk:
     def integers(self, value: Any, schema: Any, depth: int = 0) -> Any:
         """The same JSON value, with 1 for 1.0 where the schema wants an integer."""
         node = self._follow(schema)
-        if node is None or depth > _DEPTH:
+        if node is None or depth > _DEPTH or self._tired():
             return value
         if isinstance(value, float):
             return int(value) if value.is_integer() and "integer" in self._types(node, depth) else value
@@ -85,6 +89,11 @@ class _Walk:
                 if key == "allOf" or self._valid(value, part):
                     made = self.integers(made, part, depth + 1)
         return made
+
+    def _tired(self) -> bool:
+        """Whether the work is out of proportion: alternatives inside alternatives multiply without end."""
+        self.spent[0] += 1
+        return self.spent[0] > _STEPS
 
     def _types(self, node: Mapping[str, Any], depth: int) -> set[str]:
         """Every type that a number may have here; `number` among them means that 1.0 stays 1.0."""
@@ -120,7 +129,7 @@ class _Walk:
             return value
         found: dict[str, tuple[Any, list[Note]]] = {}
         for branch in branches:
-            attempt = _Walk(self.root)
+            attempt = _Walk(self.root, self.spent)
             made = attempt.value(value, branch, path, depth + 1)
             if attempt.notes and self._valid(made, branch):
                 found[json.dumps(made, sort_keys=True)] = (made, attempt.notes)
@@ -138,13 +147,19 @@ class _Walk:
     def _scalar(self, value: Any, node: Mapping[str, Any], path: str) -> Any:
         if not isinstance(value, str):
             return value
-        kinds = _types(node) or _types_of(node)
-        if not kinds or "string" in kinds:
+        kinds, choices = _types(node), _choices(node)
+        if choices is not None:
+            if value in choices:
+                return value
+            kinds = (kinds or {_type_name(choice) for choice in choices}) - {"string"}
+        if "string" in kinds:
             return value
         made = [(kind, new) for kind in kinds if (new := _READERS[kind](value)) is not _NOTHING]
         if not made or any(new != made[0][1] for _, new in made):
             return value
         kind, new = made[0]
+        if choices is not None and not any(_same(new, choice) for choice in choices):
+            return value
         self.notes.append(Note("coerced", f"{path or '/'}: the text {short(value)} was read as {kind}"))
         return new
 
@@ -180,10 +195,14 @@ def _types(node: Mapping[str, Any]) -> set[str]:
     return {str(one) for one in cast("list[Any]", kind)} if isinstance(kind, list) else set()
 
 
-def _types_of(node: Mapping[str, Any]) -> set[str]:
-    """The types of the values that an untyped `enum` or `const` lists."""
-    values = node.get("enum", [node["const"]] if "const" in node else [])
-    return {_type_name(value) for value in cast("list[Any]", values)} if isinstance(values, list) else set()
+def _choices(node: Mapping[str, Any]) -> list[Any] | None:
+    """The values that `enum` or `const` allows; None where neither says."""
+    values = node.get("enum", [node["const"]] if "const" in node else None)
+    return cast("list[Any]", values) if isinstance(values, list) else None
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
 def _type_name(value: Any) -> str:
@@ -193,12 +212,23 @@ def _type_name(value: Any) -> str:
     return names.get(type(value), "null")  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _has_float(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_has_float(part) for part in cast("dict[str, Any]", value).values())
-    if isinstance(value, list):
-        return any(_has_float(part) for part in cast("list[Any]", value))
-    return isinstance(value, float) and math.isfinite(value)
+def _has_float(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if depth > _DEPTH or not isinstance(value, (dict, list)):
+        return False
+    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return any(_has_float(part, depth + 1) for part in parts)
+
+
+def _size(value: Any, depth: int = 0) -> int:
+    """How much there is to walk through, roughly: the work may grow with it, and no faster."""
+    if isinstance(value, str):
+        return 1 + len(value) // 4  # it may hold JSON
+    if depth > _DEPTH or not isinstance(value, (dict, list)):
+        return 1
+    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return 1 + sum(_size(part, depth + 1) for part in parts)
 
 
 def _integer(text: str) -> Any:

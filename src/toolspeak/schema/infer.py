@@ -17,8 +17,9 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 from ..errors import DuplicateTool, InvalidTool
 from ..types import Tool
 from .bind import Binding
-from .check import judge
+from .bind import Injected as Injected
 from .docstring import read_docstring
+from .judge import judge
 from .repair import repair
 
 P = ParamSpec("P")
@@ -26,10 +27,6 @@ R = TypeVar("R")
 AnyTool = Tool[..., Any]
 
 _NAME = re.compile(r"[^\W\d][\w.\-/:]{0,127}")
-
-
-class Injected:
-    """Marks a parameter that the application fills in and the model never sees: `Annotated[Db, Injected]`."""
 
 
 @overload

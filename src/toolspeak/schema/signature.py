@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from ..errors import InvalidTool
-from .bind import EMPTY, Binding, Parameter
+from .adapter import adapter
+from .bind import EMPTY, Binding, Injected, Parameter
 from .tidy import generator, tidy
 
 if TYPE_CHECKING:
@@ -38,21 +39,23 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
     rest: TypeAdapter[Any] | None = None
     for p in parameters:
         if p.kind is _MANY:
-            refuse(
+            _refuse(
                 tool, p.name, "takes any number of unnamed values, and a model names its arguments: take a list instead"
             )
         annotation = hints.of(p)
+        if p.kind is _REST and typing.get_origin(annotation) is typing.Unpack:
+            _refuse(tool, p.name, "is an Unpack[...]: write its fields out as parameters of their own")
         if _is_injected(annotation):
             injected.add(p.name)
             bound.append(Parameter(p.name, None, p.default, p.kind is _POSITIONAL))
             continue
-        adapter = _adapter(annotation, p, tool)
+        made = _adapter(annotation, p, tool)
         if p.kind is _REST:
-            rest = adapter
+            rest = made
         else:
             default, explicit = _default(p.default)
-            bound.append(Parameter(p.name, adapter, default, p.kind is _POSITIONAL, explicit))
-        schemas.append((p, adapter))
+            bound.append(Parameter(p.name, made, default, p.kind is _POSITIONAL, explicit))
+        schemas.append((p, made))
     schema = _schema(schemas, tool, said)
     return schema, Binding(tool, tuple(bound), frozenset(injected), rest, rest is not None, method_of)
 
@@ -76,7 +79,7 @@ def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Bin
     for name in offered:
         if name in injected or (name not in named and not rest):
             why = "is injected" if name in injected else "is in the schema and not in the function's signature"
-            refuse(tool, name, f"{why}; the function takes: {', '.join(named) or 'nothing by name'}")
+            _refuse(tool, name, f"{why}; the function takes: {', '.join(named) or 'nothing by name'}")
     needed = [name for name, p in named.items() if p.default is EMPTY and name not in injected and name in offered]
     lacking = [name for name in needed if name not in schema.get("required", ())]
     if lacking:
@@ -85,7 +88,7 @@ def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Bin
     return schema, Binding(tool, bound, frozenset(injected), None, rest, method_of)
 
 
-def refuse(tool: str, parameter: str, why: str) -> typing.NoReturn:
+def _refuse(tool: str, parameter: str, why: str) -> typing.NoReturn:
     raise InvalidTool(f"the parameter {parameter!r} of {tool!r} {why}", tool=tool, path=f"/properties/{parameter}")
 
 
@@ -150,9 +153,9 @@ class _Hints:
                     if scope is None:
                         raise
         except NameError as error:
-            refuse(self.tool, p.name, f"has the type {p.annotation!r}, and {error}")
+            _refuse(self.tool, p.name, f"has the type {p.annotation!r}, and {error}")
         except (TypeError, SyntaxError, AttributeError) as error:
-            refuse(self.tool, p.name, f"has the annotation {p.annotation!r}, which is no type: {error}")
+            _refuse(self.tool, p.name, f"has the annotation {p.annotation!r}, which is no type: {error}")
 
     def _scopes(self) -> list[dict[str, Any]]:
         """The variables of the function in which this one is being defined, where its local types are."""
@@ -167,32 +170,31 @@ class _Hints:
 
 
 def _is_injected(annotation: Any) -> bool:
-    from .infer import Injected
-
     marks = getattr(annotation, "__metadata__", ()) if typing.get_origin(annotation) is Annotated else ()
     return any(mark is Injected or isinstance(mark, Injected) for mark in marks)
 
 
 def _adapter(annotation: Any, p: inspect.Parameter, tool: str) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
     from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
     from pydantic.fields import FieldInfo
 
-    annotation = _modern(annotation, {})
+    wanted = annotation
     if isinstance(p.default, FieldInfo):
-        annotation = Annotated[annotation, p.default]
+        wanted = Annotated[annotation, p.default]
     elif p.default is None and p.kind is not _REST:
-        annotation = typing.Optional[annotation]  # noqa: UP045 - a | needs types, this takes every annotation
+        wanted = typing.Optional[annotation]  # noqa: UP045 - a | needs types, this takes every annotation
     try:
-        return TypeAdapter(annotation)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
-        why = str(error).split("\n", 1)[0]
-        refuse(
-            tool,
-            p.name,
-            f"has a type that no JSON value can fill ({why}). If the application gives it, not the model, "
-            "annotate it: Annotated[..., ts.Injected]",
-        )
+        return adapter(wanted)
+    except PydanticSchemaGenerationError:
+        why = f"has the type {_name(annotation)}, which no JSON value can fill"
+    except (PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
+        why = f"has a type that cannot be read: {str(error).splitlines()[0]}"
+    hint = "If the application gives it, not the model, annotate it: Annotated[..., ts.Injected]"
+    _refuse(tool, p.name, f"{why}. {hint}")
+
+
+def _name(annotation: Any) -> str:
+    return annotation.__qualname__ if isinstance(annotation, type) else repr(annotation)
 
 
 def _default(default: Any) -> tuple[Any, bool]:
@@ -213,22 +215,22 @@ def _schema(
     from pydantic.errors import PydanticUserError
     from pydantic_core import PydanticOmit
 
-    for p, adapter in parameters:
+    for p, made in parameters:
         try:
-            adapter.json_schema(schema_generator=generator())
+            made.json_schema(schema_generator=generator())
         except (PydanticUserError, PydanticOmit) as error:
-            refuse(tool, p.name, f"has a type that has no JSON Schema: {str(error).splitlines()[0]}")
-    inputs: list[Any] = [(p.name, "validation", adapter) for p, adapter in parameters]
-    made, shared = TypeAdapter.json_schemas(inputs, schema_generator=generator())
+            _refuse(tool, p.name, f"has a type that has no JSON Schema: {str(error).splitlines()[0]}")
+    inputs: list[Any] = [(p.name, "validation", made) for p, made in parameters]
+    schemas, shared = TypeAdapter.json_schemas(inputs, schema_generator=generator())
     properties: dict[str, Any] = {}
     required: list[str] = []
     rest: Any = False
-    for p, adapter in parameters:
-        schema = dict(made[p.name, "validation"])
+    for p, made in parameters:
+        schema = dict(schemas[p.name, "validation"])
         if p.kind is _REST:
             rest = schema or True
             continue
-        properties[p.name] = _described(schema, p, adapter, said)
+        properties[p.name] = _described(schema, p, made, said)
         if p.default is EMPTY or _default(p.default)[0] is EMPTY:
             required.append(p.name)
     whole: dict[str, Any] = {"type": "object", "properties": properties}
@@ -241,7 +243,7 @@ def _schema(
 
 
 def _described(
-    schema: dict[str, Any], p: inspect.Parameter, adapter: TypeAdapter[Any], said: Mapping[str, str]
+    schema: dict[str, Any], p: inspect.Parameter, made: TypeAdapter[Any], said: Mapping[str, str]
 ) -> dict[str, Any]:
     if not schema:
         schema["description"] = said.get(p.name) or "any JSON value"
@@ -253,46 +255,5 @@ def _described(
 
         # A default without a JSON form is not shown; the argument is optional all the same.
         with contextlib.suppress(PydanticSerializationError):
-            schema["default"] = adapter.dump_python(default, mode="json", warnings=False)
+            schema["default"] = made.dump_python(default, mode="json", warnings=False)
     return schema
-
-
-def _modern(annotation: Any, seen: dict[int, Any]) -> Any:
-    """The annotation with every `typing.TypedDict` in it as the one that pydantic reads on Python 3.11."""
-    if sys.version_info >= (3, 12):
-        return annotation
-    if typing.is_typeddict(annotation) and type(annotation).__module__ == "typing":
-        return _modern_dict(annotation, seen)
-    args = typing.get_args(annotation)
-    if not args or typing.get_origin(annotation) is typing.Literal:
-        return annotation
-    changed = tuple(_modern(arg, seen) for arg in args)
-    if all(a is b for a, b in zip(args, changed, strict=True)):
-        return annotation
-    if typing.get_origin(annotation) is Annotated:
-        return Annotated[(changed[0], *annotation.__metadata__)]  # pyright: ignore[reportUnknownMemberType]
-    if isinstance(annotation, types.UnionType):
-        return functools.reduce(lambda a, b: a | b, changed)
-    return annotation.copy_with(changed) if hasattr(annotation, "copy_with") else annotation.__origin__[changed]
-
-
-def _modern_dict(annotation: Any, seen: dict[int, Any]) -> Any:
-    import typing_extensions as te
-
-    if id(annotation) in seen:
-        return seen[id(annotation)]
-    seen[id(annotation)] = annotation  # a recursive one is left to pydantic, which says why it cannot
-    fields: dict[str, Any] = {}
-    for name, hint in te.get_type_hints(annotation, include_extras=True).items():
-        required = name in annotation.__required_keys__
-        while (wrapper := typing.get_origin(hint)) in (te.Required, te.NotRequired):
-            required = wrapper is te.Required  # the keys do not know it where annotations are strings
-            hint = typing.get_args(hint)[0]
-        hint = _modern(hint, seen)
-        fields[name] = hint if required else te.NotRequired[hint]
-    make: Any = te.TypedDict
-    made = make(annotation.__name__, fields)
-    made.__doc__ = annotation.__doc__
-    made.__module__ = annotation.__module__
-    seen[id(annotation)] = made
-    return made

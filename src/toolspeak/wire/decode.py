@@ -73,7 +73,7 @@ def program(d: Dialect, calls: bool) -> Program:
 
 
 def reply(s: State, p: Program, prompt: str, split: bool) -> Scan[None]:
-    """The whole reply: text, and what its marks open."""
+    """The whole reply: text, and what its marks open. Thoughts that are not `split` off stay in the text."""
     if p.starts_in_thought(prompt):
         yield from thought(s, p, split)
     fresh = True
@@ -81,49 +81,50 @@ def reply(s: State, p: Program, prompt: str, split: bool) -> Scan[None]:
         found = yield from mark(s, p, fresh)
         if found is None:
             return
-        hit, kind = found
+        word, kind, space = found
+        fresh = kind in (CALL, THINK)
         if kind == CALL:
-            fresh = yield from attempt(s, p, hit)
+            fresh = yield from attempt(s, p, word)
         elif kind == THINK:
-            if not split or hit != hit.lstrip():
-                s.push(TextDelta(hit if not split else "\n"))
+            line = "\n" if word[0] == "\n" else ""
+            s.say(line if split else space + word)
             yield from thought(s, p, split)
-            fresh = True
-        else:
-            if kind == CODE:
-                s.push(TextDelta(hit))
-            fresh = False
+        elif kind == CODE:
+            s.say(word)
 
 
-def mark(s: State, p: Program, fresh: bool) -> Scan[tuple[str, str] | None]:
-    """Pass text on to the next mark and eat it: its word and kind. From before a call's on, text can be given back."""
+def mark(s: State, p: Program, fresh: bool) -> Scan[tuple[str, str, str] | None]:
+    """Pass text on to the next mark and eat it: its word, its kind, the white space before it if there may be some.
+
+    From before a call's mark on, text can be given back.
+    """
     if fresh and p.fresh:
         s.keep()
         word = yield from at(s, *p.fresh)
-        kind = p.fresh.get(word, "")
-        if kind != CALL:
-            s.back() if not word else s.commit()
         if word:
-            return word, kind
+            kind, space = p.fresh[word], s.kept()[: -len(word)]
+            if kind != CALL:
+                s.commit()
+            return word, kind, space
+        s.back()
     if p.marks is None:
         yield from _all(s)
         return None
-    hit = yield from until(s, p.marks, lambda t: s.push(TextDelta(t)), TextDelta)
-    if hit is None:
+    word = yield from until(s, p.marks, s.say, TextDelta)
+    if word is None:
         return None
-    kind = p.inside[hit]
-    if kind == CALL:
-        s.pos -= len(hit)
+    if p.inside[word] == CALL:
+        s.pos -= len(word)
         s.keep()
-        s.pos += len(hit)
-    return hit, kind
+        s.pos += len(word)
+    return word, p.inside[word], ""
 
 
 def _all(s: State) -> Scan[None]:
+    """Nothing is looked for: all of it is text."""
     while True:
-        if s.pos < len(s.text):
-            s.push(TextDelta(s.text[s.pos :]))
-            s.pos = len(s.text)
+        s.say(s.text[s.pos :])
+        s.pos = len(s.text)
         if s.closed:
             return
         yield
@@ -134,28 +135,26 @@ def thought(s: State, p: Program, split: bool) -> Scan[None]:
     thinking = p.d.thinking
     if thinking is None:
         return
-    delta = ThoughtDelta if split else TextDelta
-    if split:
-        yield from skip(s, len(thinking.open) - len(thinking.open.rstrip()))
-    hit = yield from until(s, p.closers, lambda t: s.push(delta(t)), delta)
+    if not split:
+        hit = yield from until(s, p.closers, s.say, TextDelta)
+        return s.say(hit or "")
+    yield from skip(s, len(thinking.open) - len(thinking.open.rstrip()))
+    hit = yield from until(s, p.closers, lambda t: s.push(ThoughtDelta(t)), ThoughtDelta)
     if hit is None:
-        s.note("unclosed-thought")
-    elif split:
-        yield from skip(s, len(thinking.close) - len(thinking.close.rstrip()))
-        close = thinking.close.strip()
-        while (yield from at(s, close)):
-            s.note("stray-closer", close)
-    else:
-        s.push(TextDelta(hit))
+        return s.note("unclosed-thought")
+    yield from skip(s, len(thinking.close) - len(thinking.close.rstrip()))
+    close = thinking.close.strip()
+    while (yield from at(s, close)):
+        s.note("stray-closer", close)
 
 
-def attempt(s: State, p: Program, hit: str) -> Scan[bool]:
+def attempt(s: State, p: Program, word: str) -> Scan[bool]:
     """Read what may be calls, its first word being eaten; what is none comes back as text. Was it one?"""
     s.spent, s.live = False, None
     try:
-        yield from section(s, p, hit.strip())
+        yield from section(s, p, word.strip())
     except Malformed as e:
-        return (yield from failed(s, p, str(e), hit.strip()))
+        return (yield from failed(s, p, str(e), word.strip()))
     s.commit()
     yield from after_call(s, p.strays)
     return True
@@ -163,6 +162,7 @@ def attempt(s: State, p: Program, hit: str) -> Scan[bool]:
 
 def failed(s: State, p: Program, why: str, word: str) -> Scan[bool]:
     """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
+    s.place = None
     if s.log is None:
         s.cut = s.cut or (s.closed and s.pos >= len(s.text))
         s.note("cut" if s.cut else "malformed", why)
@@ -171,30 +171,28 @@ def failed(s: State, p: Program, why: str, word: str) -> Scan[bool]:
         return True
     s.forget()
     if s.spent:
-        s.push(TextDelta(s.kept()))
+        s.say(s.kept())
         s.log = None
         return False
     s.back()
     start = SPACE(s.text, s.pos).end()
-    if word in ("{", "["):  # data of the reply: nothing in it is a call
-        s.push(TextDelta(s.text[s.pos : start])) if start > s.pos else None
-        s.pos = start
+    if word not in ("{", "["):
+        start += len(word)
+    s.say(s.text[s.pos : start])
+    s.pos = start
+    if word in ("{", "["):
         yield from data(s)
-    else:
-        end = start + len(word)
-        s.push(TextDelta(s.text[s.pos : end]))
-        s.pos = end
     return False
 
 
 def data(s: State) -> Scan[None]:
-    """Pass a JSON value on as the text that it is."""
+    """Pass a JSON value of the reply on as the text that it is: nothing in it is a call."""
     start = s.base + s.pos
     try:
-        yield from json_value(s, lambda t: s.push(TextDelta(t)), None, TextDelta)
+        yield from json_value(s, s.say, None, TextDelta)
     except Malformed:
-        if s.base + s.pos == start and s.pos < len(s.text):
-            s.push(TextDelta(s.text[s.pos]))
+        if s.base + s.pos == start:
+            s.say(s.text[s.pos : s.pos + 1])
             s.pos += 1
 
 
@@ -286,7 +284,8 @@ class Decoder:
             s.base += len(chunk)
             return [delta(chunk)]
         s.add(chunk)
-        s.out = out = []
+        out: list[Event] = []
+        s.out = out
         next(self.run, None)
         if s.parts:
             s.flush()
@@ -298,7 +297,8 @@ class Decoder:
         s = self.state
         self.done = s.closed = True
         s.lane = None
-        s.out = out = []
+        out: list[Event] = []
+        s.out = out
         for _ in self.run:
             pass
         s.flush()

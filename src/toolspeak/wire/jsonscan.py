@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from typing import NoReturn
 
-from .scan import CAP, Delta, Malformed, Scan, Source, blank, following, peek
+from .scan import CAP, GAP, Delta, Malformed, Scan, Source, blank, following, peek
 
 Emit = Callable[[str], None]
 Note = Callable[[str, str], None]
@@ -14,7 +15,8 @@ Note = Callable[[str, str], None]
 SCALAR = 512
 """A number or a bare word is at most this long, in characters."""
 
-TOKEN = re.compile(r"""\s*([{}\[\],:"']|[^\s{}\[\],:"']+)""").match
+TOKEN = re.compile(r"""\s*(?:([{}\[\],:"'])|([^\s{}\[\],:"']+))""").match
+STRING = re.compile(r'"[^"\\\x00-\x1f]*"').match
 IN_STRING = re.compile(r'["\\\x00-\x1f]').search
 IN_QUOTED = re.compile(r"""["'\\\x00-\x1f]""").search
 SHORT = re.compile(r""""[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'""", re.DOTALL).match
@@ -34,7 +36,8 @@ def _number(digits: str) -> None:
         raise ValueError(digits[:40])
 
 
-_decode = json.JSONDecoder(parse_constant=_refuse, parse_int=_number, parse_float=_number).raw_decode
+_strict = json.JSONDecoder(parse_constant=_refuse, parse_int=_number, parse_float=_number).raw_decode
+_lenient = json.JSONDecoder(strict=False).raw_decode
 _encode = json.encoder.encode_basestring
 
 
@@ -48,6 +51,27 @@ def quoted(text: str) -> str:
     return _encode(text)
 
 
+def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] | None:
+    """The JSON value at `pos` and where it ends, if all of it is there; `strict` gives no numbers.
+
+    Looks at windows that grow: a decoder's error costs time in proportion to what lies before it.
+    """
+    size = 1024
+    while True:
+        window = text[pos : pos + size]
+        try:
+            value, end = (_strict if strict else _lenient)(window)
+        except json.JSONDecodeError as e:
+            cut = e.pos > len(window) - 16 or e.msg.startswith("Unterminated")
+            if not cut or pos + size >= len(text):
+                return None
+        except (ValueError, RecursionError):
+            return None
+        else:
+            return value, pos + end
+        size *= 8
+
+
 def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = None) -> Scan[None]:
     """Pass one JSON value on; raises Malformed where it cannot be one, that place not eaten.
 
@@ -56,158 +80,163 @@ def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = N
     """
     if not (yield from blank(s)):
         raise Malformed("no value")
-    if s.text[s.pos] in '{["':
-        try:
-            _, end = _decode(s.text, s.pos)
-        except (ValueError, RecursionError):
-            pass
-        else:
-            emit(s.text[s.pos : end])
-            s.pos = end
-            return
+    if s.text[s.pos] in '{["' and (whole := whole_value(s.text, s.pos)):
+        emit(s.text[s.pos : whole[1]])
+        s.pos = whole[1]
+        return
     yield from _Tokens(s, emit, note, delta).value()
 
 
+# What may come where: a value (V: or the end of its list), a key (K: or the end of its object), a colon, or what
+# comes after a value. A word is any run of other characters.
+VALUE, FIRST_VALUE, KEY, FIRST_KEY, COLON, AFTER = "vVkKca"
+WORD, QUOTES = "w", ('"', "'")
+LEGAL = frozenset(
+    want + kind
+    for wants, kinds in (("vV", "{[\"'w"), ("kK", "\"'w"), ("c", ":"), ("a", ",}]"), ("V", "]"), ("K", "}"))
+    for want in wants
+    for kind in kinds
+)
+AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
+
+
 class _Tokens:
-    """A value token by token. `want` is what the grammar allows next; a comma waits for what follows it."""
+    """A value token by token. `want` is what may come next; a comma waits for what follows it."""
 
     __slots__ = ("comma", "delta", "emit", "note", "s", "stack", "want")
 
     def __init__(self, s: Source, emit: Emit, note: Note | None, delta: Delta | None) -> None:
         self.s, self.emit, self.note, self.delta = s, emit, note, delta
         self.stack: list[str] = []
-        self.want = "value"
+        self.want = VALUE
         self.comma = ""
 
     def value(self) -> Scan[None]:
-        s = self.s
-        while True:
-            word = yield from self.word()
-            c = word[0]
-            if c == ",":
-                self.separate()
-                continue
-            if c in "}]":
-                self.leave(c)
-            elif self.comma:
-                self.emit(self.comma)
-                self.comma = ""
-            if c in "\"'" and self.want not in ("after", "colon"):
-                yield from self.string(c)
-            elif c not in "}]":
-                s.pos += len(word)
-                self.emit(self.other(c, word))
-            if not self.stack:
-                return
-
-    def word(self) -> Scan[str]:
-        """The next token, the white space before it eaten: a bracket, comma, colon or quote, or a whole bare word."""
-        s = self.s
+        s, stack = self.s, self.stack
         while True:
             text, pos = s.text, s.pos
             m = TOKEN(text, pos)
-            start = m.start(1) if m else len(text)
-            if start > pos:
-                self.blank(text[pos:start])
-                s.pos = start
-            if m is None:
-                if s.closed:
-                    raise Malformed("unclosed JSON")
+            if m is None or (m.end() == len(text) and m.lastindex == 2 and not s.closed):
+                self.pause(m)
                 yield
                 continue
-            word = m[1]
-            if len(word) > 1 or word not in "{}[],:\"'":
-                if len(word) > SCALAR:
-                    raise Malformed("long word")
-                if m.end() == len(text) and not s.closed:
-                    yield
-                    continue
-            return word
+            kind = m[1] or WORD
+            if self.want + kind not in LEGAL and not (self.comma and kind in "}]"):
+                self.refuse(m, f"{m[m.lastindex or 0][:40]!r} where none may be")
+            if kind == WORD:
+                self.word(m)
+            elif kind == ",":
+                self.separate(m)
+            elif kind in QUOTES:
+                yield from self.string(m, kind)
+            else:
+                self.bracket(m, kind)
+            if not stack:
+                return
+
+    def pause(self, m: re.Match[str] | None) -> None:
+        """More text is needed. What is certain goes out: white space, which may be endless."""
+        s = self.s
+        start = m.start(2) if m else len(s.text)
+        if m and len(m[2]) > SCALAR:
+            self.refuse(m, "a long word")
+        self.blank(s.text[s.pos : start])
+        s.pos = start
+        if m is None and s.closed:
+            raise Malformed("unclosed JSON")
 
     def blank(self, space: str) -> None:
         if self.comma:
-            self.comma += space
-        else:
+            self.comma = (self.comma + space)[:GAP]
+        elif space:
             self.emit(space)
 
-    def separate(self) -> None:
-        """A comma."""
-        if self.want != "after":
-            raise Malformed("a comma where none may be")
-        self.s.pos += 1
-        self.want = "key" if self.stack[-1] == "}" else "value"
+    def here(self, m: re.Match[str]) -> None:
+        """Pass the white space before the token on, so that nothing shows where the text was cut."""
+        start = m.start(m.lastindex or 0)
+        self.blank(self.s.text[self.s.pos : start])
+        self.s.pos = start
+
+    def refuse(self, m: re.Match[str], why: str) -> NoReturn:
+        self.here(m)
+        raise Malformed(why)
+
+    def repair(self, m: re.Match[str], rule: str, text: str, detail: str = "") -> None:
+        """Pass the token on as `text`, with a note."""
+        self.here(m)
+        if self.note:
+            self.note(rule, detail)
+        self.write(m, text)
+
+    def separate(self, m: re.Match[str]) -> None:
+        """A comma. Where commas may be repaired it waits, in case a closer follows."""
+        self.want = KEY if self.stack[-1] == "}" else VALUE
         if self.note is None:
-            self.emit(",")
+            self.write(m, m[0])
         else:
-            self.comma = ","
+            self.here(m)
+            self.s.pos, self.comma = m.end(), ","
 
-    def leave(self, c: str) -> None:
-        """A closing bracket."""
-        if (
-            not self.stack
-            or self.stack[-1] != c
-            or not (self.comma or self.want in ("after", "first key", "first value"))
-        ):
-            raise Malformed(f"{c!r} where none may be")
-        if self.comma and self.note:
-            self.note("trailing-comma", "")
-            self.emit(self.comma[1:])
-            self.comma = ""
-        self.s.pos += 1
-        self.emit(c)
-        self.stack.pop()
-        self.want = "after"
-
-    def other(self, c: str, word: str) -> str:
-        """What to write for a colon, an opening bracket or a bare word."""
-        want = self.want
-        if want == "after" or (want == "colon") != (c == ":"):
-            self.s.pos -= len(word)
-            raise Malformed(f"{word[:40]!r} where {'a comma' if want == 'after' else 'a ' + want} was expected")
+    def bracket(self, m: re.Match[str], c: str) -> None:
+        """A bracket or a colon."""
         if c == ":":
-            self.want = "value"
-        elif want in ("key", "first key"):
-            self.want = "colon"
-            return self.bare_key(word)
-        elif c in "{[":
+            self.want = VALUE
+        elif c == "{" or c == "[":
             self.stack.append("}" if c == "{" else "]")
-            self.want = "first key" if c == "{" else "first value"
+            self.want = FIRST_KEY if c == "{" else FIRST_VALUE
+        elif self.stack[-1] != c:
+            self.refuse(m, f"{c!r} where none may be")
         else:
-            self.want = "after"
-            return self.scalar(word)
-        return word
+            self.stack.pop()
+            self.want = AFTER
+            if self.comma:
+                self.here(m)
+                space, self.comma = self.comma.replace(",", "", 1), ""
+                return self.repair(m, "trailing-comma", space + c)
+        return self.write(m, m[0])
 
-    def scalar(self, word: str) -> str:
-        if NUMBER_OR_WORD(word):
-            return word
-        if self.note is None or word not in PYTHON:
-            self.s.pos -= len(word)
-            raise Malformed(f"not JSON: {word[:40]!r}")
-        self.note("python-literal", word)
-        return PYTHON[word]
+    def write(self, m: re.Match[str], text: str) -> None:
+        """Pass the token on, after the comma that waited for it."""
+        if self.comma:
+            text, self.comma = self.comma + text, ""
+        self.emit(text)
+        self.s.pos = m.end()
 
-    def bare_key(self, word: str) -> str:
-        if self.note is None or not KEY_WORD(word):
-            self.s.pos -= len(word)
-            raise Malformed(f"not a key: {word[:40]!r}")
-        self.note("bare-key", word)
-        return quoted(word)
+    def word(self, m: re.Match[str]) -> None:
+        """A number, a constant, a key without quotes."""
+        word, want = m[2], self.want
+        self.want = AFTER_STRING[want]
+        if len(word) > SCALAR:
+            self.refuse(m, "a long word")
+        if self.want == AFTER and NUMBER_OR_WORD(word):
+            return self.write(m, m[0])
+        if self.note and self.want == AFTER and word in PYTHON:
+            return self.repair(m, "python-literal", PYTHON[word], word)
+        if self.note and self.want == COLON and KEY_WORD(word):
+            return self.repair(m, "bare-key", quoted(word), word)
+        return self.refuse(m, f"{word[:40]!r} is not JSON")
 
-    def string(self, quote: str) -> Scan[None]:
+    def string(self, m: re.Match[str], quote: str) -> Scan[None]:
         """A string, its quotes included, as JSON writes it."""
+        self.want = AFTER_STRING[self.want]
+        if quote == '"':
+            if whole := STRING(self.s.text, m.start(1)):
+                return self.write(whole, self.s.text[self.s.pos : whole.end()])
+            self.write(m, m[0])
+        elif self.note is None:
+            self.refuse(m, "a single quote")
+        else:
+            self.repair(m, "single-quotes", '"')
+        yield from self.content(quote)
+
+    def content(self, quote: str) -> Scan[None]:
+        """The rest of a string whose quote was passed on."""
         s, emit, note, delta = self.s, self.emit, self.note, self.delta
-        if quote == "'":
-            if note is None:
-                raise Malformed("a single quote")
-            note("single-quotes", "")
-        self.want = "colon" if self.want in ("key", "first key") else "after"
-        emit('"')
-        s.pos += 1
         search = IN_STRING if quote == '"' else IN_QUOTED
         while True:
             text, pos = s.text, s.pos
-            m = search(text, pos)
-            if m is None:
+            hit = search(text, pos)
+            if hit is None:
                 if pos < len(text):
                     emit(text[pos:])
                     s.pos = len(text)
@@ -216,7 +245,7 @@ class _Tokens:
                 s.lane, s.delta = (search, delta) if delta else (None, None)
                 yield
                 continue
-            i, c = m.start(), m[0]
+            i, c = hit.start(), hit[0]
             if i > pos:
                 emit(text[pos:i])
             s.pos = i

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ..events import ArgumentsDelta, TextDelta, ThoughtDelta
 
@@ -25,7 +25,8 @@ GAP = 256
 CAP = 256
 """A name, a key or an id is at most this long, in characters."""
 
-SPACE = re.compile(r"\s*").match
+SPACE = cast("Callable[[str, int], re.Match[str]]", re.compile(r"\s*").match)
+"""Matches the white space at a place, which may be none."""
 
 
 class Malformed(Exception):
@@ -37,9 +38,10 @@ class Source:
 
     While `lane` is set, a piece in which it finds nothing may go straight out as a `delta`. While `log`
     is a list, what is read is kept and can be given back.
+    `place` is where a note points to, where that is not the place read.
     """
 
-    __slots__ = ("base", "closed", "delta", "lane", "log", "logpos", "pos", "text")
+    __slots__ = ("base", "closed", "delta", "lane", "log", "logpos", "place", "pos", "text")
 
     def __init__(self) -> None:
         self.text = ""
@@ -50,6 +52,7 @@ class Source:
         self.delta: Delta | None = None
         self.log: list[str] | None = None
         self.logpos = 0
+        self.place: int | None = None
 
     def add(self, piece: str) -> None:
         """Take in more text; what was read and is not kept is let go."""
@@ -102,7 +105,7 @@ class Marks:
 
         def whole(word: str) -> str:
             rest = [v[len(word) :] for v in ordered if v != word and v.startswith(word)]
-            wait = "|".join(filter(None, (_opening("." + r)[1:] for r in rest)))
+            wait = "|".join(filter(None, map(_opening, rest)))
             return re.escape(word) + (f"(?!(?:{wait})?\\Z)" if rest else "")
 
         half = "|".join(filter(None, map(_opening, ordered)))

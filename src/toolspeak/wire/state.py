@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta
 from ..types import Note, Tool
 from .scan import Malformed, Source
 
@@ -51,7 +51,13 @@ class State(Source):
         self.cut = False
 
     def args(self, text: str) -> None:
+        """More of the open call's arguments."""
         self.parts.append(text)
+
+    def say(self, text: str) -> None:
+        """More text for the user."""
+        if text:
+            self.push(TextDelta(text))
 
     def flush(self) -> None:
         if self.parts:
@@ -69,7 +75,7 @@ class State(Source):
         key = (f"{self.calls} {rule}", detail)
         if key in self.noted or len(self.noted) >= NOTES:
             return
-        note = Note(rule, detail, self.base + self.pos)
+        note = Note(rule, detail, self.base + self.pos if self.place is None else self.place)
         if self.log is not None:
             self.waiting.append(note)
         else:

@@ -91,7 +91,7 @@ def python_type(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return "Literal[" + ", ".join(map(repr, schema["enum"])) + "]"
     kind: object = schema.get("type")
-    options: list[Mapping[str, Any]] = list(schema.get("anyOf") or schema.get("oneOf") or ())
+    options = cast("Sequence[Mapping[str, Any]]", schema.get("anyOf") or schema.get("oneOf") or ())
     if isinstance(kind, list):
         options = [{**schema, "type": k} for k in cast("list[object]", kind)]
     if options:
@@ -103,7 +103,7 @@ def python_type(schema: Mapping[str, Any]) -> str:
     if kind == "array":
         items: object = schema.get("items")
         return f"List[{python_type(cast('Mapping[str, Any]', items))}]" if isinstance(items, Mapping) else "list"
-    return TYPES.get(str(kind), "Any")
+    return TYPES.get(kind, "Any") if isinstance(kind, str) else "Any"
 
 
 def _repr(tool: Tool[..., Any]) -> str:

@@ -33,10 +33,12 @@ def arguments(sig: inspect.Signature) -> dict[str, Parameter]:
 
 
 def is_required(parameter: Parameter) -> bool:
+    """Whether a parameter has no default."""
     return parameter.default is Parameter.empty
 
 
 def takes_any_name(sig: inspect.Signature) -> bool:
+    """Whether a function has `**kwargs`."""
     return any(p.kind is Parameter.VAR_KEYWORD for p in sig.parameters.values())
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
-from ...errors import Attempt
-from ...events import Finished, TextDelta, ThoughtDelta
+from ...drive import run_sync
+from ...errors import Attempt, UsageError
 from ...models.base import Model
-from ...types import Reply, Request
+from ...models.names import model as named_model
+from ...types import Message, Reply, Request
+from ...wire.collect import collect
 from .loading import loadch
 from .results import GenerationError, LLMResult, TransformError
 from .thinking import split_thoughts
-from .waiting import wait_for
 
 Transform = Callable[[Any], Any]
 """Text → value. It fails by raising TransformError, or (the article's way) gives (value, True) or (None, False)."""
@@ -29,7 +30,7 @@ class Generates(Protocol):
     def generate(self, system: str, prompt: str) -> LLMResult: ...
 
 
-LLM = Generates | Model
+LLM = Generates | Model | str
 
 
 class LLMMixin:
@@ -76,28 +77,23 @@ class ModelLLM(LLMMixin):
         self.model = model
 
     def generate(self, system: str, prompt: str, images: Any = None) -> LLMResult:
-        return wait_for(self._reply(system, prompt))
+        """One answer. A toolspeak model takes no images this way."""
+        if images is not None:
+            raise UsageError("images go to a toolspeak model as content parts of a message: see toolspeak.generate")
+        first: list[Message] = [{"role": "system", "content": system}] if system else []
+        reply = run_sync(self._reply(Request(messages=[*first, {"role": "user", "content": prompt}])))
+        return LLMResult(reply, reply.text.strip(), reply.thought or None)
 
-    async def _reply(self, system: str, prompt: str) -> LLMResult:
-        text, thought, last = "", "", Finished()
-        messages = (({"role": "system", "content": system},) if system else ()) + ({"role": "user", "content": prompt},)
-        async for event in self.model.stream(Request(messages=cast("Any", messages))):
-            if isinstance(event, TextDelta):
-                text += event.text
-            elif isinstance(event, ThoughtDelta):
-                thought += event.text
-            elif isinstance(event, Finished):
-                last = event
-        reply = Reply(text=text, thought=thought, finish=last.finish, usage=last.usage)
-        return LLMResult(reply, text.strip(), thought or None)
+    async def _reply(self, request: Request) -> Reply:
+        return collect([event async for event in self.model.stream(request)])
 
 
 def as_llm(llm: LLM) -> Generates:
-    """A model in the form of this package, made of a toolspeak one where it is not in it already."""
+    """A model in the form of this package, made of a toolspeak one, or the name of one, where it is not in it."""
     if isinstance(llm, Generates):
         return llm
-    if isinstance(llm, Model):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped programs
-        return ModelLLM(llm)
+    if isinstance(llm, str | Model):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped programs
+        return ModelLLM(named_model(llm))
     raise TypeError(f"a model has generate(system, prompt) or stream(request); a {type(llm).__name__} has neither")
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
+from ...drive import run_sync
 from . import annotations
 from .results import TransformError
-from .waiting import wait_for
 
 _HEAD = """You have access to the following tools.
 
@@ -161,7 +161,7 @@ class ToolKit:
         """
         fn, positional, keywords = self._bound(tool_call)
         result = fn(*positional, **keywords)
-        return wait_for(result) if inspect.isawaitable(result) else result
+        return run_sync(_outcome(result)) if inspect.isawaitable(result) else result
 
     async def acall_tool(self, tool_call: Any) -> Any:
         """The same from async code; a tool that is not async runs in a thread and holds up nothing."""
@@ -180,8 +180,17 @@ class ToolKit:
             return fn, (), call.get("args", {})
 
 
-def check_arguments(name: str, fn: Callable[..., Any], args: Any, raw: Any) -> None:
-    """Raise ToolCallError unless `args` is a dict that the function takes: names first, then types."""
+async def _outcome(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def check_arguments(
+    name: str, fn: Callable[..., Any], args: Any, raw: Any, types: Mapping[str, Any] | None = None
+) -> None:
+    """Raise ToolCallError unless `args` is a dict that the function takes: names first, then types.
+
+    `types` stand before the function's own annotations.
+    """
     try:
         sig = annotations.signature(fn)
     except (ValueError, TypeError):  # some builtins have no signature: they check for themselves
@@ -202,11 +211,13 @@ def check_arguments(name: str, fn: Callable[..., Any], args: Any, raw: Any) -> N
         detail = _list_names("Missing required", missing, about)
         raise ToolCallError("missing-tool-arg", detail, raw=raw, **about | {"missing": missing})
     for key, parameter in parameters.items():
+        if types and key in types:
+            parameter = parameter.replace(annotation=types[key])
         if key in given and not annotations.accepts(parameter, given[key]):
             wanted, came = annotations.format_type(parameter.annotation), type(given[key]).__name__
             detail = f"Argument {key!r} for {name} must be {wanted}; received {came}."
-            types: Evidence = {"argument": key, "expected_type": wanted, "received_type": came}
-            raise ToolCallError("invalid-tool-arg-type", detail, raw=raw, **about | types)
+            about |= {"argument": key, "expected_type": wanted, "received_type": came}
+            raise ToolCallError("invalid-tool-arg-type", detail, raw=raw, **about)
 
 
 def _list_names(what: str, names: Sequence[str], about: Evidence) -> str:

@@ -97,7 +97,7 @@ class Tools:
         if not isinstance(name, str) or name not in self._env:
             detail = f"Unknown tool {name!r}."
             raise ToolCallError("no-such-tool", detail, tool=str(name), available_tools=here, raw=call)
-        check_arguments(name, self._env[name].function, call["args"], call)
+        check_arguments(name, self._env[name].function, call["args"], call, self._env[name].type)
         return call
 
     def validate(self, tool_call: Any) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ...events import ArgumentsDelta
-from ..jsonscan import IN_STRING, Emit, Note, json_value, quoted, unescape
+from ..jsonscan import IN_STRING, Emit, Note, json_value, quoted, unescape, whole_value
 from ..scan import Delta, Malformed, Scan, Source, at, blank, following, marks, until
 
 NULL = ("null", "None")
+LONE = re.compile("[\ud800-\udfff]").search
+"""Half of a surrogate pair, which no text may hold."""
 
 
 def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta) -> Scan[None]:
@@ -30,10 +33,23 @@ def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta
 def _encoded(s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> Scan[None]:
     """The content of a JSON string, unescaped and read as JSON in turn; none at all is {}."""
     inner = _Inner(emit, note, delta)
+    s.place = s.base + s.pos
     s.pos += 1
+    _give_whole(s, quote, inner)
     while (yield from _piece(s, quote, inner, delta)) != quote:
         inner.give((yield from unescape(s)))
     inner.close()
+    s.place = None
+
+
+def _give_whole(s: Source, quote: str, inner: _Inner) -> None:
+    """A string that is all here goes the short way, up to its closing quote."""
+    if quote != '"':
+        return
+    whole = whole_value(s.text, s.pos - 1, strict=False)
+    if whole and isinstance(whole[0], str) and not LONE(whole[0]):
+        inner.give(whole[0])
+        s.pos = whole[1] - 1
 
 
 class _Inner:
