@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import pytest
 from aiohttp import web
-from models.conftest import serving
-from replies import native
 
 import toolspeak as ts
+from models.conftest import serving
+from replies import native
 
 
 def weather(city: str, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:

@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 import pydantic
 import pytest
-from replies import calls, native
 from typing_extensions import TypedDict
 
 import toolspeak as ts
+from replies import calls, native
 
 
 @dataclass
