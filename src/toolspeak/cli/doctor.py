@@ -103,17 +103,17 @@ def _library(name: str, optional: str) -> Check:
 
 def _embedded() -> Iterator[Check]:
     """The embedded model's file, and an answer from it. A file that is not here yet is not broken."""
-    from ..models.weights import SMOLLM2, path_of, present
+    from ..models.weights import path_of, present
 
     path = path_of()
     if not path.exists():
         yield Check("weights", "told", f"not fetched yet; toolspeak models pull puts them at {path}")
         return
     if not present():
-        size = f"{path.stat().st_size} bytes instead of {SMOLLM2.size}"
-        yield Check("weights", "broken", f"{path} is not whole ({size}); toolspeak models rm, then pull")
+        detail = f"{path} is not whole ({path.stat().st_size} bytes): toolspeak models rm, then pull"
+        yield Check("weights", "broken", detail)
         return
-    yield Check("weights", "ok", f"{path} ({SMOLLM2.size / 1e6:.0f} MB)")
+    yield Check("weights", "ok", f"{path} ({path.stat().st_size / 1e6:.0f} MB)")
     if importlib.util.find_spec("xllamacpp") is None:
         return
     yield _answer()
