@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-import types
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -64,11 +64,11 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_WHERE})
 
 
-class _Package(types.ModuleType):
+class _Package(ModuleType):
     """Keeps `dialects` and `explain` the functions they are: importing the modules of these names would replace them."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _WHERE and isinstance(value, types.ModuleType)):
+        if not (name in _WHERE and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
 
