@@ -81,6 +81,8 @@ def test_what_a_box_takes_and_tells():
     assert as_tools(made) == tuple(made)
     with pytest.raises(UnknownTool, match="Did you mean 'weather'"):
         made["wether"]
+    nested = Toolbox([weather, Toolbox(add, inject={"db": 1}), [slow_add]])
+    assert ([t.name for t in nested], nested.inject) == (["weather", "add", "slow_add"], {"db": 1})
     assert Toolbox().list() == []
 
 
@@ -541,7 +543,7 @@ def test_what_approve_raises_comes_through_and_nothing_goes_on():
         asyncio.run(box().arun([call("add", a=1, b=2), call("slow_add", a=1, b=2)], approve=broken))
 
 
-def test_cancellation_reaches_the_tools():
+def test_cancellation_reaches_the_tools(caplog: pytest.LogCaptureFixture):
     seen: list[str] = []
     released = threading.Event()
 
@@ -568,6 +570,7 @@ def test_cancellation_reaches_the_tools():
     asyncio.run(main())
     released.set()
     assert seen.count("stopped") == 1
+    assert "'stuck' was given up on" in caplog.text
     assert time.monotonic() - began < 5
 
 

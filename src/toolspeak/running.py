@@ -11,12 +11,15 @@ import contextlib
 import contextvars
 import functools
 import inspect
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, cast
 
 from .errors import ToolError, ToolTimeout
 from .types import Tool, ToolCall
+
+log = logging.getLogger(__name__)
 
 
 async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], named: dict[str, Any]) -> Any:
@@ -38,6 +41,8 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
+            if threaded:
+                log.warning("the tool %r was given up on; it goes on in its thread, which nothing can stop", tool.name)
             raise
         raise ToolError(f"the tool {tool.name!r} was cancelled from inside", call=call) from error
     except (Exception, SystemExit) as error:

@@ -14,6 +14,7 @@ import asyncio
 import fnmatch
 import inspect
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ from .types import Problem, Tool, ToolCall, ToolResult
 
 Approve = Callable[[ToolCall], "bool | str | Awaitable[bool | str | None] | None"]
 """Asked before a call runs, with the exact checked call. True runs it; a text is the reason why not."""
+
+log = logging.getLogger(__name__)
 
 Specs = list[dict[str, Any]]
 
@@ -65,6 +68,8 @@ class Toolbox:
         flat: list[AnyTool] = []
         self.inject: dict[str, Any] = {}
         for one in tools:
+            if isinstance(one, (list, tuple)):
+                one = Toolbox(*cast("Sequence[Any]", one))
             if isinstance(one, Toolbox):
                 self.inject.update(one.inject)
             flat += as_tools(one) or ()
@@ -232,6 +237,7 @@ class Toolbox:
                     began = time.monotonic()
                     value = await self._run(known, inject or {})
             except (CallError, ToolError) as error:
+                log.info("the call of %r gave no result: %s", known.name, error)
                 return ToolResult(known.id, known.name, error_text(error), None, error, _since(began))
             return ToolResult(known.id, known.name, result_text(value, limit), value, None, _since(began))
 

@@ -34,7 +34,7 @@ def test_all_problems_at_once():
             "/cty",
             "only city, days, unit",
             '"X"',
-            "'cty' is no argument; there are city, days, unit. Did you mean 'city'?",
+            "\"cty\" is no argument; there are city, days, unit. Did you mean 'city'?",
         ),
         Problem("/city", "string", "nothing", "the required argument 'city' is missing; it must be a string"),
     ]
@@ -107,7 +107,7 @@ def test_arguments_nobody_listed():
     assert check(opened, {"y": 1}) == []
     nothing = as_tool({"name": "t"})
     (problem,) = check(nothing, {"y": 1})
-    assert problem == Problem("/y", "no arguments", "1", "'y' is no argument; it takes none.")
+    assert problem == Problem("/y", "no arguments", "1", '"y" is no argument; it takes none.')
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -137,6 +137,15 @@ def test_what_is_shown_is_bounded():
     assert "500 in all" in many[0].expected
 
 
+def test_hostile_names_and_many_errors_stay_small():
+    listed = as_tool(
+        {"name": "t", "parameters": {"properties": {"x": {"type": "array", "items": {"type": "integer"}}}}}
+    )
+    (problem,) = check(listed, {"y" * 1_000_000: 1})
+    assert len(problem.message) < 300
+    assert len(check(listed, {"x": ["a"] * 100_000})) == 50
+
+
 def test_describe_and_short():
     assert describe({"type": "array", "items": {"enum": ["a", 1]}}) == 'array of one of "a", 1'
     assert describe({"anyOf": [{"type": "integer"}, {"type": "null"}]}) == "integer or null"
@@ -153,3 +162,40 @@ def test_near():
     assert near("xyz", names) == ()
     assert near("", names) == ()
     assert near("a" * 100_000, names) == ()
+
+
+class TestAlternativesWithATag:
+    """Objects told apart by the value of one field."""
+
+    SCHEMA: Any = {  # noqa: RUF012
+        "oneOf": [
+            {
+                "type": "object",
+                "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+                "required": ["kind"],
+                "additionalProperties": False,
+            },
+            {"$ref": "#/$defs/dog"},
+        ]
+    }
+    DOG: Any = {  # noqa: RUF012
+        "type": "object",
+        "properties": {"kind": {"const": "dog"}, "good": {"type": "boolean"}},
+        "required": ["kind", "good"],
+        "additionalProperties": False,
+    }
+
+    @pytest.mark.parametrize(
+        ("value", "path", "expected"),
+        [
+            ({"kind": "dog", "good": "yes"}, "/x/good", "boolean"),
+            ({"kind": "dog"}, "/x/good", "boolean"),
+            ({"kind": "fish"}, "/x/kind", '"cat" or "dog"'),
+            ({"kind": "cat", "live": 3}, "/x/live", "only kind, lives, good"),
+            (5, "/x", "object"),
+        ],
+    )
+    def test_the_one_that_was_meant_is_explained(self, value: Any, path: str, expected: str):
+        made = as_tool({"name": "t", "parameters": {"properties": {"x": self.SCHEMA}, "$defs": {"dog": self.DOG}}})
+        (problem,) = check(made, {"x": value})
+        assert (problem.path, problem.expected) == (path, expected)

@@ -207,6 +207,12 @@ def test_recursion_has_an_end():
     coerce(wide, nested)
 
 
+def test_long_lists_are_coerced_whole():
+    optional = {"type": "array", "items": {"anyOf": [INTEGER, {"type": "null"}]}}
+    assert coerced(optional, ["1"] * 50_000) == [1] * 50_000
+    assert coerced(optional, json.dumps(["1"] * 50_000)) == [1] * 50_000
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),

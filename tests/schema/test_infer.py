@@ -649,3 +649,50 @@ def test_importing_loads_no_third_party_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+class Tree(typing.TypedDict):
+    value: int
+    children: list[Tree]
+
+
+@dataclasses.dataclass
+class Holder:
+    options: Options
+
+
+def test_typed_dicts_wherever_they_stand():
+    def f(tree: Tree, holder: Holder) -> Any:
+        return tree, holder
+
+    tree, holder = built(
+        f, {"tree": {"value": 1, "children": [{"value": 2, "children": []}]}, "holder": {"options": {"size": 1}}}
+    )
+    assert tree["children"][0]["value"] == 2
+    assert holder == Holder({"size": 1})
+    assert {p.path for p in check(as_tool(f), {"tree": {"value": 1}, "holder": {"options": {}}})} == {
+        "/holder/options/size",
+        "/tree/children",
+    }
+
+
+def test_unpack_is_refused_with_its_reason():
+    def f(**rest: typing.Unpack[Options]) -> None: ...
+
+    with pytest.raises(InvalidTool, match="write its fields out"):
+        as_tool(f)
+
+
+def test_a_discriminated_union_carries_no_dangling_references():
+    class Cat(pydantic.BaseModel):
+        kind: Literal["cat"]
+
+    class Dog(pydantic.BaseModel):
+        kind: Literal["dog"]
+        good: bool
+
+    def f(pet: Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]) -> Any:
+        return pet
+
+    assert "$defs" not in str(as_tool(f).parameters)
+    assert built(f, {"pet": {"kind": "dog", "good": True}}) == Dog(kind="dog", good=True)

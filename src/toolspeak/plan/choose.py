@@ -14,6 +14,9 @@ from ..types import Tool
 from .effects import Plan, score
 from .signature import REPLY, framed
 
+REPLY_WORTH = 1.0
+"""Nats in favour of words: a wrong answer costs less than a wrong call. Set on requests of our own."""
+
 
 def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Plan[Tool[..., Any] | None]:
     """The tool that `text` asks for; None when an answer in words is likelier (only where it `may_reply`)."""
@@ -21,5 +24,7 @@ def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Pl
     if len(candidates) == 1:
         return candidates[0]
     scores = yield from score([(f"{framed(tool)}\n# Request: ", f"{text}\n") for tool in candidates])
+    if may_reply:
+        scores[-1] += REPLY_WORTH
     best = candidates[scores.index(max(scores))]
     return None if best is REPLY else best

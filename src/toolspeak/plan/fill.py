@@ -19,8 +19,11 @@ from ..types import Note, Request, Schema, Tool
 from .effects import Plan, ask, score
 from .signature import framed, literal, request
 
-WORD = re.compile(r"[^\W_]+(?:['’.:@/_+-]+[^\W_]+)*|[^\w\s]+?", re.UNICODE)
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?!\w)")
+UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+"""Letters of scripts that put no blanks between words: each of them counts as a word."""
+LETTER = rf"[^\W_{UNSPACED}]"
+WORD = re.compile(rf"[{UNSPACED}]|[/~]?{LETTER}+(?:['’.:@/_+-]+{LETTER}+)*")
+NUMBER = re.compile(r"(?<![A-Za-z0-9_.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 LONGEST_SPAN = 8
 """Words in a piece of the request that may be copied as a string."""
 WORD_WORTH = 1.0
@@ -51,7 +54,11 @@ class Filling:
 
     def find(self, piece: str) -> tuple[int, int] | None:
         """Where `piece` stands in the request as whole words, whatever its case."""
-        found = re.search(rf"(?<!\w){re.escape(piece)}(?!\w)", self.text, re.IGNORECASE) if piece.strip() else None
+        if not piece.strip():
+            return None
+        before = rf"(?<!{LETTER})" if re.match(LETTER, piece) else ""
+        after = rf"(?!{LETTER})" if re.match(LETTER, piece[-1]) else ""
+        found = re.search(f"{before}{re.escape(piece)}{after}", self.text, re.IGNORECASE)
         return found.span() if found else None
 
     def free(self, span: tuple[int, int]) -> bool:
@@ -164,7 +171,7 @@ def _string(filling: Filling, name: str, required: bool) -> Plan[Any]:
     if not pieces:
         return written
     scores = yield from score([(filling.lead(name), f'"{piece}"') for piece in pieces])
-    worth = [s + WORD_WORTH * len(piece.split()) for s, piece in zip(scores, pieces, strict=True)]
+    worth = [s + WORD_WORTH * len(WORD.findall(piece)) for s, piece in zip(scores, pieces, strict=True)]
     best = pieces[worth.index(max(worth))]
     filling.notes.append(Note("copied", f"{name}: {written!r} is not in the request, {best!r} is"))
     return best
@@ -175,7 +182,7 @@ def _pieces(filling: Filling) -> Sequence[str]:
     quoted = [found for found in QUOTED.finditer(filling.text) if filling.free(found.span())]
     if quoted:
         return [next(filter(None, found.groups())) for found in quoted]
-    words = [found.span() for found in WORD.finditer(filling.text) if filling.text[found.start()].isalnum()]
+    words = [found.span() for found in WORD.finditer(filling.text)]
     runs = [
         (words[i][0], words[j][1])
         for i in range(len(words))

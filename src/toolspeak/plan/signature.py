@@ -122,6 +122,8 @@ EXAMPLES = (
     + _example(REPLY, "Good afternoon!", message="Good afternoon! How can I help you?")
     + _example(_CONVERT, "How many yen are 250 dollars?", amount=250, source="USD", target="JPY")
     + _example(REPLY, "Do you like cats?", message="I do! Cats are wonderful animals.")
+    + _example(REPLY, "Who wrote Don Quixote?", message="Don Quixote was written by Miguel de Cervantes.")
+    + _example(REPLY, "Good bye!", message="Good bye! Have a nice day.")
 )
 """The worked examples, the same for every question."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, cast
 
 from ..types import Problem, Schema, Tool
@@ -31,7 +32,7 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
 
 def _telling(errors: Iterator[Any]) -> list[Any]:
     """The errors without those that say less than another about the same value: no type beside the choices."""
-    found = list(errors)
+    found = list(islice(errors, 10 * AT_MOST))
     listed = {tuple(error.instance_path) for error in found if error.kind.name in ("enum", "const")}
     return [error for error in found if error.kind.name != "type" or tuple(error.instance_path) not in listed]
 
@@ -95,56 +96,85 @@ def _unknown(path: str, name: str, value: Any, known: list[str]) -> Problem:
         f"{path}/{escape(name)}",
         f"only {', '.join(known)}" if known else "no arguments",
         short(got),
-        f"{name!r} is no {what}; {there}." + did_you_mean(near(name, known)),
+        f"{short(name)} is no {what}; {there}." + did_you_mean(near(name, known)),
     )
 
 
 def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
     """The problems of the one alternative that was meant, if that can be told; else what they all want."""
     branches = cast("list[list[Any]]", getattr(error.kind, "context", []))
-    of_type = [b for b in branches if not any(e.kind.name in ("type", "enum", "const") and _here(e, error) for e in b)]
-    if len(of_type) == 1 and of_type[0]:
-        for inner in of_type[0]:
+    fitting = sum(not branch for branch in branches)
+    if fitting:
+        wanted = f"only one of the alternatives, not {fitting} at once"
+        yield Problem(path, wanted, short(value), f"{_named(path)} must be {wanted}; got {short(value)}")
+        return
+    depth = len(error.instance_path)
+    meant = [b for b in branches if not any(_is_other(e, depth) for e in b)]
+    tagged = [b for b in meant if not any(_is_tag(e, depth) for e in b)] or meant
+    if len(tagged) == 1:
+        for inner in tagged[0]:
             yield from explain(inner, tool)
         return
-    wants = list(dict.fromkeys(expected(b[0]) for b in branches if b))
-    fitting = sum(not b for b in branches)
-    wanted = " or ".join(wants) if not fitting else f"only one of the alternatives, not {fitting} at once"
-    yield Problem(path, wanted, short(value), f"{_named(path)} must be {spoken(wanted)}; got {short(value)}")
+    telling = [e for b in tagged for e in b if _is_tag(e, depth)]
+    tags = {tuple(e.instance_path) for e in telling}
+    heads, at, got = [b[0] for b in (tagged or branches)], path, value
+    if len(tags) == 1 and len(telling) == len(tagged):  # every alternative wants another value in one field
+        heads, at, got = telling, f"{path}/{escape(str(next(iter(tags))[-1]))}", telling[0].instance
+    wanted = " or ".join(dict.fromkeys(expected(e) for e in heads))
+    yield Problem(at, wanted, short(got), f"{_named(at)} must be {spoken(wanted)}; got {short(got)}")
 
 
-def _here(inner: Any, outer: Any) -> bool:
-    return len(inner.instance_path) == len(outer.instance_path)
+def _is_other(error: Any, depth: int) -> bool:
+    """Whether an error says that the value at this depth is of another kind."""
+    return len(error.instance_path) == depth and error.kind.name in ("type", "enum", "const")
 
 
-def _known(schema: Schema, path: list[str | int]) -> list[str]:
-    node = _node(schema, path)
-    properties = node.get("properties") if isinstance(node, Mapping) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
-    return list(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else []
+def _is_tag(error: Any, depth: int) -> bool:
+    """Whether an error says that a field of the value at this depth, its tag, names another alternative."""
+    return len(error.instance_path) == depth + 1 and error.kind.name in ("enum", "const")
 
 
-def _at(schema: Schema, path: list[str | int]) -> str:
-    node = _node(schema, path)
+def _known(root: Schema, path: list[str | int]) -> list[str]:
+    """The names that the object at `path` may have."""
+    return list(_fields(root, _node(root, path)))
+
+
+def _at(root: Schema, path: list[str | int]) -> str:
+    node = _node(root, path)
     return "" if node is None else describe(node)
 
 
-def _node(schema: Schema, path: list[str | int]) -> Any:
-    node: Any = schema
+def _node(root: Schema, path: list[str | int]) -> Any:
+    """The schema that stands for the value at `path`; None where that cannot be told."""
+    node: Any = root
     for part in path:
-        for _ in range(20):
-            if not isinstance(node, Mapping) or "$ref" not in node:
-                break
-            node = resolve(schema, str(cast("Mapping[str, Any]", node)["$ref"]))
+        node = _followed(root, node)
+        if isinstance(part, str):
+            node = _fields(root, node).get(part)
+        else:
+            node = node.get("items") if node is not None else None
+    return _followed(root, node)
+
+
+def _followed(root: Schema, node: Any) -> Mapping[str, Any] | None:
+    for _ in range(20):
         if not isinstance(node, Mapping):
             return None
         here = cast("Mapping[str, Any]", node)
-        key = "properties" if isinstance(part, str) else "items"
-        node = here.get(key)
-        if isinstance(part, str) and isinstance(node, Mapping):
-            node = cast("Mapping[str, Any]", node).get(part)
-    while isinstance(node, Mapping) and "$ref" in node and len(cast("Mapping[str, Any]", node)) == 1:
-        seen = cast("Mapping[str, Any]", node)["$ref"]
-        node = resolve(schema, str(seen))
-        if isinstance(node, Mapping) and cast("Mapping[str, Any]", node).get("$ref") == seen:
-            return None
-    return cast("Any", node)
+        if "$ref" not in here:
+            return here
+        node = resolve(root, str(here["$ref"]))
+    return None
+
+
+def _fields(root: Schema, node: Any, depth: int = 0) -> dict[str, Any]:
+    """The properties of an object's schema, those of its alternatives among them."""
+    here = _followed(root, node)
+    if here is None or depth > 5:
+        return {}
+    found: dict[str, Any] = {}
+    for key in ("anyOf", "oneOf", "allOf"):
+        for part in cast("list[Any]", here.get(key, [])):
+            for name, schema in _fields(root, part, depth + 1).items():
+                found.setdefault(name, schema)
+    return {**found, **cast("Mapping[str, Any]", here.get("properties", {}))}

@@ -37,19 +37,21 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str
         if judge(tool.parameters, tool.name).is_valid(given):
             if not _has_float(given):
                 return given, ()
-            return _Walk(tool.parameters).integers(given, tool.parameters), ()
+            return _Walk(tool.parameters, [-20 * _size(given)]).integers(given, tool.parameters), ()
     except (ValueError, TypeError, RecursionError):
         return given, ()  # not JSON: check says so
-    walk = _Walk(tool.parameters)
+    walk = _Walk(tool.parameters, [-20 * _size(given)])
     made = cast("dict[str, Any]", walk.value(given, tool.parameters, "", 0))
     return (walk.integers(made, tool.parameters) if _has_float(made) else made), tuple(walk.notes)
 
 
 class _Walk:
-    def __init__(self, root: Schema, spent: list[int] | None = None) -> None:
+    """One passage through the arguments. `spent` counts the steps of all that belong together."""
+
+    def __init__(self, root: Schema, spent: list[int]) -> None:
         self.root = root
         self.notes: list[Note] = []
-        self.spent = [0] if spent is None else spent
+        self.spent = spent
 
     def value(self, value: Any, schema: Any, path: str, depth: int) -> Any:
         """`value` with what can be coerced under `schema` coerced, itself where nothing had to be."""
@@ -145,15 +147,18 @@ class _Walk:
     def _scalar(self, value: Any, node: Mapping[str, Any], path: str) -> Any:
         if not isinstance(value, str):
             return value
-        kinds = _types(node) or _types_of(node)
-        if not kinds or "string" in kinds:
+        kinds, choices = _types(node), _choices(node)
+        if choices is not None:
+            if value in choices:
+                return value
+            kinds = (kinds or {_type_name(choice) for choice in choices}) - {"string"}
+        if "string" in kinds:
             return value
         made = [(kind, new) for kind in kinds if (new := _READERS[kind](value)) is not _NOTHING]
         if not made or any(new != made[0][1] for _, new in made):
             return value
         kind, new = made[0]
-        allowed = node.get("enum", [node["const"]] if "const" in node else None)
-        if isinstance(allowed, list) and new not in allowed:
+        if choices is not None and not any(_same(new, choice) for choice in choices):
             return value
         self.notes.append(Note("coerced", f"{path or '/'}: the text {short(value)} was read as {kind}"))
         return new
@@ -190,10 +195,14 @@ def _types(node: Mapping[str, Any]) -> set[str]:
     return {str(one) for one in cast("list[Any]", kind)} if isinstance(kind, list) else set()
 
 
-def _types_of(node: Mapping[str, Any]) -> set[str]:
-    """The types of the values that an untyped `enum` or `const` lists."""
-    values = node.get("enum", [node["const"]] if "const" in node else [])
-    return {_type_name(value) for value in cast("list[Any]", values)} if isinstance(values, list) else set()
+def _choices(node: Mapping[str, Any]) -> list[Any] | None:
+    """The values that `enum` or `const` allows; None where neither says."""
+    values = node.get("enum", [node["const"]] if "const" in node else None)
+    return cast("list[Any]", values) if isinstance(values, list) else None
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
 def _type_name(value: Any) -> str:
@@ -210,6 +219,16 @@ def _has_float(value: Any, depth: int = 0) -> bool:
         return False
     parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
     return any(_has_float(part, depth + 1) for part in parts)
+
+
+def _size(value: Any, depth: int = 0) -> int:
+    """How much there is to walk through, roughly: the work may grow with it, and no faster."""
+    if isinstance(value, str):
+        return 1 + len(value) // 4  # it may hold JSON
+    if depth > _DEPTH or not isinstance(value, (dict, list)):
+        return 1
+    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return 1 + sum(_size(part, depth + 1) for part in parts)
 
 
 def _integer(text: str) -> Any:

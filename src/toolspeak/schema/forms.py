@@ -41,7 +41,7 @@ def read_call(x: Any) -> ToolCall:
     given = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else outer
     names = {str(given[key]) for key in NAMES if isinstance(given.get(key), str) and given[key]}
     if len(names) != 1:
-        what = "it has none" if not names else f"it has {len(names)}: {', '.join(sorted(names))}"
+        what = "it has none" if not names else f"it has {len(names)}: {short(sorted(names))}"
         _refuse("", "one name", outer, f"a call needs exactly one tool name; {what}, in {short(outer, 200)}")
     found = [key for key in ARGUMENTS if given.get(key) is not None]
     if len(found) > 1:
@@ -60,9 +60,9 @@ def _arguments(raw: Any, name: str) -> dict[str, Any]:
         try:
             given = json.loads(raw) if raw.strip() else {}
         except (ValueError, RecursionError) as error:
-            _refuse("", "JSON", raw, f"the arguments of {name!r} are not JSON ({error}): {short(raw, 200)}")
+            _refuse("", "JSON", raw, f"the arguments of {short(name)} are not JSON ({error}): {short(raw, 200)}")
     if not isinstance(given, dict):
-        _refuse("", "object", given, f"the arguments of {name!r} must be an object; got {short(given)}")
+        _refuse("", "object", given, f"the arguments of {short(name)} must be an object; got {short(given)}")
     return cast("dict[str, Any]", given)
 
 

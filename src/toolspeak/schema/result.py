@@ -136,9 +136,10 @@ def _said(value: Any) -> str:
     if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
         return f"<{kind.__qualname__}>"
     try:
-        return _clean(str(value))
+        text = _clean(str(value))
     except Exception:  # noqa: BLE001 - a broken __str__ is no reason to lose the run
         return f"<{kind.__qualname__}>"
+    return f"<{kind.__qualname__}>" if " at 0x" in text else text
 
 
 def _key(key: Any) -> str:

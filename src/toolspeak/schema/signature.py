@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from ..errors import InvalidTool
+from .adapter import adapter
 from .bind import EMPTY, Binding, Injected, Parameter
 from .tidy import generator, tidy
-from .typeddict import modern
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -43,17 +43,19 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
                 tool, p.name, "takes any number of unnamed values, and a model names its arguments: take a list instead"
             )
         annotation = hints.of(p)
+        if p.kind is _REST and typing.get_origin(annotation) is typing.Unpack:
+            _refuse(tool, p.name, "is an Unpack[...]: write its fields out as parameters of their own")
         if _is_injected(annotation):
             injected.add(p.name)
             bound.append(Parameter(p.name, None, p.default, p.kind is _POSITIONAL))
             continue
-        adapter = _adapter(annotation, p, tool)
+        made = _adapter(annotation, p, tool)
         if p.kind is _REST:
-            rest = adapter
+            rest = made
         else:
             default, explicit = _default(p.default)
-            bound.append(Parameter(p.name, adapter, default, p.kind is _POSITIONAL, explicit))
-        schemas.append((p, adapter))
+            bound.append(Parameter(p.name, made, default, p.kind is _POSITIONAL, explicit))
+        schemas.append((p, made))
     schema = _schema(schemas, tool, said)
     return schema, Binding(tool, tuple(bound), frozenset(injected), rest, rest is not None, method_of)
 
@@ -173,25 +175,26 @@ def _is_injected(annotation: Any) -> bool:
 
 
 def _adapter(annotation: Any, p: inspect.Parameter, tool: str) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
     from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
     from pydantic.fields import FieldInfo
 
-    annotation = modern(annotation)
+    wanted = annotation
     if isinstance(p.default, FieldInfo):
-        annotation = Annotated[annotation, p.default]
+        wanted = Annotated[annotation, p.default]
     elif p.default is None and p.kind is not _REST:
-        annotation = typing.Optional[annotation]  # noqa: UP045 - a | needs types, this takes every annotation
+        wanted = typing.Optional[annotation]  # noqa: UP045 - a | needs types, this takes every annotation
     try:
-        return TypeAdapter(annotation)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
-        why = str(error).split("\n", 1)[0]
-        _refuse(
-            tool,
-            p.name,
-            f"has a type that no JSON value can fill ({why}). If the application gives it, not the model, "
-            "annotate it: Annotated[..., ts.Injected]",
-        )
+        return adapter(wanted)
+    except PydanticSchemaGenerationError:
+        why = f"has the type {_name(annotation)}, which no JSON value can fill"
+    except (PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
+        why = f"has a type that cannot be read: {str(error).splitlines()[0]}"
+    hint = "If the application gives it, not the model, annotate it: Annotated[..., ts.Injected]"
+    _refuse(tool, p.name, f"{why}. {hint}")
+
+
+def _name(annotation: Any) -> str:
+    return annotation.__qualname__ if isinstance(annotation, type) else repr(annotation)
 
 
 def _default(default: Any) -> tuple[Any, bool]:
@@ -212,22 +215,22 @@ def _schema(
     from pydantic.errors import PydanticUserError
     from pydantic_core import PydanticOmit
 
-    for p, adapter in parameters:
+    for p, made in parameters:
         try:
-            adapter.json_schema(schema_generator=generator())
+            made.json_schema(schema_generator=generator())
         except (PydanticUserError, PydanticOmit) as error:
             _refuse(tool, p.name, f"has a type that has no JSON Schema: {str(error).splitlines()[0]}")
-    inputs: list[Any] = [(p.name, "validation", adapter) for p, adapter in parameters]
-    made, shared = TypeAdapter.json_schemas(inputs, schema_generator=generator())
+    inputs: list[Any] = [(p.name, "validation", made) for p, made in parameters]
+    schemas, shared = TypeAdapter.json_schemas(inputs, schema_generator=generator())
     properties: dict[str, Any] = {}
     required: list[str] = []
     rest: Any = False
-    for p, adapter in parameters:
-        schema = dict(made[p.name, "validation"])
+    for p, made in parameters:
+        schema = dict(schemas[p.name, "validation"])
         if p.kind is _REST:
             rest = schema or True
             continue
-        properties[p.name] = _described(schema, p, adapter, said)
+        properties[p.name] = _described(schema, p, made, said)
         if p.default is EMPTY or _default(p.default)[0] is EMPTY:
             required.append(p.name)
     whole: dict[str, Any] = {"type": "object", "properties": properties}
@@ -240,7 +243,7 @@ def _schema(
 
 
 def _described(
-    schema: dict[str, Any], p: inspect.Parameter, adapter: TypeAdapter[Any], said: Mapping[str, str]
+    schema: dict[str, Any], p: inspect.Parameter, made: TypeAdapter[Any], said: Mapping[str, str]
 ) -> dict[str, Any]:
     if not schema:
         schema["description"] = said.get(p.name) or "any JSON value"
@@ -252,5 +255,5 @@ def _described(
 
         # A default without a JSON form is not shown; the argument is optional all the same.
         with contextlib.suppress(PydanticSerializationError):
-            schema["default"] = adapter.dump_python(default, mode="json", warnings=False)
+            schema["default"] = made.dump_python(default, mode="json", warnings=False)
     return schema

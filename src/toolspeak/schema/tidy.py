@@ -59,6 +59,7 @@ def tidy(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _plainly(node: dict[str, Any], _path: str) -> dict[str, Any]:
     node.pop("title", None)
+    node.pop("discriminator", None)  # OpenAPI's hint, which names definitions that are inlined here
     if "properties" in node:
         node.setdefault("additionalProperties", False)
     return {"type": node.pop("type"), **node} if "type" in node else node

@@ -37,9 +37,9 @@ def spoken(wanted: str) -> str:
     return " or ".join(_ARTICLES.get(part.partition(" ")[0], "") + part for part in parts)
 
 
-_ARTICLES = dict.fromkeys(("integer", "object", "array", "email"), "an ") | dict.fromkeys(
-    ("number", "string", "boolean", "date", "date-time", "time", "duration", "uuid", "uri"), "a "
-)
+_AN = ("integer", "object", "array", "email")
+_A = ("number", "string", "boolean", "date", "date-time", "time", "duration", "uuid", "uri")
+_ARTICLES = {**dict.fromkeys(_AN, "an "), **dict.fromkeys(_A, "a ")}
 
 
 def short(value: Any, at_most: int = 80) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
-from .scan import CAP, Delta, Malformed, Scan, Source, blank, following, peek
+from .scan import CAP, GAP, Delta, Malformed, Scan, Source, blank, following, peek
 
 Emit = Callable[[str], None]
 Note = Callable[[str, str], None]
@@ -36,7 +36,8 @@ def _number(digits: str) -> None:
         raise ValueError(digits[:40])
 
 
-_decode = json.JSONDecoder(parse_constant=_refuse, parse_int=_number, parse_float=_number).raw_decode
+_strict = json.JSONDecoder(parse_constant=_refuse, parse_int=_number, parse_float=_number).raw_decode
+_lenient = json.JSONDecoder(strict=False).raw_decode
 _encode = json.encoder.encode_basestring
 
 
@@ -50,6 +51,27 @@ def quoted(text: str) -> str:
     return _encode(text)
 
 
+def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] | None:
+    """The JSON value at `pos` and where it ends, if all of it is there; `strict` gives no numbers.
+
+    Looks at windows that grow: a decoder's error costs time in proportion to what lies before it.
+    """
+    size = 1024
+    while True:
+        window = text[pos : pos + size]
+        try:
+            value, end = (_strict if strict else _lenient)(window)
+        except json.JSONDecodeError as e:
+            cut = e.pos > len(window) - 16 or e.msg.startswith("Unterminated")
+            if not cut or pos + size >= len(text):
+                return None
+        except (ValueError, RecursionError):
+            return None
+        else:
+            return value, pos + end
+        size *= 8
+
+
 def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = None) -> Scan[None]:
     """Pass one JSON value on; raises Malformed where it cannot be one, that place not eaten.
 
@@ -58,15 +80,10 @@ def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = N
     """
     if not (yield from blank(s)):
         raise Malformed("no value")
-    if s.text[s.pos] in '{["':
-        try:
-            _, end = _decode(s.text, s.pos)
-        except (ValueError, RecursionError):
-            pass
-        else:
-            emit(s.text[s.pos : end])
-            s.pos = end
-            return
+    if s.text[s.pos] in '{["' and (whole := whole_value(s.text, s.pos)):
+        emit(s.text[s.pos : whole[1]])
+        s.pos = whole[1]
+        return
     yield from _Tokens(s, emit, note, delta).value()
 
 
@@ -130,7 +147,7 @@ class _Tokens:
 
     def blank(self, space: str) -> None:
         if self.comma:
-            self.comma += space
+            self.comma = (self.comma + space)[:GAP]
         elif space:
             self.emit(space)
 

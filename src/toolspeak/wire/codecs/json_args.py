@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...events import ArgumentsDelta
-from ..jsonscan import IN_STRING, Emit, Note, json_value, quoted, unescape
+from ..jsonscan import IN_STRING, Emit, Note, json_value, quoted, unescape, whole_value
 from ..scan import Delta, Malformed, Scan, Source, at, blank, following, marks, until
 
 NULL = ("null", "None")
-_decode = json.JSONDecoder(strict=False).raw_decode
 LONE = re.compile("[\ud800-\udfff]").search
 """Half of a surrogate pair, which no text may hold."""
 
@@ -47,13 +46,10 @@ def _give_whole(s: Source, quote: str, inner: _Inner) -> None:
     """A string that is all here goes the short way, up to its closing quote."""
     if quote != '"':
         return
-    try:
-        text, end = _decode(s.text, s.pos - 1)
-    except ValueError:
-        return
-    if not LONE(text):
-        inner.give(text)
-        s.pos = end - 1
+    whole = whole_value(s.text, s.pos - 1, strict=False)
+    if whole and isinstance(whole[0], str) and not LONE(whole[0]):
+        inner.give(whole[0])
+        s.pos = whole[1] - 1
 
 
 class _Inner:

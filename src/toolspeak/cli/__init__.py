@@ -1,0 +1,122 @@
+"""The command line, `toolspeak`: one file per command, each loaded when it is used.
+
+What holds for every command is here: exit codes (0 done, 1 the model or a tool failed, 2 wrong usage,
+130 interrupted), errors in one line, no traceback unless `--debug` asks for it, silence on a closed pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..errors import MissingExtra, ToolspeakError, UsageError
+from .base import DEBUG, switches
+
+COMMANDS = ("ask", "chat", "call", "tools", "models", "doctor", "completion")
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+
+
+class Root(click.Group):
+    """The commands by name; turns whatever ends one early into an exit code and a line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return getattr(importlib.import_module(f"{__package__}.{cmd_name}"), cmd_name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except BrokenPipeError:  # whoever read our output has enough of it
+            _drop_output()
+            code = 0
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:  # noqa: BLE001 - the end of the program: told in a line, whatever it is
+            code = _told(error, debug=bool(ctx.meta.get(DEBUG)))
+        raise click.exceptions.Exit(code)
+
+
+@click.group(
+    cls=Root,
+    params=switches(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 the model or a tool failed, 2 wrong usage, 130 interrupted.",
+)
+@click.version_option(__version__, prog_name="toolspeak", message="%(prog)s %(version)s")
+def root() -> None:
+    """Any language model can call your functions.
+
+    \b
+    toolspeak ask "What is the weather in Xiamen?" --tools weather.py
+    toolspeak chat --tools weather.py --model ollama:gemma3
+    toolspeak call weather.py:forecast '{"city": "Xiamen"}'
+
+    Without --model, $TOOLSPEAK_MODEL is asked, else a small model in this very process.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Runs a command line (None: this process's own) and gives its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None where it was closed
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        outcome = root.main(args=args, prog_name="toolspeak", standalone_mode=False)
+        code = outcome if isinstance(outcome, int) else 0
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    code = _flushed(code)
+    if code == INTERRUPTED:
+        os._exit(code)  # threads may still be busy with what was interrupted: nobody waits for them
+    return code
+
+
+def _told(error: Exception, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, (ToolspeakError, OSError)):
+        click.echo(f"error: {error}", err=True)
+    else:
+        hint = "" if debug else " (--debug shows where)"
+        click.echo(f"error: {type(error).__name__}: {error}{hint}", err=True)
+    return USAGE if isinstance(error, UsageError) and not isinstance(error, MissingExtra) else FAILED
+
+
+def _flushed(code: int) -> int:
+    """Sends off what is still held back; the exit code says when that was not possible."""
+    try:
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+    except BrokenPipeError:
+        _drop_output()
+    except OSError as error:
+        _drop_output()
+        click.echo(f"error: standard output: {error}", err=True)
+        return code or FAILED
+    return code
+
+
+def _drop_output() -> None:
+    """Lets whatever is still written to standard output vanish, so that nothing complains at the very end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,179 @@
+"""What commands share: their switches, the question from words and pipes, the model by its name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from ..models.base import Model
+    from ..toolbox import Approve
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEBUG = "toolspeak.debug"
+
+
+def switches() -> list[click.Parameter]:
+    """`--verbose` and `--debug`, which every command takes, before its name or after it."""
+    return [
+        click.Option(
+            ["-v", "--verbose"],
+            count=True,
+            expose_value=False,
+            callback=_log,
+            help="Log to standard error (-vv: more).",
+        ),
+        click.Option(
+            ["--debug"],
+            is_flag=True,
+            expose_value=False,
+            callback=_debug,
+            help="Show a traceback where there is an error.",
+        ),
+    ]
+
+
+class Command(click.Command):
+    """A command with the switches that all commands have."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += switches()
+
+
+def _debug(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+    ctx.meta[DEBUG] = ctx.meta.get(DEBUG) or given
+
+
+def _log(_: click.Context, __: click.Parameter, count: int) -> None:
+    log = logging.getLogger("toolspeak")
+    if not count:
+        return
+    log.setLevel(logging.DEBUG if count > 1 else logging.INFO)
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s", "%H:%M:%S"))
+        log.addHandler(handler)
+
+
+# ------------------------------------------------------------------ options of several commands
+
+
+def _complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from ..models.providers import PROVIDERS
+
+    names = ["local", "local:", *(f"{name}:" for name in PROVIDERS), "http://", "scripted:"]
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Lets the shell complete a file's name."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+tools_option = click.option(
+    "-t",
+    "--tools",
+    "files",
+    metavar="FILE[:NAMES]",
+    multiple=True,
+    shell_complete=complete_file,
+    help="Offer the public functions of a .py file, or those named (FILE:a,b). May be given several times.",
+)
+model_option = click.option(
+    "-m",
+    "--model",
+    metavar="NAME",
+    shell_complete=_complete_model,
+    help="local, ollama:gemma3, openai:gpt-5, http://host:8000/v1#name, …  [default: $TOOLSPEAK_MODEL, else local]",
+)
+system_option = click.option("-s", "--system", metavar="TEXT", help="What the model is told before the question.")
+approve_option = click.option("--approve", is_flag=True, help="Ask before each call is run.")
+
+
+def asked_model(name: str | None) -> Model:
+    """The model of that name, ready: where its file has to be fetched first, that is done here and told."""
+    from ..models.local import Local
+    from ..models.names import model
+    from ..models.weights import ensure
+
+    made = model(name)
+    if isinstance(made, Local) and made.path is None:
+        ensure()
+    return made
+
+
+# ------------------------------------------------------------------ what people type and pipe
+
+
+def question(words: Sequence[str]) -> str:
+    """The words as one text; `-` among them, or no words at all and a pipe, stands for standard input."""
+    if not words and (typed() or sys.stdin is None):  # pyright: ignore[reportUnnecessaryComparison]
+        raise click.UsageError('what is the question? Expected: toolspeak ask "…", or a text on standard input')
+    if not words:
+        words = ("-",)
+    for word in words:
+        if any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise UsageError(f"the question is not UTF-8: {word[:80]!a}")
+    stdin = piped_text() if "-" in words else ""
+    text = "\n\n".join(stdin if run == "-" else run for run in _runs(words)).strip()
+    if not text:
+        raise UsageError("the question is empty")
+    return text
+
+
+def _runs(words: Sequence[str]) -> list[str]:
+    """Neighbouring words joined, each `-` by itself."""
+    runs: list[str] = []
+    for word in words:
+        if word == "-" or not runs or runs[-1] == "-":
+            runs.append(word)
+        else:
+            runs[-1] += " " + word
+    return runs
+
+
+def typed() -> bool:
+    """Whether somebody types at standard input."""
+    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+
+
+def piped_text() -> str:
+    """All of standard input, which must be UTF-8."""
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise UsageError("standard input is closed")
+    raw = sys.stdin.buffer.read()
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"standard input is not UTF-8: byte 0x{raw[error.start]:02x} at offset {error.start}. "
+            "Convert it first, for example with iconv -t UTF-8"
+        ) from None
+
+
+def asker() -> Approve:
+    """Asks on the terminal, call by call, whether it may be run. UsageError where there is no terminal."""
+    name = os.ttyname(sys.stdin.fileno()) if typed() else os.ctermid()
+    try:
+        terminal = open(name, "r+b", buffering=0)  # noqa: SIM115 - open as long as the program is
+    except OSError:
+        raise UsageError("--approve asks on a terminal, and there is none here") from None
+
+    def ask(call: Any) -> bool | str:
+        from .screen import shown_json, visible
+
+        terminal.write(visible(f"run {call.name} {shown_json(call.json or call.arguments)} ? [y/N] ").encode())
+        answer = terminal.readline().decode("utf-8", "replace").strip().lower()
+        return True if answer in ("y", "yes") else "the user said no"
+
+    return ask

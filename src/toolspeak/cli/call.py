@@ -1,0 +1,77 @@
+"""`toolspeak call`: check one call and run it, without a model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from ..errors import CallError, UsageError
+from .base import Command, complete_file, piped_text
+
+
+@click.command(cls=Command)
+@click.argument("target", metavar="FILE:NAME", shell_complete=complete_file)
+@click.argument("arguments", metavar="[ARGUMENTS]", default="{}")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, a text too.")
+@click.pass_context
+def call(ctx: click.Context, target: str, arguments: str, as_json: bool) -> None:
+    """Check one call of a function, run it and print its result.
+
+    \b
+    toolspeak call weather.py:forecast '{"city": "Xiamen", "days": 3}'
+    echo '{"city": "Xiamen"}' | toolspeak call weather.py:forecast -
+
+    ARGUMENTS is a JSON object, `-` reads it from standard input. Arguments that do not fit are refused
+    with all that is wrong with them, and nothing is run.
+    """
+    from ..drive import run_sync
+    from ..schema.result import jsonable, result_text
+    from .files import runnable, split, toolbox
+    from .screen import Progress, answers
+
+    if not split(target)[1]:
+        raise click.UsageError(f"expected FILE:NAME, such as weather.py:forecast; got {target}")
+    given = _parsed(piped_text() if arguments == "-" else arguments)
+    with answers() as out:
+        box = runnable(toolbox([target]))
+        if len(box) != 1:
+            raise click.UsageError(
+                f"expected one tool; {target} names {len(box)}: {', '.join(one.name for one in box)}"
+            )
+        checked = box.validate({"name": next(iter(box)).name, "arguments": given})
+        if checked.call is None or checked.error is not None:
+            _refuse(ctx, checked.error)
+            return
+        for note in checked.call.notes:
+            Progress().note(f"note: {note.rule} {note.detail}".rstrip())
+        value = run_sync(box.acall(checked.call))
+        if as_json:
+            out.json(jsonable(value))
+        elif value is not None:
+            out.line(result_text(value, None))
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"the arguments are no JSON: {error.msg} at line {error.lineno}, column {error.colno}. "
+            """Expected an object such as '{"city": "Xiamen"}'"""
+        ) from error
+    except RecursionError as error:
+        raise UsageError("the arguments are nested too deeply") from error
+    if not isinstance(value, dict):
+        raise UsageError(f'the arguments must be a JSON object, such as {{"city": "Xiamen"}}; got {text[:80]}')
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _refuse(ctx: click.Context, error: CallError | None) -> None:
+    problems = error.problems if error else ()
+    count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+    click.echo(f"error: the call cannot be run, {count}:", err=True)
+    for problem in problems:
+        click.echo(f"  {problem.path or '/'}: {problem.message}", err=True)
+    ctx.exit(2)

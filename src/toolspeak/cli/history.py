@@ -1,0 +1,66 @@
+"""Conversations on disk: one JSON file of messages each, in the user's state folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import UsageError
+from ..types import Message
+
+
+def folder() -> Path:
+    """Where conversations are kept: $XDG_STATE_HOME/toolspeak/chats, or the platform's own place for such files."""
+    if told := os.environ.get("XDG_STATE_HOME"):
+        base = Path(told)
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home())
+    else:
+        base = Path.home() / ".local" / "state"
+    return base / "toolspeak" / "chats"
+
+
+def new() -> Path:
+    """The file of a conversation that begins now; it is made when there is something to store."""
+    return folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+
+
+def latest() -> Path:
+    """The file of the conversation that was last spoken in. UsageError where there is none."""
+    found = sorted(folder().glob("*.json"), key=lambda path: (path.stat().st_mtime, path.name))
+    if not found:
+        raise UsageError(f"there is no conversation to continue in {folder()}: begin one with toolspeak chat")
+    return found[-1]
+
+
+def read(path: Path) -> list[Message]:
+    """The messages in a file. UsageError where it holds none."""
+    try:
+        value: Any = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be continued: {error}") from error
+    messages: Any = cast("dict[str, Any]", value).get("messages") if isinstance(value, dict) else value
+    listed = cast("list[Any]", messages) if isinstance(messages, list) else [None]
+    if not all(isinstance(one, dict) and isinstance(cast("dict[str, Any]", one).get("role"), str) for one in listed):
+        raise UsageError(f"{path} cannot be continued: expected a list of messages, each with a role")
+    return cast("list[Message]", listed)
+
+
+def write(path: Path, messages: Sequence[Message], model: str) -> None:
+    """Stores a conversation, whole or not at all, for its owner alone to read."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Half a surrogate pair, which a tool's JSON may hold, is no UTF-8: escaped, it is JSON still.
+    part = path.with_name(f".{path.name}.part")
+    text = json.dumps({"model": model, "messages": list(messages)}, ensure_ascii=False, indent=1)
+    with os.fdopen(
+        os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", errors="backslashreplace"
+    ) as file:
+        file.write(text)
+    part.replace(path)

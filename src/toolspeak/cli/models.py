@@ -1,0 +1,134 @@
+"""`toolspeak models`: the embedded model's file, and the names of models that are known."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import WeightsError
+from .base import Command
+
+if TYPE_CHECKING:
+    from .screen import Out
+
+
+class Models(click.Group):
+    """Its commands take the switches that all commands take."""
+
+    command_class = Command
+
+
+@click.group(cls=Models)
+def models() -> None:
+    """Manage the embedded model's file; list the models that can be named.
+
+    \b
+    toolspeak models list
+    toolspeak models pull
+    """
+
+
+@models.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; this is the default when piped.")
+def list_(as_json: bool) -> None:
+    """List the names that --model takes, and whether each is ready.
+
+    \b
+    toolspeak models list
+    toolspeak models list --json | jq -r '.[] | select(.ready).name'
+    """
+    from .screen import answers
+
+    with answers() as out:
+        rows = _rows()
+        if as_json or not out.terminal:
+            out.json(rows)
+        else:
+            _table(out, rows)
+
+
+@models.command()
+def pull() -> None:
+    """Fetch the embedded model's file, once; its checksum is checked.
+
+    \b
+    toolspeak models pull
+    TOOLSPEAK_CACHE=/data/models toolspeak models pull
+    """
+    from ..models.weights import ensure
+
+    click.echo(ensure())
+
+
+@models.command()
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def rm(yes: bool) -> None:
+    """Remove the embedded model's file.
+
+    \b
+    toolspeak models rm --yes
+    """
+    from ..models.weights import path_of
+
+    path = path_of()
+    if not path.exists():
+        click.echo(f"{path} is not there", err=True)
+        return
+    if not yes:
+        click.confirm(f"Remove {path}?", abort=True, err=True)
+    try:
+        path.unlink()
+    except OSError as error:
+        raise WeightsError(f"cannot remove {path}: {error.strerror}") from error
+    click.echo(f"removed {path}", err=True)
+
+
+@models.command()
+def path() -> None:
+    """Print where the embedded model's file is, or will be.
+
+    \b
+    ls -l "$(toolspeak models path)"
+    """
+    from ..models.weights import path_of
+
+    click.echo(path_of())
+
+
+def _rows() -> list[dict[str, Any]]:
+    """What each name is, whether it can be asked without more, and what is missing."""
+    from ..models.providers import PROVIDERS
+    from ..models.weights import path_of, present
+
+    here = present()
+    size = f"{path_of().stat().st_size / 1e6:.0f} MB" if here else "fetched on first use, or by toolspeak models pull"
+    rows: list[dict[str, Any]] = [
+        {"name": "local", "where": str(path_of()), "ready": here, "detail": size},
+        {"name": "local:/path/to.gguf", "where": "", "ready": None, "detail": "any GGUF file"},
+    ]
+    for one in PROVIDERS.values():
+        remote = one.url.startswith("https:")
+        ready = bool(os.environ.get(one.key_variable)) if remote else None
+        detail = f"${one.key_variable} {'is set' if ready else 'is not set'}" if remote else one.start
+        rows.append({"name": f"{one.name}:MODEL", "where": one.url, "ready": ready, "detail": detail})
+    rows.append(
+        {"name": "http://host:8000/v1#MODEL", "where": "", "ready": None, "detail": "any OpenAI-compatible server"}
+    )
+    rows.append({"name": "scripted:TEXT", "where": "", "ready": True, "detail": "replies that are known, for tests"})
+    return rows
+
+
+def _table(out: Out, rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    from .screen import console, visible
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("", "name", "where", ""):
+        table.add_column(title)
+    for row in rows:
+        mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]·[/]"}[row["ready"]]
+        table.add_row(mark, *(visible(str(row[key])) for key in ("name", "where", "detail")))
+    console(out.stream).print(table)

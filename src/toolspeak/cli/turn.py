@@ -1,0 +1,134 @@
+"""One run of a model, shown while it happens: the answer, each call and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Unpack, cast
+
+from ..drive import Done, iterate_sync
+from ..errors import NotApproved
+from ..events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from ..plan.loop import loop
+from ..schema.result import jsonable
+from ..types import Reply
+from ..verbs import Options, Prompt, job
+from .screen import Out, Progress
+
+
+def answer(prompt: Prompt, tools: Any, show: Show, **options: Unpack[Options]) -> Reply:
+    """Runs the loop to its end; the events go to `show` as they come."""
+    task = job(prompt, tools, options)
+    events = cast("Generator[Event | Done[Reply]]", iterate_sync(task.play(loop(task.request, task.limits))))
+    try:
+        show.progress.waiting()
+        for event in events:
+            if isinstance(event, Done):
+                return event.value
+            show.event(event)
+    finally:
+        show.progress.ready()
+        events.close()  # leaving it stops the model
+    raise AssertionError("a run ends with its reply")
+
+
+class Show:
+    """Tells events. Without an `out` the answer is kept back; piped, only the words of the last turn are the answer."""
+
+    def __init__(self, out: Out | None, *, live: bool) -> None:
+        self.out = out
+        self.live = live
+        self.progress = Progress()
+        self.said = ""
+        self.name = ""
+        self.arguments = ""
+        self.calls = False
+
+    def event(self, event: Event) -> None:
+        match event:
+            case TextDelta(text=text):
+                self._text(text)
+            case ThoughtDelta():
+                self.progress.waiting()
+            case CallStart(name=name):
+                self.name, self.arguments, self.calls = name, "", True
+            case ArgumentsDelta(json=json):
+                self.arguments += json
+            case CallEnd():
+                self._line_by_itself()
+                self.progress.call(self.name, self.arguments)
+            case CallResult(result=result):
+                self.progress.result(result.text, failed=result.error is not None)
+                self.progress.waiting()
+            case Noted(note=note) if note.rule.startswith("limit-"):
+                self.progress.note(f"stopped: {note.rule.removeprefix('limit-')}")
+            case Finished():
+                self._turn_ends()
+            case _:
+                pass
+
+    def _text(self, text: str) -> None:
+        if self.live and self.out:
+            self.progress.ready()
+            self.out.write(text)
+        else:
+            self.said += text
+
+    def _turn_ends(self) -> None:
+        if self.calls and self.said.strip():
+            self.progress.note(self.said.strip())
+        elif self.said and self.out:
+            self.out.line(self.said)
+        if self.calls:
+            self.progress.waiting("running")
+        self._line_by_itself()
+        self.said, self.calls = "", False
+
+    def _line_by_itself(self) -> None:
+        if self.live and self.out:
+            self.progress.ready()
+            self.out.end_line()
+
+
+def failed(reply: Reply) -> bool:
+    """Whether the last calls of a run failed, or it ended without a word. A call that was refused did not fail."""
+    ran = [step for step in reply.steps if step.results]
+    errors = [result.error for result in ran[-1].results] if ran else []
+    return not (reply.text.strip() or reply.calls) or any(
+        e is not None and not isinstance(e, NotApproved) for e in errors
+    )
+
+
+def as_json(reply: Reply, model: str) -> dict[str, Any]:
+    """A reply as JSON data: its text, its calls (decided, or run with their results), what it cost."""
+    return {
+        "model": model,
+        "text": reply.text,
+        "thought": reply.thought,
+        "finish": reply.finish,
+        "calls": [_call(call) for call in reply.calls],
+        "steps": [
+            {
+                "text": step.reply.text,
+                "calls": [_call(call) for call in step.reply.calls],
+                "results": [
+                    {
+                        "id": result.id,
+                        "name": result.name,
+                        "text": result.text,
+                        "value": jsonable(result.value),
+                        "error": None if result.error is None else str(result.error),
+                        "seconds": round(result.seconds, 6),
+                    }
+                    for result in step.results
+                ],
+            }
+            for step in reply.steps
+        ],
+        "notes": [jsonable(note) for note in reply.notes],
+        "usage": jsonable(reply.usage),
+        "messages": reply.messages,
+    }
+
+
+def _call(call: Any) -> dict[str, Any]:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments, "notes": jsonable(list(call.notes))}

@@ -1,0 +1,296 @@
+"""`toolspeak ask`: answers, tools, pipes, errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from world import ANSI, TOOLSPEAK, Cli, Terminal, wants
+
+Script = Callable[..., str]
+
+
+def test_the_answer_alone_goes_to_standard_output(cli: Cli, script: Script) -> None:
+    done = cli("ask", "Weather?", "-t", "weather.py", "-m", script(wants("weather", city="Oslo"), "Sunny in Oslo."))
+    assert (done.returncode, done.stdout) == (0, "Sunny in Oslo.\n")
+    assert done.stderr == '→ weather {"city": "Oslo"}\n← Sunny in Oslo, 21 °C\n'
+
+
+def test_words_before_a_call_are_no_answer_when_piped(cli: Cli, script: Script) -> None:
+    first = "Let me look.\n" + wants("weather", city="Oslo")
+    done = cli("ask", "Weather?", "-t", "weather.py", "-m", script(first, "Sunny."))
+    assert done.stdout == "Sunny.\n"
+
+
+@pytest.mark.parametrize("args", [["-"], [], ["Summarise this:", "-"]])
+def test_standard_input_is_read(cli: Cli, args: list[str]) -> None:
+    done = cli("ask", *args, "--explain", "-m", "scripted:x", stdin="the piped text ü\n")
+    assert done.returncode == 0
+    assert "the piped text ü" in done.stdout
+    assert ("Summarise this:\n\nthe" in done.stdout) == (len(args) == 2)
+
+
+def test_standard_input_is_left_alone_when_there_is_a_question(cli: Cli) -> None:
+    read, write = os.pipe()  # nobody writes to it and nobody closes it
+    try:
+        done = subprocess.run(
+            [*TOOLSPEAK, "ask", "hi", "-m", "scripted:hello"], stdin=read, capture_output=True, timeout=60
+        )
+    finally:
+        os.close(read)
+        os.close(write)
+    assert done.stdout == b"hello\n"
+
+
+def test_words_need_no_quotes(cli: Cli) -> None:
+    assert "what is up" in cli("ask", "what", "is", "up", "--explain", "-m", "scripted:x").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "message"),
+    [
+        (["-"], b"a\xffb", "standard input is not UTF-8: byte 0xff at offset 1"),
+        (["-"], b" \n", "the question is empty"),
+        ([b"caf\xe9"], b"", "the question is not UTF-8"),
+        (["hi", "-m", "nothing"], b"", "no model is called 'nothing'"),
+        (["hi", "-t", "wether.py"], b"", "there is no file wether.py. Did you mean weather.py?"),
+        (["hi", "-t", "weather.py:wether"], b"", "weather.py holds no wether. Did you mean weather?"),
+        (["hi", "-t", "state"], b"", "state is a folder"),
+        (["hi", "-t", "weather.py", "-t", "weather.py:add"], b"", "two tools are named 'add'"),
+        (["hi", "--explain", "--dry-run"], b"", "give one of them"),
+        (["hi", "-t", "weather.py", "--approve", "-m", "scripted:x"], b"", "--approve asks on a terminal"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line(cli: Cli, place: Path, args: list[str], stdin: bytes, message: str) -> None:
+    (place / "state").mkdir()
+    process = subprocess.Popen(  # a session of its own has no terminal
+        [*TOOLSPEAK, "ask", *args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    out, err = process.communicate(stdin, timeout=60)
+    assert (process.returncode, out) == (2, b"")
+    assert message in err.decode()
+    assert "Traceback" not in err.decode()
+
+
+BROKEN = {
+    "def f(:\n": "broken.py, line 1: SyntaxError",
+    "import os\nimport nothing_of_that_name\n": "broken.py, line 2: ModuleNotFoundError: No module named",
+    "x = 1\n\ny = x / 0\n": "broken.py, line 3: ZeroDivisionError: division by zero\n    y = x / 0",
+    "raise SystemExit(3)\n": "broken.py, line 1: SystemExit: 3. It ends the program while it is loaded",
+    "x = 1\n": "broken.py holds no public function",
+    "a = '\xe9'\n": "broken.py",
+    "import beside\n": "beside.py, line 1: SyntaxError",
+    "def f(x: 'Nothing'): ...\n": "f",
+}
+
+
+@pytest.mark.parametrize("source", BROKEN)
+def test_a_broken_tools_file_is_told_with_its_line(cli: Cli, place: Path, source: str) -> None:
+    (place / "broken.py").write_text(source, "latin-1")
+    (place / "beside.py").write_text("def g(:\n")
+    done = cli("ask", "hi", "-t", "broken.py", "-m", "scripted:x")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert BROKEN[source] in done.stderr
+    assert "Traceback" in cli("--debug", "ask", "hi", "-t", "broken.py", "-m", "scripted:x", "--debug").stderr
+
+
+def test_no_bytecode_is_left_beside_a_tools_file(cli: Cli, place: Path) -> None:
+    cli("tools", "weather.py")
+    assert not (place / "__pycache__").exists()
+
+
+def test_the_model_failed(cli: Cli, script: Script) -> None:
+    done = cli("ask", "hi", "-m", "http://127.0.0.1:9/v1#x")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    done = cli("ask", "Weather?", "-t", "weather.py", "-m", script(wants("weather", city="Oslo")))
+    assert done.returncode == 1
+    assert "error: the script holds 1 replies" in done.stderr
+    done = cli("ask", "hi", "-m", script(" "))
+    assert done.returncode == 1
+    assert "the model gave no answer" in done.stderr
+
+
+def test_a_tool_failed(cli: Cli, script: Script) -> None:
+    done = cli("ask", "hi", "-t", "weather.py", "-m", script(wants("broken", word="bread"), "Sorry."))
+    assert (done.returncode, done.stdout) == (1, "Sorry.\n")
+    assert "✗" in done.stderr
+    assert "no bread today" in done.stderr
+
+
+def test_a_failure_that_was_made_good_is_none(cli: Cli, script: Script) -> None:
+    model = script(wants("broken", word="bread"), wants("weather", city="Oslo"), "Sunny.")
+    assert cli("ask", "hi", "-t", "weather.py", "-m", model).returncode == 0
+
+
+def test_json_is_one_object_whatever_tools_print(cli: Cli, script: Script) -> None:
+    done = cli("ask", "hi", "-t", "weather.py", "-m", script(wants("noisy", word="x"), "Done."), "--json")
+    told = json.loads(done.stdout)
+    assert (told["text"], told["finish"]) == ("Done.", "stop")
+    assert told["steps"][0]["calls"][0]["name"] == "noisy"
+    assert told["steps"][0]["results"][0]["value"] == {"word": "x"}
+    assert [one["role"] for one in told["messages"]] == ["user", "assistant", "tool", "assistant"]
+    for noise in ("printed", "written", "from a child"):
+        assert noise in done.stderr
+
+
+def test_dry_run_decides_and_runs_nothing(cli: Cli, script: Script, place: Path) -> None:
+    (place / "mark.py").write_text("def mark(name: str) -> None:\n    'Makes a file.'\n    open(name, 'w')\n")
+    done = cli("ask", "hi", "-t", "mark.py", "-m", script(wants("mark", name="made")), "--dry-run")
+    assert (done.returncode, done.stdout) == (0, 'mark {"name": "made"}\n')
+    done = cli("ask", "hi", "-t", "mark.py", "-m", script(wants("mark", name="made")), "--dry-run", "--json")
+    assert json.loads(done.stdout)["calls"][0]["arguments"] == {"name": "made"}
+    assert cli("ask", "hi", "-t", "mark.py", "-m", "scripted:Just words", "--dry-run").stdout == "Just words\n"
+    assert not (place / "made").exists()
+
+
+def test_explain_sends_nothing(cli: Cli) -> None:
+    done = cli("ask", "How warm?", "-t", "weather.py:weather", "-m", "http://127.0.0.1:9/v1#m", "--explain")
+    assert done.returncode == 0
+    assert "POST http://127.0.0.1:9/v1/chat/completions" in done.stdout
+    assert '"weather"' in done.stdout
+    done = cli("ask", "How warm?", "-m", "http://127.0.0.1:9/v1#m", "-s", "Be brief", "--explain", "--json")
+    sent = json.loads(json.loads(done.stdout)["body"])
+    assert [one["content"] for one in sent["messages"]] == ["Be brief", "How warm?"]
+
+
+def test_schemas_can_be_decided_on_and_not_run(cli: Cli, script: Script, place: Path) -> None:
+    (place / "tools.json").write_text(cli("tools", "weather.py:weather").stdout, "utf-8")
+    model = script(wants("weather", city="Oslo"))
+    assert cli("ask", "hi", "-t", "tools.json", "-m", model, "--dry-run").stdout == 'weather {"city": "Oslo"}\n'
+    done = cli("ask", "hi", "-t", "tools.json", "-m", model)
+    assert done.returncode == 2
+    assert "a schema without a function cannot be run" in done.stderr
+    (place / "bad.json").write_text('[\n{"name": }]')
+    assert "bad.json, line 2, column 10" in cli("ask", "hi", "-t", "bad.json", "--dry-run").stderr
+
+
+def test_the_embedded_model_answers_with_a_tool(cli: Cli) -> None:
+    done = cli("ask", "What is the weather in Xiamen?", "-t", "weather.py:weather", "-m", "local")
+    assert done.returncode == 0, done.stderr
+    assert "Xiamen" in done.stdout
+    assert "21" in done.stdout
+    assert '→ weather {"city": "Xiamen"' in done.stderr
+
+
+# ------------------------------------------------------------------ terminals, signals, pipes
+
+
+def test_piped_output_is_plain(cli: Cli, script: Script) -> None:
+    done = cli("ask", "hi", "-t", "weather.py", "-m", script(wants("add", a=1, b=2), "3"), FORCE_COLOR="1")
+    assert not ANSI.search(done.stdout + done.stderr)
+
+
+def test_a_terminal_has_colours_unless_they_are_not_wanted(terminal: Callable[..., Terminal], script: Script) -> None:
+    model = script(wants("weather", city="Oslo"), "Sunny.")
+    code, seen = terminal("ask", "hi", "-t", "weather.py", "-m", model).end()
+    assert code == 0
+    assert "\x1b[" in seen
+    assert "Sunny." in seen
+    code, seen = terminal("ask", "hi", "-t", "weather.py", "-m", model, NO_COLOR="1").end()
+    assert (code, "\x1b[" in seen, "→ weather" in seen) == (0, False, True)
+
+
+def test_a_model_cannot_write_control_characters_to_a_terminal(terminal: Callable[..., Terminal]) -> None:
+    _, seen = terminal("ask", "hi", "-m", "scripted:red \x1b[31m\x9b and \u202eback", NO_COLOR="1").end()
+    assert "red ␛[31m\\x9b and \\u202eback" in seen
+
+
+@pytest.mark.parametrize(("answer", "ran"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_approval_is_asked_for_on_the_terminal(
+    terminal: Callable[..., Terminal], script: Script, answer: str, ran: bool
+) -> None:
+    model = script(wants("weather", city="Oslo"), "Well.")
+    one = terminal("ask", "hi", "-t", "weather.py", "-m", model, "--approve")
+    one.until('run weather {"city": "Oslo"} ? [y/N] ')
+    one.type(answer)
+    code, seen = one.end()
+    assert code == 0
+    assert ("Sunny in Oslo" in seen) == ran
+    assert ("the user said no" in seen) == (not ran)
+
+
+def test_approval_is_asked_for_on_the_terminal_though_the_question_is_piped(script: Script) -> None:
+    read, write = os.pipe()
+    os.write(write, b"hi")
+    os.close(write)
+    one = Terminal("ask", "-", "-t", "weather.py", "-m", script(wants("add", a=1, b=2), "3."), "--approve", stdin=read)
+    try:
+        os.close(read)
+        one.until("[y/N] ")
+        one.type("y\n")
+        code, seen = one.end()
+    finally:
+        one.close()
+    assert (code, "→ add" in seen or "add" in seen) == (0, True)
+
+
+@pytest.mark.parametrize("command", ["ask", "call"])
+def test_ctrl_c_in_the_middle_of_a_call_is_prompt_and_silent(command: str, script: Script) -> None:
+    args = {
+        "ask": ["ask", "hi", "-t", "weather.py", "-m", script(wants("slow", seconds=60), "x")],
+        "call": ["call", "weather.py:slow", '{"seconds": 60}'],
+    }[command]
+    process = subprocess.Popen([*TOOLSPEAK, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    while "begun" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(2)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_ctrl_c_while_the_embedded_model_thinks() -> None:
+    process = subprocess.Popen(
+        [*TOOLSPEAK, "ask", "Tell me a very long story", "-m", "local"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(1)
+    process.send_signal(2)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, b"")
+
+
+def test_a_closed_pipe_is_silent(script: Script) -> None:
+    command = '"$@" | head -1; echo "${PIPESTATUS[0]}"'
+    model = script("line\n" * 20000)
+    for args in (["ask", "hi", "-m", model], ["tools", *["weather.py"]], ["models", "list", "--json"]):
+        done = subprocess.run(
+            ["bash", "-c", command, "x", *TOOLSPEAK, *args], capture_output=True, text=True, timeout=60
+        )
+        assert done.stderr == ""
+        assert done.stdout.endswith("\n0\n")
+    done = subprocess.run(["bash", "-c", '"$@" | true', "x", *TOOLSPEAK, "--help"], capture_output=True, timeout=60)
+    assert done.stderr == b""
+
+
+def test_a_full_disk_is_told() -> None:
+    done = subprocess.run(
+        ["bash", "-c", '"$@" > /dev/full', "x", *TOOLSPEAK, "ask", "hi", "-m", "scripted:hello"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "error: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_closed_standard_streams_do_no_harm() -> None:
+    for closing in ("<&-", ">&-", "2>&-"):
+        done = subprocess.run(
+            ["bash", "-c", f'"$@" {closing}', "x", *TOOLSPEAK, "ask", "hi", "-m", "scripted:hello"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), closing

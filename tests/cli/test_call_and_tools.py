@@ -1,0 +1,118 @@
+"""`toolspeak call` and `toolspeak tools`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from world import ANSI, Cli, Terminal
+
+from toolspeak.cli import root
+
+
+def run(*args: str, stdin: str | bytes = "") -> Result:
+    return CliRunner().invoke(root, args, input=stdin)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [('{"a": 383, "b": 135721}', "136104\n"), ('{"a": "1", "b": 2}', "3\n")],
+)
+def test_a_call_is_checked_and_run(arguments: str, printed: str) -> None:
+    done = run("call", "weather.py:add", arguments)
+    assert (done.exit_code, done.stdout) == (0, printed)
+    assert ("note: " in done.stderr) == ('"1"' in arguments)
+
+
+def test_results_are_printed_as_they_are() -> None:
+    assert run("call", "weather.py:weather", '{"city": "Oslo"}').stdout == "Sunny in Oslo, 21 °C\n"
+    assert json.loads(run("call", "weather.py:weather", '{"city": "Oslo"}', "--json").stdout) == "Sunny in Oslo, 21 °C"
+    assert run("call", "weather.py:add", "-", stdin='{"a": 1, "b": 2}').stdout == "3\n"
+
+
+def test_what_a_tool_prints_goes_to_standard_error(cli: Cli) -> None:
+    done = cli("call", "weather.py:noisy", '{"word": "ü"}')
+    assert json.loads(done.stdout) == {"word": "ü"}
+    for noise in ("printed", "written", "from a child"):
+        assert noise in done.stderr
+
+
+def test_every_problem_of_a_call_is_listed() -> None:
+    done = run("call", "weather.py:add", '{"a": "x", "c": 2}')
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: the call cannot be run, 3 problems:\n")
+    assert all(path in done.stderr for path in ("/a: ", "/b: ", "/c: "))
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["weather.py", "{}"], 2, "expected FILE:NAME"),
+        (["weather.py:wether", "{}"], 2, "Did you mean weather?"),
+        (["weather.py:add,weather", "{}"], 2, "expected one tool"),
+        (["weather.py:add", "{a: 1}"], 2, "the arguments are no JSON"),
+        (["weather.py:add", "[1, 2]"], 2, "must be a JSON object"),
+        (["weather.py:add", "[" * 100_000], 2, "nested too deeply"),
+        (["weather.py:WEATHER", "{}"], 2, "holds no WEATHER"),
+        (["weather.py:broken", '{"word": "bread"}'], 1, "RuntimeError: no bread today"),
+    ],
+)
+def test_what_cannot_be_called_is_told_in_a_line(args: list[str], code: int, message: str) -> None:
+    done = run("call", *args)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_debug_shows_where_a_tool_failed() -> None:
+    done = run("call", "weather.py:broken", '{"word": "bread"}', "--debug")
+    assert 'weather.py", line' in done.stderr
+
+
+def test_tools_are_json_when_piped() -> None:
+    done = run("tools", "weather.py")
+    told = {one["name"]: one for one in json.loads(done.stdout)}
+    assert list(told) == ["weather", "add", "noisy", "broken", "slow"]
+    assert told["weather"]["parameters"]["required"] == ["city"]
+    assert told["weather"]["parameters"]["properties"]["city"]["description"] == "The city, e.g. Beijing"
+
+
+def test_tools_are_a_table_on_a_terminal(terminal: Callable[..., Terminal]) -> None:
+    code, seen = terminal("tools", "weather.py", COLUMNS="110").end()
+    assert code == 0
+    assert ANSI.search(seen)
+    for text in ("weather", "city: string", 'unit?: "celsius" | "fahrenheit" = "celsius"', "Add two numbers."):
+        assert text in seen
+
+
+def test_only_what_is_public_and_defined_there_is_offered(place: Path) -> None:
+    (place / "more.py").write_text(
+        "from json import dumps\nfrom weather import add, weather\n"
+        "class Thing: ...\ndef mine(x: int) -> int: return x\nalias = mine\ndef _own(): ...\n"
+    )
+    assert [one["name"] for one in json.loads(run("tools", "more.py").stdout)] == ["weather", "mine"]
+    (place / "more.py").write_text("from weather import add\n__all__ = ['add']\n")
+    assert [one["name"] for one in json.loads(run("tools", "more.py").stdout)] == ["add"]
+
+
+def test_a_toolbox_can_be_named(place: Path) -> None:
+    (place / "boxed.py").write_text(
+        "from typing import Annotated\nimport toolspeak as ts\n"
+        "def find(what: str, db: Annotated[dict, ts.Injected]) -> str:\n    return db[what]\n"
+        "box = ts.Toolbox(find, inject={'db': {'key': 'under the mat'}}).prefix('home_')\n"
+    )
+    done = run("call", "boxed.py:box", '{"what": "key"}')
+    assert done.stdout == "under the mat\n"
+
+
+def test_a_tool_that_needs_a_value_of_the_application_says_so(place: Path) -> None:
+    (place / "bare.py").write_text(
+        "from typing import Annotated\nimport toolspeak as ts\n"
+        "def find(what: str, db: Annotated[dict, ts.Injected]) -> str: return db[what]\n"
+    )
+    done = run("call", "bare.py:find", '{"what": "key"}')
+    assert done.exit_code == 2
+    assert "needs db" in done.stderr

@@ -1,0 +1,116 @@
+"""`toolspeak chat`: a conversation on a terminal and through a pipe, kept on disk."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from world import Cli, Terminal, wants
+
+Script = Callable[..., str]
+Start = Callable[..., Terminal]
+
+
+def stored(place: Path) -> dict[str, Any]:
+    (path,) = (place / "state" / "toolspeak" / "chats").glob("*.json")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_each_line_of_a_pipe_is_a_question(cli: Cli, script: Script, place: Path) -> None:
+    model = script("Hello.", wants("weather", city="Oslo"), "Sunny.")
+    done = cli("chat", "-t", "weather.py", "-m", model, "-s", "Be brief", stdin="Hi\n\nWeather?\n")
+    assert (done.returncode, done.stdout) == (0, "Hello.\nSunny.\n")
+    assert '→ weather {"city": "Oslo"}\n← Sunny in Oslo, 21 °C\n' in done.stderr
+    roles = [one["role"] for one in stored(place)["messages"]]
+    assert roles == ["system", "user", "assistant", "user", "assistant", "tool", "assistant"]
+
+
+def test_a_conversation_goes_on(cli: Cli, place: Path) -> None:
+    cli("chat", "-m", "scripted:One.", stdin="First\n")
+    done = cli("chat", "--continue", "-m", "scripted:Two.", stdin="Second\n")
+    assert done.stdout == "Two.\n"
+    assert [one["content"] for one in stored(place)["messages"]] == ["First", "One.", "Second", "Two."]
+
+
+def test_what_cannot_be_continued_is_told(cli: Cli, place: Path) -> None:
+    done = cli("chat", "-c", "-m", "scripted:x")
+    assert done.returncode == 2
+    assert "there is no conversation to continue" in done.stderr
+    chats = place / "state" / "toolspeak" / "chats"
+    chats.mkdir(parents=True)
+    (chats / "1.json").write_text('{"messages": [')
+    done = cli("chat", "-c", "-m", "scripted:x")
+    assert done.returncode == 2
+    assert "cannot be continued" in done.stderr
+
+
+def test_bad_input_through_a_pipe(cli: Cli, script: Script) -> None:
+    done = cli("chat", "-m", "scripted:x", stdin=b"a\xff\n")
+    assert done.returncode == 2
+    assert "standard input is not UTF-8" in done.stderr
+    done = cli("chat", "-m", script("One."), stdin="a\nb\n")
+    assert (done.returncode, done.stdout) == (1, "One.\n")
+    assert done.stderr.startswith("error: ")
+
+
+def test_a_conversation_on_a_terminal(terminal: Start, script: Script, place: Path) -> None:
+    one = terminal("chat", "-t", "weather.py", "-m", script("Hello.", wants("weather", city="Oslo"), "Sunny."))
+    one.until("/help for help")
+    one.until("> ")
+    one.type("Hi\n")
+    one.until("Hello.")
+    one.until("> ")
+    one.type("/help\n")
+    one.until("/reset")
+    one.until("> ")
+    one.type("/what\n")
+    one.until("there is no /what")
+    one.until("> ")
+    one.type("Weather?\n")
+    one.until("Sunny in Oslo, 21")
+    one.until("Sunny.")
+    one.until("> ")
+    one.type("Too much\n")  # the script is at its end: told, and the conversation goes on
+    one.until("error: the script")
+    one.until("> ")
+    one.type("\x04")
+    code, _ = one.end()
+    assert code == 0
+    assert [one["role"] for one in stored(place)["messages"]][-1] == "assistant"
+
+
+def test_ctrl_c_stops_the_answer_then_the_program(terminal: Start, script: Script, place: Path) -> None:
+    one = terminal("chat", "-t", "weather.py", "-m", script(wants("slow", seconds=60), "Never."))
+    one.until("> ")
+    one.type("Be slow\n")
+    one.until("begun")
+    one.type("\x03")
+    one.until("stopped")
+    one.until("> ")
+    one.type("\x03")
+    code, seen = one.end(20)
+    assert code == 130
+    assert "Traceback" not in seen
+    assert not (place / "state").exists()
+
+
+def test_reset_begins_anew(terminal: Start, script: Script, place: Path) -> None:
+    one = terminal("chat", "-m", script("One.", "Two."))
+    one.until("> ")
+    one.type("First\n")
+    one.until("One.")
+    one.until("> ")
+    one.type("/reset\n")
+    one.until("a new conversation")
+    one.until("> ")
+    one.type("Second\n")
+    one.until("Two.")
+    one.until("> ")
+    one.type("/exit\n")
+    assert one.end()[0] == 0
+    kept = sorted((place / "state" / "toolspeak" / "chats").glob("*.json"))
+    assert [len(json.loads(path.read_text("utf-8"))["messages"]) for path in kept] == [2, 2]
