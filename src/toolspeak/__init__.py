@@ -14,6 +14,8 @@ The names below are loaded when they are first used: importing toolspeak loads t
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -60,6 +62,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_WHERE})
+
+
+class _Package(ModuleType):
+    """Keeps a public name what it is: importing the module `toolspeak.dialects` would bind it over the function."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _WHERE and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 if TYPE_CHECKING:  # what the names are, for type checkers and editors
