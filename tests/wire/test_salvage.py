@@ -143,7 +143,7 @@ def test_several_candidates_are_several_calls_and_the_broken_ones_stand_between_
 def test_a_note_says_where() -> None:
     wire = 'Hm. <tool_call>{"name": "weather", "arguments": {"l": [1,]}}</tool_call>'
     (note,) = parse(wire, get("hermes"), TOOLS).notes
-    assert (note.rule, wire[note.at]) == ("trailing-comma", "]")
+    assert (note.rule, wire[note.at]) == ("trailing-comma", ",")
     (note,) = parse(wire, get("hermes"), TOOLS).calls[0].notes
     assert note.rule == "trailing-comma"
 

@@ -109,13 +109,14 @@ AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
 class _Tokens:
     """A value token by token. `want` is what may come next; a comma waits for what follows it."""
 
-    __slots__ = ("comma", "delta", "emit", "note", "s", "stack", "want")
+    __slots__ = ("comma", "comma_at", "delta", "emit", "note", "s", "stack", "want")
 
     def __init__(self, s: Source, emit: Emit, note: Note | None, delta: Delta | None) -> None:
         self.s, self.emit, self.note, self.delta = s, emit, note, delta
         self.stack: list[str] = []
         self.want = VALUE
         self.comma = ""
+        self.comma_at = 0
 
     def value(self) -> Scan[None]:
         s, stack = self.s, self.stack
@@ -181,6 +182,7 @@ class _Tokens:
             self.write(m, m[0])
         else:
             self.here(m)
+            self.comma_at = self.s.base + self.s.pos
             self.s.pos, self.comma = m.end(), ","
 
     def bracket(self, m: re.Match[str], c: str) -> None:
@@ -196,10 +198,18 @@ class _Tokens:
             self.stack.pop()
             self.want = AFTER
             if self.comma:
-                self.here(m)
-                space, self.comma = self.comma.replace(",", "", 1), ""
-                return self.repair(m, "trailing-comma", space + c)
+                return self.drop_comma(m)
         return self.write(m, m[0])
+
+    def drop_comma(self, m: re.Match[str]) -> None:
+        """A closer follows the comma that waited: it goes, the white space behind it stays."""
+        self.here(m)
+        space, self.comma = self.comma[1:], ""
+        if self.note:
+            place, self.s.place = self.s.place, self.comma_at if self.s.place is None else self.s.place
+            self.note("trailing-comma", "")
+            self.s.place = place
+        self.write(m, space + m[0].strip())
 
     def write(self, m: re.Match[str], text: str) -> None:
         """Pass the token on, after the comma that waited for it."""
