@@ -130,6 +130,15 @@ def test_a_bare_call_needs_an_offered_name_where_the_dialect_has_an_opener() -> 
     assert told(parse(BODY, get("tool-json"), None)) == PARIS
 
 
+def test_an_unknown_tool_is_noted_where_its_call_stays_text() -> None:
+    reply = parse('{"tool": "zz", "tool_input": {}}', get("tool-json"), TOOLS)
+    assert (reply.text, [(n.rule, n.detail) for n in reply.notes]) == (
+        '{"tool": "zz", "tool_input": {}}',
+        [("unknown-tool", "zz")],
+    )
+    assert parse('{"name": "Ann"}', get("hermes"), TOOLS).notes == ()
+
+
 def test_several_candidates_are_several_calls_and_the_broken_ones_stand_between_them() -> None:
     wire = f"A <tool_call>{BODY}</tool_call> B <tool_call>oops</tool_call> C <tool_call>{BODY}</tool_call>"
     reply = parse(wire, get("hermes"), TOOLS)

@@ -100,18 +100,18 @@ def attempt(s: State, p: Program, word: str) -> Scan[bool]:
     try:
         yield from section(s, p, word.strip())
     except Malformed as e:
-        return (yield from failed(s, p, str(e), word.strip()))
+        return (yield from failed(s, e, word.strip()))
     s.commit()
     yield from after_call(s, p.strays)
     return True
 
 
-def failed(s: State, p: Program, why: str, word: str) -> Scan[bool]:
+def failed(s: State, why: Malformed, word: str) -> Scan[bool]:
     """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
     s.place = None
     if s.log is None:
         s.cut = s.cut or s.closed
-        s.note("cut" if s.closed else "malformed", why)
+        s.note("cut" if s.closed else "malformed", str(why))
         if s.live:
             s.end(s.live, whole=s.live.filled)
         return True
@@ -121,6 +121,8 @@ def failed(s: State, p: Program, why: str, word: str) -> Scan[bool]:
         s.log = None
         return False
     s.back()
+    if why.unknown:
+        s.note("unknown-tool", why.unknown)
     start = SPACE(s.text, s.pos).end()
     if word not in ("{", "["):
         start += len(word)

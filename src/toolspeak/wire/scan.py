@@ -30,7 +30,14 @@ SPACE = cast("Callable[[str, int], re.Match[str]]", re.compile(r"\s*").match)
 
 
 class Malformed(Exception):
-    """The text left the dialect: a signal between the rooms of the decoder, never seen outside."""
+    """The text left the dialect: a signal between the rooms of the decoder, never seen outside.
+
+    `unknown` is the name of a tool that was not offered, where it is that which makes this no call.
+    """
+
+    def __init__(self, why: str, unknown: str = "") -> None:
+        super().__init__(why)
+        self.unknown = unknown
 
 
 class Source:

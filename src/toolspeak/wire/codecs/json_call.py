@@ -78,7 +78,7 @@ def _name(s: State, o: _Object) -> Scan[None]:
     name = yield from short_string(s)
     if o.call.name is None:
         if not name or (o.call.guard and not s.offered(name)) or (o.call.strict and s.tools is None):
-            raise Malformed(f"{name!r} is no tool")
+            raise Malformed(f"{name!r} is no tool", "" if o.call.strict else name)
         o.call.name = name
     if not o.call.guard or o.filled:
         _start(s, o)
