@@ -7,6 +7,7 @@ give the same to code that does not await, also inside a running loop (a noteboo
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import contextvars
 import os
@@ -165,6 +166,13 @@ class _Background:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, name="toolspeak-loop", daemon=True).start()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Closes what the loop still holds, such as connections: unasked, when the program ends."""
+        if self.pid == os.getpid():
+            with contextlib.suppress(TimeoutError):
+                asyncio.run_coroutine_threadsafe(self.loop.shutdown_asyncgens(), self.loop).result(2)
 
 
 _background: _Background | None = None
