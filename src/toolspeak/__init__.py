@@ -65,9 +65,9 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `dialects` and `explain` the functions they are: importing the modules of these names would replace them."""
+    """Keeps a public name what it is: importing the module `toolspeak.dialects` would bind it over the function."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if not (name in _WHERE and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 

@@ -10,23 +10,25 @@ import asyncio
 import atexit
 import contextlib
 import contextvars
+import logging
 import os
 import queue
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from .errors import LimitReached, ModelError, ToolspeakError
-from .events import CallResult, Event
+from .events import CallResult, Event, Noted
 from .models.base import Model, Scorer
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
-from .types import ToolCall, ToolResult
+from .types import Reply, ToolCall, ToolResult
 from .wire.collect import collect
 
 T = TypeVar("T")
 Runner = Callable[[Sequence[ToolCall]], Awaitable[tuple[ToolResult, ...]]]
+log = logging.getLogger("toolspeak")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,17 @@ class Done(Generic[T]):
 
 
 async def play(
-    plan: Plan[T], model: Model, run: Runner | None = None, *, seconds: float | None = None
+    plan: Plan[T],
+    model: Model,
+    run: Runner | None = None,
+    *,
+    seconds: float | None = None,
+    level: int = logging.DEBUG,
 ) -> AsyncGenerator[Event | Done[T], None]:
     """The events of a plan as they come, and `Done` with its value. Errors are thrown into the plan first.
 
-    After `seconds` whatever is under way is cancelled, and LimitReached is thrown.
+    After `seconds` whatever is under way is cancelled, and LimitReached is thrown. Each step is logged
+    at `level`; what was said and with which arguments at DEBUG alone.
     """
     deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
     outcome: Any = None
@@ -54,6 +62,7 @@ async def play(
                 yield Done(end.value)
                 return
             outcome = failure = None
+            _log_effect(effect, model, level)
             try:
                 async with aclosing(_carry_out(effect, model, run, deadline)) as events:
                     async for event in events:
@@ -63,13 +72,23 @@ async def play(
                             yield event
             except ToolspeakError as error:
                 failure = error
+                log.log(level, "%s", type(error).__name__)
+            else:
+                _log_outcome(outcome, level)
     finally:
         plan.close()
 
 
-async def arun(plan: Plan[T], model: Model, run: Runner | None = None, *, seconds: float | None = None) -> T:
+async def arun(
+    plan: Plan[T],
+    model: Model,
+    run: Runner | None = None,
+    *,
+    seconds: float | None = None,
+    level: int = logging.DEBUG,
+) -> T:
     """The value of a plan."""
-    async with aclosing(play(plan, model, run, seconds=seconds)) as events:
+    async with aclosing(play(plan, model, run, seconds=seconds, level=level)) as events:
         async for event in events:
             if isinstance(event, Done):
                 return event.value
@@ -120,12 +139,19 @@ async def _until(deadline: float | None) -> AsyncGenerator[None, None]:
         return
     limit = asyncio.timeout_at(deadline)
     try:
+        # A model that never waits would never let the timeout strike: hence the look at the clock.
+        if asyncio.get_running_loop().time() >= deadline:
+            raise _used_up()
         async with limit:
             yield
     except TimeoutError as error:
         if not limit.expired():
             raise
-        raise LimitReached("the time that was given is used up", limit="seconds") from error
+        raise _used_up() from error
+
+
+def _used_up() -> LimitReached:
+    return LimitReached("the time that was given is used up", limit="seconds")
 
 
 async def _read(effect: Ask, model: Model) -> AsyncGenerator[Event, None]:
@@ -156,61 +182,127 @@ async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
     return [told[prompt][text] for prompt, text in pairs]
 
 
+# ------------------------------------------------------------------ what is logged: names and counts, values at DEBUG
+
+
+def _log_effect(effect: Effect, model: Model, level: int) -> None:
+    match effect:
+        case Ask(request):
+            tools = len(request.tools or ())
+            log.log(level, "asking %s: %d messages, %d tools", model.name, len(request.messages), tools)
+        case Score(pairs):
+            log.log(level, "asking %s how likely %d texts are", model.name, len(pairs))
+        case Run(calls):
+            log.log(level, "running %s", ", ".join(call.name for call in calls))
+        case Tell(events):
+            for event in events:
+                if isinstance(event, Noted):
+                    log.log(level, "%s", event.note.rule)
+                    log.debug("%s: %s", event.note.rule, event.note.detail)
+
+
+def _log_outcome(outcome: Any, level: int) -> None:
+    if isinstance(outcome, Reply):
+        wanted = ", ".join(call.name for call in outcome.calls)
+        log.log(level, "%s: %d characters%s", outcome.finish, len(outcome.text), f", calls {wanted}" if wanted else "")
+        log.debug("said %r", outcome.text)
+        for call in outcome.calls:
+            log.debug("wants %s(%s)", call.name, call.json or call.arguments)
+    elif isinstance(outcome, tuple):
+        results: tuple[ToolResult, ...] = outcome
+        for result in results:
+            became = f"failed with {type(result.error).__name__}" if result.error else "done"
+            log.log(level, "%s %s in %.2f s", result.name, became, result.seconds)
+            log.debug("%s gave %s", result.name, result.text)
+
+
 # ------------------------------------------------------------------ for code that does not await
 
 
-class _Background:
-    """An event loop in a thread of its own. It lives as long as the process, so that connections do."""
+class _Loop:
+    """An event loop in a thread of its own."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.loop.run_forever, name="toolspeak-loop", daemon=True).start()
-        atexit.register(self.close)
+        self.ready = threading.Event()
+        self.thread = threading.Thread(target=self._main, name="toolspeak-loop", daemon=True)
+        self.thread.start()
+        self.ready.wait()
 
-    def close(self) -> None:
-        """Closes what the loop still holds, such as connections: unasked, when the program ends."""
-        if self.pid == os.getpid():
-            with contextlib.suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(self.loop.shutdown_asyncgens(), self.loop).result(2)
+    def _main(self) -> None:
+        with contextlib.suppress(KeyboardInterrupt):  # raised by a tool: it ended its task, and the loop with it
+            asyncio.run(self._live())
+
+    async def _live(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.over = asyncio.Event()
+        self.ready.set()
+        await self.over.wait()
+
+    def usable(self) -> bool:
+        return self.pid == os.getpid() and self.thread.is_alive()
+
+    def end(self, wait: float | None = None) -> None:
+        """Cancels what still runs, closes connections, ends the thread."""
+        if self.usable():
+            with contextlib.suppress(RuntimeError):  # it has just ended by itself
+                self.loop.call_soon_threadsafe(self.over.set)
+            self.thread.join(wait)
 
 
-_background: _Background | None = None
+_shared: _Loop | None = None
 _starting = threading.Lock()
+_nested: contextvars.ContextVar[bool] = contextvars.ContextVar("_nested", default=False)
+"""Set in everything that the shared loop waits for: it must not wait for the shared loop in turn."""
 
 
-def _loop() -> asyncio.AbstractEventLoop:
-    global _background  # noqa: PLW0603 - one a process, made when first needed, and anew after a fork
+@contextlib.contextmanager
+def _waited_for() -> Generator[_Loop, None, None]:
+    """A loop that may be waited for here: the shared one, which lives as long as the process so that connections
+    do, or, where that waits for us (an async tool that calls us back), one for this time alone."""
+    global _shared  # noqa: PLW0603 - one a process, made when first needed, and anew after a fork
     with _starting:
-        if _background is None or _background.pid != os.getpid():
-            _background = _Background()
-        return _background.loop
+        if _shared is None or not _shared.usable():
+            _shared = _Loop()
+            atexit.register(_shared.end, 2.0)
+        shared = _shared
+    if not _nested.get() and threading.current_thread() is not shared.thread:
+        yield shared
+        return
+    own = _Loop()
+    try:
+        yield own
+    finally:
+        own.end()
+
+
+def _start(on: _Loop, work: Coroutine[Any, Any, T]) -> tuple[list[asyncio.Task[T]], threading.Event]:
+    """Starts `work` on the loop of another thread, in the context of this one: its task, soon, and when it ends."""
+    task: list[asyncio.Task[T]] = []
+    done = threading.Event()
+
+    def start() -> None:
+        task.append(on.loop.create_task(work))
+        task[0].add_done_callback(lambda _: done.set())
+
+    context = contextvars.copy_context()
+    if on is not _shared:
+        context.run(_nested.set, True)
+    on.loop.call_soon_threadsafe(start, context=context)
+    return task, done
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
     """The outcome of a coroutine, waited for. Ctrl-C cancels it and waits until it has let go."""
-    loop = _loop()
-    try:
-        inside = asyncio.get_running_loop() is loop
-    except RuntimeError:
-        inside = False
-    if inside:  # an async tool that calls us back: its loop is busy waiting for it
-        return _in_a_thread(work)
-    done = threading.Event()
-    task: list[asyncio.Task[T]] = []
-
-    def start() -> None:
-        task.append(loop.create_task(work))
-        task[0].add_done_callback(lambda _: done.set())
-
-    loop.call_soon_threadsafe(start, context=contextvars.copy_context())
-    try:
-        done.wait()
-    except BaseException:
-        loop.call_soon_threadsafe(lambda: task[0].cancel())  # noqa: PLW0108 - the task may not be made yet
-        done.wait(5)
-        raise
-    return task[0].result()
+    with _waited_for() as on:
+        task, done = _start(on, work)
+        try:
+            done.wait()
+        except BaseException:
+            on.loop.call_soon_threadsafe(lambda: task[0].cancel())  # noqa: PLW0108 - the task may not be made yet
+            done.wait(5)
+            raise
+        return task[0].result()
 
 
 def iterate_sync(events: AsyncGenerator[T, None]) -> Iterator[T]:
@@ -226,40 +318,21 @@ def iterate_sync(events: AsyncGenerator[T, None]) -> Iterator[T]:
                     items.put((item,))
                     await wanted.acquire()
             items.put(None)
-        except BaseException as error:
-            items.put(error)
-            raise
-
-    loop = _loop()
-    pumping = asyncio.run_coroutine_threadsafe(pump(), loop)
-    try:
-        while True:
-            loop.call_soon_threadsafe(wanted.release)
-            item = items.get()
-            if item is None:
-                return
-            if isinstance(item, BaseException):
-                raise item
-            yield item[0]
-    finally:
-        pumping.cancel()
-        with contextlib.suppress(BaseException):
-            pumping.result(5)
-
-
-def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-
-    def body() -> None:
-        try:
-            outcome.append(asyncio.run(work))
         except BaseException as error:  # noqa: BLE001 - handed to the waiting thread as it is
-            failure.append(error)
+            items.put(error)
 
-    thread = threading.Thread(target=body, name="toolspeak-nested")
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    with _waited_for() as on:
+        task, done = _start(on, pump())
+        try:
+            while True:
+                on.loop.call_soon_threadsafe(wanted.release)
+                item = items.get()
+                if item is None:
+                    return
+                if isinstance(item, BaseException):
+                    raise item
+                yield item[0]
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                on.loop.call_soon_threadsafe(lambda: task[0].cancel())  # noqa: PLW0108 - the task may not be made yet
+            done.wait(5)

@@ -6,6 +6,7 @@ ones. They work in a notebook (a loop already running) and from threads.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -23,9 +24,10 @@ from .plan import decide as deciding
 from .plan.effects import Plan
 from .plan.extract import extraction
 from .plan.loop import Limits, loop
+from .plan.speak import offered
 from .schema.infer import as_tools
 from .toolbox import Approve, Toolbox
-from .types import Message, Reply, Request, ToolCall
+from .types import Message, Reply, Request, ToolCall, ToolResult
 
 T = TypeVar("T")
 Prompt = str | Sequence[Message]
@@ -67,13 +69,13 @@ class Job:
     approve: Approve | None
 
     def play(self, plan: Plan[T]) -> AsyncGenerator[Event | drive.Done[T], None]:
-        return drive.play(plan, self.model, self._run, seconds=self.limits.seconds)
+        return drive.play(plan, self.model, self._run, seconds=self.limits.seconds, level=logging.INFO)
 
     async def value(self, plan: Plan[T]) -> T:
-        return await drive.arun(plan, self.model, self._run, seconds=self.limits.seconds)
+        return await drive.arun(plan, self.model, self._run, seconds=self.limits.seconds, level=logging.INFO)
 
-    async def _run(self, calls: Sequence[ToolCall]) -> Any:
-        return await self.box.arun(calls, approve=self.approve)
+    async def _run(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
+        return await self.box.arun(calls, approve=self.approve, parallel=8 if self.request.parallel else 1)
 
 
 def job(prompt: Prompt, tools: Any, options: Options) -> Job:
@@ -91,6 +93,7 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         seed=options.get("seed"),
         stop=tuple(options.get("stop", ())),
     )
+    offered(request)
     return Job(
         request,
         speaking(named_model(options.get("model"))),
@@ -104,6 +107,8 @@ def _messages(prompt: Prompt, system: str | None) -> list[Message]:
     first: list[Message] = [{"role": "system", "content": system}] if system else []
     if isinstance(prompt, str):
         return [*first, {"role": "user", "content": prompt}]
+    if not isinstance(prompt, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"expected a question or a list of messages, received {type(prompt).__name__}")
     messages = list(prompt)
     for i, message in enumerate(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -122,7 +127,12 @@ def _limits(given: Limits | Mapping[str, Any] | None) -> Limits:
     try:
         return Limits(**(given or {}))
     except TypeError as error:
-        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {dict(given or {})}") from error
+        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {str(given)[:80]}") from error
+
+
+def _counted(tries: int) -> None:
+    if tries < 1:
+        raise UsageError(f"tries: expected 1 or more, received {tries}")
 
 
 # ------------------------------------------------------------------ the loop
@@ -163,6 +173,7 @@ def stream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> It
 
 async def adecide(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> Reply:
     """As `decide`, awaited."""
+    _counted(tries)
     task = job(prompt, tools, options)
     return await task.value(deciding.decide(task.request, tries=tries))
 
@@ -178,6 +189,7 @@ def decide(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack
 
 async def acall(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> ToolCall:
     """As `call`, awaited."""
+    _counted(tries)
     options.setdefault("choice", "required")
     task = job(prompt, tools, options)
     return await task.value(deciding.call(task.request, tries=tries))
@@ -211,8 +223,7 @@ async def agenerate_checked(
     **settings: Unpack[Settings],
 ) -> T:
     """As `generate_checked`, awaited."""
-    if tries < 1:
-        raise UsageError(f"tries: expected 1 or more, received {tries}")
+    _counted(tries)
     task = job(prompt, (), {"model": model, **settings})
     return await task.value(checked.generate_checked(task.request, transform, tries))
 
@@ -236,6 +247,7 @@ def generate_checked(
 
 async def aextract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
     """As `extract`, awaited."""
+    _counted(tries)
     tool, build = extraction(kind)
     options["choice"] = tool.name
     task = job(prompt, (tool,), options)

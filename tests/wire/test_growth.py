@@ -40,7 +40,7 @@ def seconds(name: str, text: str, size: int) -> float:
 
 def growth(name: str, make: Callable[[int], str], size: int) -> float:
     """time(2n) / time(n), the median of five, n being as large as the budget allows."""
-    n = 8_000
+    n = 1_000
     while n < 500_000 and seconds(name, make(n), size or n * 2) < ENOUGH:
         n *= 2
     small, large = make(n), make(2 * n)

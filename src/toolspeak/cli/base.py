@@ -94,7 +94,7 @@ model_option = click.option(
     "--model",
     metavar="NAME",
     shell_complete=_complete_model,
-    help="local, ollama:gemma3, openai:gpt-5, http://host:8000/v1#name, …  [default: $TOOLSPEAK_MODEL, else local]",
+    help="local, local:FILE.gguf, ollama:NAME, openai:NAME, http://host:8000/v1#NAME, …  [default: $TOOLSPEAK_MODEL, else local]",
 )
 system_option = click.option("-s", "--system", metavar="TEXT", help="What the model is told before the question.")
 approve_option = click.option("--approve", is_flag=True, help="Ask before each call is run.")

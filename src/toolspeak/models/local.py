@@ -8,22 +8,26 @@ tokens alone. Sampling is greedy unless a request sets a temperature.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
 import os
 import secrets
+import tempfile
 import threading
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
-from ..errors import BadRequest, MissingExtra, ServerFailed, WeightsError
+from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, WeightsError
 from ..events import Event, Finished, TextDelta
 from ..types import Finish, Request, Usage
-from . import weights
+from . import gguf, weights
 from .base import Capability
 
+LONGEST = 512
+"""Tokens of a reply where the request gives no `max_tokens`: a weak model may never stop by itself."""
 CONTEXT = 4096
 """Tokens of context. The embedded model was trained on 8,192; half of it keeps memory under 300 MB."""
 
@@ -32,7 +36,8 @@ class Local:
     """A GGUF file, run by llama.cpp in this process; without a `path`, the embedded model (SmolLM2-135M).
 
     The file is loaded on the first request (0.5 s), and fetched before where it is the embedded one.
-    Raises MissingExtra without xllamacpp, WeightsError for a file that is missing or no GGUF.
+    A reply ends after 512 tokens unless the request says otherwise. Raises MissingExtra without
+    xllamacpp, WeightsError for a file that is missing or no GGUF.
     """
 
     capabilities: frozenset[Capability] = frozenset({"prompt", "schema", "grammar", "score"})
@@ -42,23 +47,27 @@ class Local:
         self.context = context
         self.name = f"local:{self.path}" if self.path else "local"
 
-    async def stream(self, request: Request) -> AsyncIterator[Event]:
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
         server = await asyncio.to_thread(self._server)
         loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        queue: asyncio.Queue[dict[str, Any] | ModelError | None] = asyncio.Queue()
         stopped = threading.Event()
 
-        def heard(chunk: dict[str, Any]) -> bool:
+        def heard(chunk: dict[str, Any] | ModelError | None) -> bool:
             if not stopped.is_set():
-                loop.call_soon_threadsafe(queue.put_nowait, chunk)
+                with contextlib.suppress(RuntimeError):  # the loop has closed: nobody listens any more
+                    loop.call_soon_threadsafe(queue.put_nowait, chunk)
             return stopped.is_set()
 
         def work() -> None:
+            end: ModelError | None = ServerFailed("the local model broke off")
             try:
                 server.ask(_body(request), heard, chat=request.prompt is None)
+                end = None
+            except ModelError as error:
+                end = error
             finally:
-                if not stopped.is_set():
-                    loop.call_soon_threadsafe(queue.put_nowait, None)
+                heard(end)
 
         thread = threading.Thread(target=work, name="toolspeak-local", daemon=True)
         thread.start()
@@ -66,6 +75,8 @@ class Local:
         usage = Usage()
         try:
             while (chunk := await queue.get()) is not None:
+                if isinstance(chunk, ModelError):
+                    raise chunk
                 text, ended, spent = _read(chunk)
                 if text:
                     yield TextDelta(text)
@@ -80,9 +91,12 @@ class Local:
         return await asyncio.to_thread(lambda: [server.score(prompt, text) for text in continuations])
 
     @functools.cached_property
-    def template(self) -> str:
-        """The chat template in the file, "" where it holds none. Loads the file."""
-        return str(self._server().properties().get("chat_template") or "")
+    def template(self) -> tuple[str, dict[str, str]]:
+        """The chat template in the file and its variables; "" for the embedded model, whose template knows no tools.
+
+        Reads the head of the file and loads nothing. Raises WeightsError.
+        """
+        return gguf.template(self.path) if self.path else ("", {})
 
     def _server(self) -> Server:
         path = self.path or weights.ensure()
@@ -112,14 +126,17 @@ class Server:
         except RuntimeError as error:
             raise WeightsError(f"llama.cpp cannot load {path}: {error}. Is it a whole GGUF file?") from error
         self.tokens = functools.lru_cache(4096)(self._tokens)
+        self.check_grammar = functools.lru_cache(256)(self._check_grammar)
 
     def ask(self, body: dict[str, Any], heard: Callable[[dict[str, Any]], bool], *, chat: bool) -> None:
         """Runs one request to its end; `heard` gets each chunk and returns True to stop."""
         ask = self.server.handle_chat_completions if chat else self.server.handle_completions
+        if grammar := body.get("grammar"):
+            self.check_grammar(grammar)
         try:
             ask(body, heard)
-        except RuntimeError as error:
-            heard({"error": {"code": 500, "message": str(error)}})
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise ServerFailed(f"the local model: {error}") from error
 
     def score(self, prompt: str, text: str) -> float:
         """log P(text | prompt). The grammar forces the very tokens that the whole text has; what is told of them
@@ -144,9 +161,16 @@ class Server:
         told: list[dict[str, Any]] = (answer["choices"][0].get("logprobs") or {"content": []})["content"]
         return float(sum(token["logprob"] for token in told if token["token"]))
 
-    def properties(self) -> dict[str, Any]:
-        """What llama.cpp tells of the file: its chat template, its special tokens."""
-        return self._http("/props")
+    def _check_grammar(self, grammar: str) -> None:
+        """Raises BadRequest for a grammar that llama.cpp cannot read, with what it says of it.
+
+        It says so on the process's stderr alone, hence the detour; an empty prompt costs no time.
+        """
+        with _stderr() as said:
+            answer = self.server.handle_completions({"prompt": "", "max_tokens": 1, "grammar": grammar})
+            why = " ".join(said().split())[:300] or "it cannot be read"
+        if "error" in answer:
+            raise BadRequest(f"the local model takes no such grammar: {why}")
 
     def _tokens(self, text: str) -> tuple[int, ...]:
         return tuple(self._http("/tokenize", {"content": text, "add_special": False})["tokens"])
@@ -165,8 +189,30 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Loopback is never reached through a proxy."""
 
 
+_stderr_turn = threading.Lock()
+
+
+@contextlib.contextmanager
+def _stderr() -> Generator[Callable[[], str]]:
+    """Keeps what the process writes to stderr, for the moment that it takes."""
+    with _stderr_turn, tempfile.TemporaryFile() as kept:
+        before = os.dup(2)
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield lambda: _read_back(kept)
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
+def _read_back(kept: IO[bytes]) -> str:
+    kept.seek(0)
+    return kept.read().decode("utf-8", "replace")
+
+
 @functools.lru_cache(4)
-def _load_once(path: Path, context: int) -> Server:
+def _load_once(path: Path, context: int, pid: int) -> Server:
+    """One a process: the threads of a loaded model do not survive a fork."""
     return Server(path, context)
 
 
@@ -174,16 +220,15 @@ _loading = threading.Lock()
 
 
 def _load(path: Path, context: int) -> Server:
-    if not path.is_file():
-        raise WeightsError(f"there is no model file {path}. Expected: the path of a GGUF file")
-    with path.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise WeightsError(f"{path} is no GGUF file: it does not begin with the letters GGUF")
+    gguf.metadata(path)
     with _loading:  # two threads must not load the same file twice
-        return _load_once(path.resolve(), context)
+        return _load_once(path.resolve(), context, os.getpid())
 
 
 def _library() -> Any:
+    # llama.cpp's threads meet some hundred times a token. Left to spin while they wait, two of them on two busy
+    # cores took 18 times as long as one; read once, when the OpenMP library is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
     except ImportError as error:
@@ -209,7 +254,7 @@ def _body(request: Request) -> dict[str, Any]:
         body["messages"] = list(request.messages)
     else:
         body["prompt"] = request.prompt
-    optional = {"max_tokens": request.max_tokens, "seed": request.seed, "grammar": request.grammar}
+    optional = {"max_tokens": request.max_tokens or LONGEST, "seed": request.seed, "grammar": request.grammar}
     body |= {key: value for key, value in optional.items() if value is not None}
     if request.stop:
         body["stop"] = list(request.stop)

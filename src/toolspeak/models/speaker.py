@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from typing import Any, Protocol, runtime_checkable
 
 from ..dialects import get
 from ..drive import Done, play
-from ..errors import ModelError
+from ..errors import ModelError, UnknownDialect
 from ..events import Event
 from ..plan.effects import Plan
 from ..plan.speak import speak
 from ..types import Request
+from ..wire.detect import detect
 from ..wire.syntax import Dialect
 from .base import Capability, Model, Scorer
 
@@ -25,21 +27,37 @@ TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})
 
 class Speaker:
     """Makes a text model call tools. `dialect` is a name or a value; `template` the model's own chat template, if
-    that knows tools."""
+    that knows tools, and `variables` what it asks for (bos_token, …)."""
 
-    def __init__(self, model: Model, dialect: str | Dialect = DEFAULT, *, template: str | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        dialect: str | Dialect = DEFAULT,
+        *,
+        template: str | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> None:
         self.model = model
         self.dialect = get(dialect) if isinstance(dialect, str) else dialect
         self.template = template
+        self.variables = variables
         self.name = model.name
         self.capabilities: frozenset[Capability] = model.capabilities | TAUGHT
 
     def plan(self, request: Request) -> Plan[None]:
         """How the request will be answered, step by step."""
         now = datetime.now().astimezone()
-        return speak(request, self.dialect, self.model.capabilities, template=self.template, now=now, ids=new_id)
+        return speak(
+            request,
+            self.dialect,
+            self.model.capabilities,
+            template=self.template,
+            variables=self.variables,
+            now=now,
+            ids=new_id,
+        )
 
-    async def stream(self, request: Request) -> AsyncIterator[Event]:
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
         async with aclosing(play(self.plan(request), self.model)) as events:
             async for event in events:
                 if not isinstance(event, Done):
@@ -57,6 +75,23 @@ def new_id() -> str:
     return f"call_{secrets.token_hex(6)}"
 
 
+@runtime_checkable
+class Templated(Protocol):
+    """A text model that knows its own chat template."""
+
+    @property
+    def template(self) -> tuple[str, dict[str, str]]:
+        """The template, "" for none, and the variables that it asks for."""
+        ...
+
+
 def speaking(model: Model) -> Model:
-    """The model itself if it takes tools natively, otherwise spoken for."""
-    return model if "tools" in model.capabilities else Speaker(model)
+    """The model itself if it takes tools natively, otherwise spoken for: in the dialect of its own chat template where
+    that knows tools, else in the one for any model."""
+    if "tools" in model.capabilities:
+        return model
+    text, variables = model.template if isinstance(model, Templated) else ("", {})
+    try:
+        return Speaker(model, detect(template=text), template=text, variables=variables) if text else Speaker(model)
+    except UnknownDialect:
+        return Speaker(model)

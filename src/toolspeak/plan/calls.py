@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..errors import InvalidCall
 from ..schema.check import check
 from ..schema.coerce import coerce
 from ..schema.near import did_you_mean, near
@@ -22,8 +23,19 @@ def checked(call: ToolCall, tools: Sequence[Tool[..., Any]]) -> tuple[ToolCall, 
         return call, [broken(call)]
     arguments, notes = coerce(tool, call.arguments)
     if notes:
-        call = replace(call, arguments=arguments, notes=(*call.notes, *notes))
-    return call, check(tool, arguments)
+        text = json.dumps(arguments, ensure_ascii=False)
+        call = replace(call, arguments=arguments, json=text, notes=(*call.notes, *notes))
+    return call, check(tool, arguments) or unbuildable(tool, arguments)
+
+
+def unbuildable(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
+    """What a Python type refuses though its JSON Schema allows it, such as a validator of the user's own."""
+    try:
+        if tool.build is not None:
+            tool.build(arguments, {})
+    except InvalidCall as error:
+        return list(error.problems)
+    return []
 
 
 def unknown(name: str, names: Sequence[str]) -> Problem:
@@ -43,7 +55,12 @@ def broken(call: ToolCall) -> Problem:
 
 def problem_text(problems: Sequence[Problem]) -> str:
     """Problems as a text for the model."""
-    return json.dumps({"error": " ".join(problem.message for problem in problems)}, ensure_ascii=False)
+    return error_text(" ".join(problem.message for problem in problems))
+
+
+def error_text(message: str) -> str:
+    """An error as a text for the model."""
+    return json.dumps({"error": message}, ensure_ascii=False)
 
 
 def assistant(reply: Reply) -> Message:

@@ -1,18 +1,17 @@
 """Question and result into words: the second step of the source document, checked.
 
-The words must carry every number and every string of the result, and no number that neither the result
-nor the question holds. A model that cannot manage that does not get to say something wrong: the result
-is stated plainly instead.
+A model that cannot carry the result into its words does not get to say something wrong: the result is
+stated plainly instead. What is checked stands in `plan.carried`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from ..types import Note, Reply, Request
+from ..types import Note, Reply, Request, Usage
+from .carried import faults
 from .effects import Plan, ask
 
 CONFORMITY = """
@@ -25,92 +24,96 @@ Only output the Description, with {language} language.
 """
 """The prompt of the source document, to the byte for `language="Chinese"`."""
 
-NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-WORD = re.compile(r"[^\W\d_]{4,}")
-LONG = 3
-"""A string of more words than this may be said in another order: its words must be there, not its bytes."""
+LONGEST = 2000
+"""Characters of a result beyond which no model is asked to say it all again."""
 
 
 def conclude(question: str, result: Any, language: str = "English", *, tries: int = 2) -> Plan[Reply]:
-    """The result in words. `finish` is always stop; a note says `stated-plainly` where the model could not."""
+    """The result in words: every number and string of it, and no number of the model's own.
+
+    A note says `stated-plainly` where the model could not.
+    """
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    value = read(result)
     asked = f"{CONFORMITY.format(language=language)}\n\nThe question:{question}\nThe answer:{text}"
     messages: list[Any] = [{"role": "user", "content": asked}]
-    wrong: list[str] = []
-    for _ in range(tries):
+    wrong = ["there is nothing to say"] if value in (None, "", [], {}) else []
+    wrong = ["the result is too long to say again"] if len(text) > LONGEST else wrong
+    usage = Usage()
+    for _ in range(0 if wrong else tries):
         reply = yield from ask(Request(messages=messages, temperature=0, max_tokens=len(text) + 200))
+        usage = _sum(usage, reply.usage)
         said = reply.text.strip()
-        wrong = faults(question, result, said)
-        if said and not wrong:
-            return Reply(text=said, notes=reply.notes, usage=reply.usage)
-        mend = f"That was not right: {'; '.join(wrong) or 'it was empty'}. Write the description again."
+        found = faults(question, value, said, language)
+        if said and not found:
+            return Reply(text=said, notes=reply.notes, usage=usage)
+        wrong = found or ["it was empty"]
+        mend = f"That was not right: {'; '.join(wrong)}. Write the description again."
         messages = [*messages, {"role": "assistant", "content": said}, {"role": "user", "content": mend}]
-    return Reply(text=plainly(result, language), notes=(Note("stated-plainly", "; ".join(wrong)),))
+    return Reply(text=plainly(result, language), notes=(Note("stated-plainly", "; ".join(wrong)),), usage=usage)
 
 
-def faults(question: str, result: Any, said: str) -> list[str]:
-    """What is wrong with the words: what of the result is left out, which numbers are made up."""
-    heard = said.casefold()
-    out: list[str] = []
-    known: set[str] = set(_numbers(question))
-    for leaf in leaves(result):
-        known.update(_numbers(leaf))
-        out += [f"{number} is left out" for number in _numbers(leaf) if number not in _numbers(said)]
-        if not NUMBER.fullmatch(leaf) and not _carried(leaf, heard):
-            out.append(f"{leaf!r} is left out")
-    out += [f"{number} is in neither question nor answer" for number in _numbers(said) if number not in known]
-    return list(dict.fromkeys(out))
-
-
-def leaves(value: Any) -> Iterator[str]:
-    """Every number and string in a result, as text. A text that is JSON counts as what it holds."""
-    if isinstance(value, str):
-        try:
-            inner = json.loads(value) if value[:1] in "[{" else value
-        except ValueError:
-            inner = value
-        if inner is value:
-            yield value
-        else:
-            yield from leaves(inner)
-    elif isinstance(value, Mapping):
-        for part in cast("Mapping[Any, Any]", value).values():
-            yield from leaves(part)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for part in cast("list[Any]", value):
-            yield from leaves(part)
-    elif (isinstance(value, int | float) and not isinstance(value, bool)) or (
-        value is not None and not isinstance(value, bool)
-    ):
-        yield str(value)
+def read(result: Any) -> Any:
+    """The value that a result is: a text that is JSON counts as what it holds."""
+    if not isinstance(result, str):
+        return result
+    try:
+        value: Any = json.loads(result)
+    except (ValueError, RecursionError):
+        return result
+    return result if isinstance(value, str) else value
 
 
 def plainly(result: Any, language: str = "English") -> str:
-    """The result stated as it is."""
-    found = list(leaves(result))
-    if isinstance(result, str) and len(result.split()) > LONG:
-        return result
-    if isinstance(result, str | int | float) and not isinstance(result, bool):
-        return f"The answer is {result}." if language == "English" else str(result)
-    if isinstance(result, Mapping) and len(found) == len(cast("Mapping[Any, Any]", result)):
-        return ", ".join(f"{key}: {value}" for key, value in cast("Mapping[Any, Any]", result).items())
-    return json.dumps(result, ensure_ascii=False, default=str)
+    """The result stated as it is, readable by a person."""
+    value = read(result)
+    english = language == "English"
+    if value is None:
+        return "Done: there is no result." if english else "null"
+    if isinstance(value, bool | int | float):
+        text = str(result) if isinstance(result, str) else json.dumps(value)
+        said = {True: "yes", False: "no"}[value] if isinstance(value, bool) else text
+        return f"The answer is {said}." if english else text
+    if isinstance(value, str):
+        return _sentence(value, english)
+    if value in ([], {}):
+        return "The result is empty." if english else json.dumps(value)
+    if isinstance(value, Mapping) and list(cast("Mapping[str, Any]", value)) == ["error"]:
+        told: Any = value["error"]  # pyright: ignore[reportUnknownVariableType]
+        message = str(told.get("message", told) if isinstance(told, Mapping) else told)  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
+        return f"That did not work: {message}" if english else message
+    return "\n".join(_lines(value)) if not _flat(value) else ", ".join(_lines(value))
 
 
-def _numbers(text: str) -> list[str]:
-    return [number.replace(",", "").removesuffix(".0") for number in NUMBER.findall(text)]
+def _sentence(text: str, english: bool) -> str:
+    if not text.strip():
+        return "The result is empty." if english else '""'
+    # A text of some length speaks for itself; a word or two does not.
+    return f"The answer is {text}." if english and len(text.split()) <= 3 and text[-1].isalnum() else text
 
 
-def _carried(leaf: str, heard: str) -> bool:
-    wanted = " ".join(leaf.casefold().split()).strip(" .!?,;:")
-    if wanted in " ".join(heard.split()):
-        return True
-    if _latin(leaf) and not _latin(heard):  # said in another script: its words cannot be compared
-        return True
-    words = WORD.findall(wanted)
-    return len(wanted.split()) > LONG and bool(words) and all(word in heard for word in words)
+def _flat(value: Any) -> bool:
+    parts: Any = value.values() if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
+    return not any(isinstance(part, Mapping | list | tuple | set) for part in parts)
 
 
-def _latin(text: str) -> bool:
-    letters = [c for c in text if c.isalpha()]
-    return sum(c < "\u0250" for c in letters) * 2 >= len(letters)
+def _lines(value: Any, path: str = "") -> Iterator[str]:
+    """A mapping or list as `path: value`, one for each leaf."""
+    if isinstance(value, Mapping):
+        for key, part in cast("Mapping[Any, Any]", value).items():
+            yield from _lines(part, f"{path} {key}".strip())
+    elif isinstance(value, list | tuple | set | frozenset):
+        rows = list(cast("list[Any]", value))
+        for i, part in enumerate(rows, 1):
+            yield from _lines(part, path if _flat(rows) else f"{path} {i}".strip())
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        yield f"{path}: {text}" if path else text
+
+
+def _sum(a: Usage, b: Usage) -> Usage:
+    return Usage(
+        a.prompt_tokens + b.prompt_tokens,
+        a.completion_tokens + b.completion_tokens,
+        a.cached_tokens + b.cached_tokens,
+    )

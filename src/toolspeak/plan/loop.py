@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import LimitReached
+from ..errors import LimitReached, UsageError
 from ..events import Finished, Noted
-from ..types import Message, Note, Reply, Request, Step, ToolResult, Usage
-from .calls import answer, assistant
+from ..types import Message, Note, Reply, Request, Step, ToolCall, ToolResult, Usage
+from .calls import answer, assistant, error_text
 from .effects import Plan, ask, run, tell
 
 SAME = 3
@@ -32,34 +33,38 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("steps", "seconds", "tokens", "calls"):
             value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ValueError(f"limits: expected {name} above 0, received {value!r}")
+            if value is not None and (not isinstance(value, int | float) or not value > 0):
+                raise UsageError(f"limits: expected {name} as a number above 0, received {value!r}")
 
 
 def loop(request: Request, limits: Limits) -> Plan[Reply]:
     """The last reply of a run: its `messages` the whole conversation, its `steps` each turn with its results."""
-    run_so_far = _Run(request, limits)
+    so_far = _Run(request, limits)
     try:
         while True:
-            reply = yield from ask(run_so_far.request(), live=True)
-            run_so_far.took(reply)
-            why = run_so_far.exhausted(reply)
-            if not reply.calls or why == "tokens":
-                return run_so_far.finished(reply, why if reply.calls or why == "tokens" else "")
+            reply = yield from ask(so_far.request(), live=True)
+            so_far.took(reply)
+            why = so_far.exhausted(reply)
+            if not reply.calls:
+                return so_far.finished(reply, why)
             if not why:
                 results = yield from run(reply.calls)
-                run_so_far.ran(reply, results)
-                why = run_so_far.circling()
+                so_far.ran(reply, results)
+                why = so_far.circling()
             else:
-                run_so_far.refused(reply, why)
+                so_far.refused(why)
             if why:
                 yield from tell(Noted(Note(f"limit-{why}")))
-                last = yield from ask(run_so_far.request(tools=False), live=True)
-                run_so_far.took(last)
-                return run_so_far.finished(last, why)
+            if why == "tokens":
+                return so_far.finished(Reply(reply.text), why)
+            if why:
+                last = yield from ask(so_far.request(tools=False), live=True)
+                so_far.took(last)
+                return so_far.finished(last, why)
     except LimitReached as error:
         yield from tell(Finished("limit"))
-        return run_so_far.finished(error.reply or Reply(), error.limit)
+        so_far.refused(error.limit)
+        return so_far.finished(error.reply or Reply(), error.limit)
 
 
 class _Run:
@@ -73,6 +78,8 @@ class _Run:
         self.seen: Counter[object] = Counter()
         self.calls = 0
         self.usage = Usage()
+        self.open: Reply | None = None
+        """The last reply, while its calls have no results yet."""
 
     def request(self, *, tools: bool = True) -> Request:
         asked = replace(self.asked, messages=list(self.messages))
@@ -88,6 +95,7 @@ class _Run:
             a.completion_tokens + b.completion_tokens,
             a.cached_tokens + b.cached_tokens,
         )
+        self.open = reply if reply.calls else None
 
     def exhausted(self, reply: Reply) -> str:
         """The limit that is reached by this reply, or ""."""
@@ -102,28 +110,38 @@ class _Run:
         return ""
 
     def ran(self, reply: Reply, results: Sequence[ToolResult]) -> None:
+        self.open = None
         self.calls += len(reply.calls)
         self.steps.append(Step(reply, tuple(results)))
         self.messages.append(assistant(reply))
         for call, result in zip(reply.calls, results, strict=True):
             self.messages.append(answer(call, result.text))
-            self.seen[(call.name, call.json or repr(call.arguments), result.text)] += 1
+            self.seen[(call.name, _written(call), result.text)] += 1
 
-    def refused(self, reply: Reply, why: str) -> None:
-        """Calls that are not run any more: answered all the same, for every call needs an answer."""
-        self.steps.append(Step(reply))
-        self.messages.append(assistant(reply))
-        for call in reply.calls:
-            self.messages.append(
-                answer(call, f'{{"error": "Not run: the limit of {why} is reached. Answer in words."}}')
-            )
+    def refused(self, why: str) -> None:
+        """Calls that have no results and get none: answered all the same, for every call needs an answer."""
+        if self.open is None:
+            return
+        self.steps.append(Step(self.open))
+        self.messages.append(assistant(self.open))
+        told = error_text(f"No result: the limit of {why} is reached. Answer in words.")
+        self.messages += [answer(call, told) for call in self.open.calls]
+        self.open = None
 
     def circling(self) -> str:
         return "repeats" if any(count >= SAME for count in self.seen.values()) else ""
 
     def finished(self, reply: Reply, why: str) -> Reply:
-        notes = (*reply.notes, Note(f"limit-{why}")) if why else reply.notes
-        messages = [*self.messages, assistant(replace(reply, calls=()))]
-        finish = "limit" if why else reply.finish
-        steps = (*self.steps, Step(reply))
-        return replace(reply, finish=finish, notes=notes, usage=self.usage, messages=messages, steps=steps)
+        """The reply as the run's own. A call that came too late is noted, it is neither run nor in `messages`."""
+        notes = reply.notes
+        if why:
+            late = [Note("not-run", call.name) for call in reply.calls]
+            notes = (*notes, *late, Note(f"limit-{why}"))
+        last = replace(reply, calls=(), finish="limit" if why else reply.finish, notes=notes)
+        messages = [*self.messages, assistant(last)]
+        return replace(last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last)))
+
+
+def _written(call: ToolCall) -> str:
+    """The arguments as a text that is the same whatever their order and blanks."""
+    return json.dumps(call.arguments, sort_keys=True, default=str) if call.whole else call.json

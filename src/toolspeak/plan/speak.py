@@ -7,7 +7,7 @@ dialect, and what it writes is read by the same dialect.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -31,6 +31,7 @@ def speak(
     can: Collection[str],
     *,
     template: str | None = None,
+    variables: Mapping[str, Any] | None = None,
     now: datetime | None = None,
     ids: Callable[[], str] | None = None,
 ) -> Plan[None]:
@@ -42,7 +43,9 @@ def speak(
     elif "score" in can and not template:
         yield from _weighed(request, tools, dialect, ids or _counted())
     else:
-        rendered = render(request.messages, tools, dialect, template=template, now=now, choice=request.choice)
+        rendered = render(
+            request.messages, tools, dialect, template=template, variables=variables, now=now, choice=request.choice
+        )
         yield _asked(
             request, rendered, Decoder(dialect, tools, rendered.prompt if template else "", ids=ids), bool(template)
         )

@@ -1,0 +1,201 @@
+"""Which checked calls a request wants: nothing that was not offered, nothing that does not fit, ever."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import pytest
+
+import toolspeak as ts
+from replies import answered, calls, native
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished
+
+
+def weather(city: str, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:
+    """Get the weather in a city."""
+    raise AssertionError("deciding runs nothing")
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    raise AssertionError("deciding runs nothing")
+
+
+TOOLS = [weather, add]
+
+
+def test_a_text_stays_a_text() -> None:
+    reply = ts.decide("Hi", tools=TOOLS, model=native("Hello there!"))
+    assert (reply.text, reply.calls, reply.finish) == ("Hello there!", (), "stop")
+    assert reply.messages == [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello there!"}]
+
+
+def test_one_call() -> None:
+    reply = ts.decide("Weather?", tools=TOOLS, model=native(calls(("weather", {"city": "Xiamen"}))))
+    (call,) = reply.calls
+    assert (call.name, call.arguments) == ("weather", {"city": "Xiamen"})
+    assert reply.messages[-1]["tool_calls"][0]["function"] == {"name": "weather", "arguments": '{"city": "Xiamen"}'}
+
+
+def test_several_calls_keep_their_order() -> None:
+    model = native(calls(("add", {"a": 1, "b": 2}), ("weather", {"city": "Rome"}), text="Two things:"))
+    reply = ts.decide("Both", tools=TOOLS, model=model)
+    assert [call.name for call in reply.calls] == ["add", "weather"]
+    assert reply.text == "Two things:"
+
+
+def test_a_text_model_decides_in_its_dialect() -> None:
+    model = ts.Scripted(['{"tool": "add", "tool_input": {"a": 1, "b": 2}, "message": null}'])
+    reply = ts.decide("1 + 2?", tools=TOOLS, model=model)
+    assert [(call.name, call.arguments) for call in reply.calls] == [("add", {"a": 1, "b": 2})]
+
+
+def test_an_unknown_tool_is_explained_with_the_near_names() -> None:
+    model = native(calls(("wether", {"city": "Rome"})), calls(("weather", {"city": "Rome"})))
+    reply = ts.decide("Weather in Rome?", tools=TOOLS, model=model)
+    assert reply.calls[0].name == "weather"
+    told = model.requests[1].messages[-1]
+    assert told["role"] == "tool"
+    assert "no tool 'wether'" in str(told["content"])
+    assert "weather" in str(told["content"]).split("wether", 1)[1]
+    assert answered(reply.messages[:-1])
+
+
+def test_wrong_arguments_are_asked_again_with_every_problem() -> None:
+    model = native(
+        calls(("weather", {"city": 5, "unit": "kelvin", "when": "now"})), calls(("weather", {"city": "Rome"}))
+    )
+    ts.decide("Weather in Rome?", tools=TOOLS, model=model)
+    told = str(model.requests[1].messages[-1]["content"])
+    assert "city" in told
+    assert "unit" in told
+    assert "when" in told
+
+
+def test_the_good_call_beside_a_bad_one_is_answered_too() -> None:
+    model = native(
+        calls(("add", {"a": 1, "b": 2}), ("weather", {})), calls(("add", {"a": 1, "b": 2}), ("weather", {"city": "R"}))
+    )
+    reply = ts.decide("Both", tools=TOOLS, model=model)
+    assert len(reply.calls) == 2
+    assert answered(model.requests[1].messages)
+    assert "Not run" in str(model.requests[1].messages[-2]["content"])
+
+
+def test_a_lossless_coercion_leaves_a_note() -> None:
+    reply = ts.decide("1 + 2?", tools=TOOLS, model=native(calls(("add", {"a": "1", "b": 2}))))
+    (call,) = reply.calls
+    assert call.arguments == {"a": 1, "b": 2}
+    assert json.loads(call.json) == call.arguments
+    assert call.notes
+
+
+def test_the_last_error_carries_every_attempt() -> None:
+    wrong = [calls(("add", {"a": 1.5, "b": i})) for i in range(3)]
+    model = native(*wrong)
+    with pytest.raises(ts.GenerationError) as caught:
+        ts.decide("1 + 2?", tools=TOOLS, model=model)
+    assert [attempt.reply.calls[0].arguments["b"] for attempt in caught.value.attempts] == [0, 1, 2]
+    assert all("1.5" in attempt.error for attempt in caught.value.attempts)
+    assert "3 tries" in str(caught.value)
+    assert caught.value.reply is caught.value.attempts[-1].reply
+
+
+def test_the_same_wrong_reply_twice_ends_it() -> None:
+    model = native(calls(("add", {"a": 1})), repeat=True)
+    with pytest.raises(ts.GenerationError) as caught:
+        ts.decide("1 + 2?", tools=TOOLS, model=model, tries=50)
+    assert len(caught.value.attempts) == len(model.requests) == 2
+
+
+def test_a_cut_call_never_passes() -> None:
+    cut = [CallStart("weather", "c0"), ArgumentsDelta('{"city": "Rome"}'), CallEnd(False), Finished("length")]
+    model = native(cut, calls(("weather", {"city": "Rome"})))
+    ts.decide("Weather in Rome?", tools=TOOLS, model=model)
+    assert "cut off" in str(model.requests[1].messages[-1]["content"])
+    with pytest.raises(ts.GenerationError):
+        ts.decide("Weather in Rome?", tools=TOOLS, model=native(cut, repeat=True))
+
+
+@pytest.mark.parametrize("arguments", ['{"city": "Ro', "[1]", "Rome", '{"city": "Rome"} x'])
+def test_arguments_that_are_no_object_never_pass(arguments: str) -> None:
+    with pytest.raises(ts.GenerationError):
+        ts.decide("Weather?", tools=TOOLS, model=native(calls(("weather", arguments)), repeat=True))
+
+
+def test_a_required_call_is_asked_for_until_it_comes() -> None:
+    model = native("It is sunny.", calls(("weather", {"city": "Rome"})))
+    reply = ts.decide("Weather in Rome?", tools=TOOLS, model=model, choice="required")
+    assert len(reply.calls) == 1
+    assert "weather, add" in str(model.requests[1].messages[-1]["content"])
+
+
+def test_a_named_choice_takes_no_other_tool() -> None:
+    model = native(calls(("weather", {"city": "Rome"})), calls(("add", {"a": 1, "b": 2})))
+    reply = ts.decide("1 + 2?", tools=TOOLS, model=model, choice="add")
+    assert reply.calls[0].name == "add"
+    assert "Only add" in str(model.requests[1].messages[-1]["content"])
+
+
+def test_no_call_passes_where_none_was_allowed() -> None:
+    model = native(calls(("add", {"a": 1, "b": 2})), "Three.")
+    reply = ts.decide("1 + 2?", tools=TOOLS, model=model, choice="none")
+    assert (reply.text, reply.calls) == ("Three.", ())
+
+
+@pytest.mark.parametrize("choice", ["multiply", "REQUIRED", ""])
+def test_a_choice_that_cannot_be(choice: str) -> None:
+    for model in (native("x"), ts.Scripted(["x"])):
+        with pytest.raises(ts.UsageError, match=r"choice.*weather, add"):
+            ts.decide("Hi", tools=TOOLS, model=model, choice=choice)
+
+
+def test_a_required_call_without_tools_cannot_be() -> None:
+    with pytest.raises(ts.UsageError, match="no tool is offered"):
+        ts.call("Hi", tools=[], model=native("x"))
+
+
+@pytest.mark.parametrize("tools", [[], None])
+def test_without_tools_a_text_passes_unchanged(tools: Any) -> None:
+    text = 'Sure: {"tool": "rm", "tool_input": {"path": "/"}}\n'
+    reply = ts.decide("Hi", tools=tools, model=ts.Scripted([text]))
+    assert (reply.text, reply.calls) == (text, ())
+
+
+def test_a_tool_without_types_takes_what_comes() -> None:
+    def echo(x, y=None):  # type: ignore[no-untyped-def]
+        return x, y
+
+    reply = ts.decide("Echo", tools=[echo], model=native(calls(("echo", {"x": [1, {"a": None}]}))))
+    assert reply.calls[0].arguments == {"x": [1, {"a": None}]}
+    with pytest.raises(ts.GenerationError, match="x"):
+        ts.decide("Echo", tools=[echo], model=native(calls(("echo", {})), repeat=True))
+
+
+def test_a_model_that_answers_nonsense_for_ever_is_given_up() -> None:
+    for nonsense in ("asdf qwer", '{"tool": ', '{"tool": "x", "tool_input": 5}', ""):
+        with pytest.raises(ts.GenerationError):
+            ts.call("1 + 2?", tools=TOOLS, model=ts.Scripted([nonsense], repeat=True), tries=4)
+
+
+@pytest.mark.parametrize("tries", [0, -1])
+def test_at_least_one_try(tries: int) -> None:
+    with pytest.raises(ts.UsageError, match="tries"):
+        ts.decide("Hi", model=native("x"), tries=tries)
+
+
+def test_call_gives_the_one_call() -> None:
+    call = ts.call("1 + 2?", tools=TOOLS, model=native(calls(("add", {"a": 1, "b": 2}))))
+    assert (call.name, call.arguments) == ("add", {"a": 1, "b": 2})
+
+
+def test_call_says_what_came_instead() -> None:
+    two = native(calls(("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4})))
+    with pytest.raises(ts.NoCall, match=r"2 calls \(add, add\)") as caught:
+        ts.call("sums", tools=TOOLS, model=two)
+    assert len(caught.value.attempts[0].reply.calls) == 2
+    with pytest.raises(ts.NoCall, match=r"a text came: 'No idea\.'"):
+        ts.call("sums", tools=TOOLS, model=native("No idea."), choice="auto")
+    with pytest.raises(ts.NoCall, match="No idea"):
+        ts.call("sums", tools=TOOLS, model=native("No idea.", repeat=True))

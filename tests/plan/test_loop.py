@@ -1,0 +1,318 @@
+"""The loop, on models that are told what to answer: order, errors, limits, circles, the conversation it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import toolspeak as ts
+from replies import answered, calls, native
+from toolspeak.events import CallResult, CallStart, Event, Finished, Noted, TextDelta
+from toolspeak.types import Request, Usage
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def fail(why: str) -> str:
+    """Fail."""
+    raise ValueError(why)
+
+
+ADD = ("add", {"a": 1, "b": 2})
+
+
+def texts(request: Request) -> list[str]:
+    return [str(message.get("content")) for message in request.messages]
+
+
+def rules(reply: ts.Reply) -> list[str]:
+    return [note.rule for note in reply.notes]
+
+
+def test_a_call_is_run_and_its_result_told() -> None:
+    model = native(calls(ADD), "It is 3.")
+    reply = ts.run("1 + 2?", tools=[add], model=model)
+    assert (reply.text, reply.finish, reply.calls) == ("It is 3.", "stop", ())
+    assert model.requests[1].messages[-1] == {"role": "tool", "tool_call_id": "c0", "name": "add", "content": "3"}
+    assert [step.reply.finish for step in reply.steps] == ["tool_calls", "stop"]
+    assert reply.steps[0].results[0].value == 3
+    assert answered(reply.messages)
+
+
+def test_parallel_calls_keep_their_order() -> None:
+    started: list[int] = []
+    together = threading.Barrier(2, timeout=20)  # both must be under way for either to end
+
+    def wait(n: int) -> int:
+        """Wait."""
+        started.append(n)
+        together.wait()
+        time.sleep(0.05 if n == 0 else 0)
+        return n
+
+    model = native(calls(("wait", {"n": 0}), ("wait", {"n": 1})), "done")
+    reply = ts.run("go", tools=[wait], model=model)
+    assert [result.value for result in reply.steps[0].results] == [0, 1]
+    assert [m["content"] for m in reply.messages if m["role"] == "tool"] == ["0", "1"]
+
+
+def test_one_at_a_time_when_asked_for() -> None:
+    under_way = 0
+    most = 0
+
+    async def step(n: int) -> int:
+        """Step."""
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        return n
+
+    wanted = calls(*[("step", {"n": i}) for i in range(4)])
+    ts.run("go", tools=[step], model=native(wanted, "done"), parallel=False)
+    assert most == 1
+    ts.run("go", tools=[step], model=native(wanted, "done"))
+    assert most == 4
+
+
+def test_sequential_calls() -> None:
+    model = native(calls(ADD), calls(("add", {"a": 3, "b": 4})), "7")
+    reply = ts.run("1 + 2 + 4?", tools=[add], model=model)
+    assert [step.results[0].value for step in reply.steps[:2]] == [3, 7]
+    assert len(reply.steps) == 3
+
+
+def test_a_tools_error_is_told_and_the_model_goes_on() -> None:
+    model = native(calls(("fail", {"why": "no such city"})), "I could not find it.")
+    reply = ts.run("go", tools=[fail], model=model)
+    assert reply.text == "I could not find it."
+    assert "no such city" in texts(model.requests[1])[-1]
+    assert "Traceback" not in texts(model.requests[1])[-1]
+    error = reply.steps[0].results[0].error
+    assert isinstance(error, ts.ToolError)
+    assert isinstance(error.__cause__, ValueError)
+    assert error.__cause__.__traceback__ is not None
+
+
+def test_an_unknown_tool_is_explained() -> None:
+    model = native(calls(("ad", {"a": 1, "b": 2})), calls(ADD), "3")
+    reply = ts.run("1 + 2?", tools=[add], model=model)
+    assert "add" in texts(model.requests[1])[-1]
+    assert reply.text == "3"
+    assert answered(reply.messages)
+
+
+def test_wrong_arguments_are_told_and_never_run() -> None:
+    ran: list[Any] = []
+
+    def note(text: str) -> None:
+        """Note."""
+        ran.append(text)
+
+    model = native(calls(("note", {"text": 5})), calls(("note", '{"text": "a')), calls(("note", {"text": "b"})), "ok")
+    ts.run("go", tools=[note], model=model)
+    assert ran == ["b"]
+
+
+def test_the_step_limit_ends_in_one_answer_without_tools() -> None:
+    replies = [calls(("add", {"a": i, "b": i})) for i in range(3)]
+    model = native(*replies, "I got as far as 2.")
+    reply = ts.run("go", tools=[add], model=model, limits={"steps": 3})
+    assert (reply.text, reply.finish) == ("I got as far as 2.", "limit")
+    assert "limit-steps" in rules(reply)
+    assert model.requests[-1].choice == "none"
+    assert len(model.requests) == 4
+    assert [bool(step.results) for step in reply.steps] == [True, True, False, False]
+    assert answered(reply.messages)
+
+
+def test_a_model_that_calls_even_then_is_not_obeyed() -> None:
+    model = native(calls(ADD), repeat=True)
+    reply = ts.run("go", tools=[add], model=model, limits={"steps": 1})
+    assert (reply.finish, reply.calls) == ("limit", ())
+    assert "not-run" in rules(reply)
+    assert len(model.requests) == 2
+    assert answered(reply.messages)
+    assert reply.messages[-1]["role"] == "assistant"
+
+
+def test_the_calls_limit_is_never_passed() -> None:
+    ran: list[int] = []
+
+    def tick(n: int) -> int:
+        """Tick."""
+        ran.append(n)
+        return n
+
+    model = native(calls(("tick", {"n": 1})), calls(("tick", {"n": 2}), ("tick", {"n": 3})), "enough")
+    reply = ts.run("go", tools=[tick], model=model, limits=ts.Limits(calls=2))
+    assert ran == [1]
+    assert (reply.text, reply.finish) == ("enough", "limit")
+    assert answered(reply.messages)
+
+
+def test_the_tokens_limit() -> None:
+    spent = [*calls(ADD)[:-1], Finished("tool_calls", Usage(60, 40))]
+    model = native(spent, spent, "x")
+    reply = ts.run("go", tools=[add], model=model, limits={"tokens": 150})
+    assert reply.finish == "limit"
+    assert "limit-tokens" in rules(reply)
+    assert len(model.requests) == 2
+    assert reply.usage == Usage(120, 80)
+    assert answered(reply.messages)
+
+
+def test_usage_is_summed() -> None:
+    model = native(
+        [*calls(ADD)[:-1], Finished("tool_calls", Usage(10, 5, 2))], [TextDelta("3"), Finished("stop", Usage(20, 3, 9))]
+    )
+    assert ts.run("go", tools=[add], model=model).usage == Usage(30, 8, 11)
+
+
+def test_the_same_call_with_the_same_result_a_third_time_ends_it() -> None:
+    model = native(calls(ADD), calls(("add", {"b": 2, "a": 1})), calls(ADD), "I give up.")
+    reply = ts.run("go", tools=[add], model=model)
+    assert (reply.text, reply.finish) == ("I give up.", "limit")
+    assert "limit-repeats" in rules(reply)
+    assert model.requests[-1].choice == "none"
+
+
+def test_the_same_call_with_another_result_goes_on() -> None:
+    count = iter(range(100))
+
+    def poll() -> int:
+        """Poll."""
+        return next(count)
+
+    model = native(*[calls(("poll", {})) for _ in range(6)], "done")
+    assert ts.run("go", tools=[poll], model=model).finish == "stop"
+
+
+def test_approve_is_asked_and_its_reason_told() -> None:
+    asked: list[ts.ToolCall] = []
+
+    def approve(call: ts.ToolCall) -> bool | str:
+        asked.append(call)
+        return "adding is not allowed on Sundays"
+
+    model = native(calls(("add", {"a": "1", "b": 2})), "Then not.")
+    reply = ts.run("go", tools=[add], model=model, approve=approve)
+    assert asked[0].arguments == {"a": 1, "b": 2}
+    assert "Sundays" in texts(model.requests[1])[-1]
+    assert isinstance(reply.steps[0].results[0].error, ts.NotApproved)
+
+
+@pytest.mark.parametrize(("answer", "value"), [(True, 3), (False, None), (None, None)])
+def test_approve_may_be_async(answer: bool | None, value: int | None) -> None:
+    async def approve(call: ts.ToolCall) -> Any:
+        await asyncio.sleep(0)
+        return answer
+
+    reply = ts.run("go", tools=[add], model=native(calls(ADD), "x"), approve=approve)
+    assert reply.steps[0].results[0].value == value
+
+
+def test_a_run_goes_on_from_another() -> None:
+    first = ts.run("1 + 2?", tools=[add], model=native(calls(ADD), "It is 3."), system="Be short.")
+    model = native("And 4.")
+    second = ts.run([*first.messages, {"role": "user", "content": "And 2 + 2?"}], tools=[add], model=model)
+    roles = [message["role"] for message in model.requests[0].messages]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert answered(second.messages)
+
+
+def test_a_demand_holds_for_the_first_turn() -> None:
+    model = native(calls(ADD), "3")
+    ts.run("go", tools=[add], model=model, choice="required")
+    assert [request.choice for request in model.requests] == ["required", "auto"]
+
+
+def test_a_stream_tells_calls_results_and_limits() -> None:
+    model = native(calls(ADD), "It is 3.")
+    events = list(ts.stream("go", tools=[add], model=model, limits={"steps": 1}))
+    assert CallStart("add", "c0") in events
+    assert Noted(ts.Note("limit-steps")) in events
+    events = list(ts.stream("go", tools=[add], model=native(calls(ADD), "It is 3.")))
+    kinds = [type(event) for event in events]
+    assert kinds.index(CallResult) > kinds.index(CallStart)
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "It is 3."
+
+
+class Babbler:
+    """A model that never stops."""
+
+    name = "babbler"
+    capabilities: frozenset[Any] = frozenset(["tools"])
+
+    def __init__(self, pause: float | None) -> None:
+        self.pause = pause
+        self.closed = False
+
+    async def stream(self, request: Request) -> AsyncIterator[Event]:
+        try:
+            while True:
+                yield TextDelta("bla ")
+                if self.pause is not None:
+                    await asyncio.sleep(self.pause)
+        finally:
+            self.closed = True
+
+
+@pytest.mark.parametrize("pause", [0.01, 0, None])
+def test_the_seconds_limit_stops_a_model_that_never_stops(pause: float | None) -> None:
+    model = Babbler(pause)
+    began = time.monotonic()
+    reply = ts.run("go", model=model, limits={"seconds": 0.3})
+    assert time.monotonic() - began < 5
+    assert reply.finish == "limit"
+    assert reply.text.startswith("bla bla ")
+    assert "limit-seconds" in rules(reply)
+    assert model.closed
+    assert reply.messages[-1] == {"role": "assistant", "content": reply.text}
+
+
+def test_the_seconds_limit_stops_a_slow_tool() -> None:
+    cancelled = threading.Event()
+
+    async def sleep() -> None:
+        """Sleep."""
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    began = time.monotonic()
+    reply = ts.run("go", tools=[sleep], model=native(calls(("sleep", {}), text="Wait.")), limits={"seconds": 0.2})
+    assert time.monotonic() - began < 5
+    assert cancelled.is_set()
+    assert reply.finish == "limit"
+    assert answered(reply.messages)
+    assert [step.reply.text for step in reply.steps] == ["Wait.", ""]
+
+
+@pytest.mark.parametrize("limits", [{"steps": 0}, {"seconds": -1}, {"tokens": "many"}, {"hours": 1}, ts.Limits])
+def test_limits_that_cannot_be(limits: Any) -> None:
+    with pytest.raises(ts.UsageError, match="limits"):
+        ts.run("go", model=native("x"), limits=limits)
+
+
+@pytest.mark.parametrize("prompt", [[], [{"content": "x"}], ["x"], None, 5, {"role": "user"}])
+def test_prompts_that_cannot_be(prompt: Any) -> None:
+    with pytest.raises(ts.UsageError, match=r"message|question"):
+        ts.run(prompt, model=native("x"))
+
+
+def test_the_models_error_comes_through() -> None:
+    model = ts.Scripted([ts.ModelUnreachable("no server there")], capabilities=["tools"])
+    with pytest.raises(ts.ModelUnreachable, match="no server there"):
+        ts.run("go", tools=[add], model=model)
