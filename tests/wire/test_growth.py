@@ -16,7 +16,7 @@ from toolspeak.wire.decode import Decoder
 
 TOOLS = (Tool("f"), Tool("weather"))
 MOST = 2.5
-ENOUGH = 0.006
+ENOUGH = 0.003
 """Seconds of CPU that the smaller text takes at least: what is faster is measured on more of it, up to a megabyte."""
 
 

@@ -51,6 +51,8 @@ def one(**arguments: Any) -> list[tuple[str, dict[str, Any], bool]]:
         ("tool-json", '{"tool": "weather", "tool_input": {"a": "two\nlines\t"}}', one(a="two\nlines\t"), "", ["raw-control"]),
         ("tool-json", '{"tool": "weather", "tool_input": {"a": "\\d+ \\u12"}}', one(a="\\d+ \\u12"), "", ["bad-escape", "bad-escape"]),
         ("hermes", '<tool_call>{"name": "weather", "arguments": "{\'city\': \'Paris\'}"}</tool_call>', PARIS, "", ["single-quotes"]),
+        ("tool-json", '{"tool": "weather", "tool_input": {"a": "\\ud83d\\ude00 \\uD83D \\ude00x"}}', one(a="\U0001f600 \ufffd \ufffdx"), "", ["lone-surrogate"]),
+        ("empower", '<f>[{"name": "weather", "arguments": "{\\"a\\": \\"\\\\ud83d\\ud83d\\"}"}]', one(a="\ufffd\ufffd"), "", ["lone-surrogate"]),
         # no arguments, told in other ways
         ("hermes", '<tool_call>{"name": "weather"}</tool_call>', one(), "", ["no-arguments"]),
         ("hermes", '<tool_call>{"name": "weather", "arguments": null}</tool_call>', one(), "", []),

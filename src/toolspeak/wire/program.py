@@ -62,4 +62,5 @@ def stray_words(d: Dialect) -> tuple[str, ...]:
 
 @lru_cache(512)
 def program(d: Dialect, calls: bool) -> Program:
+    """The program of a dialect, made once."""
     return Program(d, calls)

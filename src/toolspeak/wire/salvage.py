@@ -1,7 +1,7 @@
 """When the text leaves its dialect: what is kept all the same, and the note that it leaves.
 
 What can be repaired without guessing at an argument is. Inside JSON values that is done in `jsonscan`
-(rules single-quotes, python-literal, trailing-comma, bare-key, raw-control, bad-escape); around them here:
+(rules single-quotes, python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate); around them here:
 missing-closer, stray-closer, missing-opener, fence, list; and in a call's object no-arguments, unclosed-object,
 collapsed-call. A call that is no more than half there is told with whole=False (rules cut, malformed).
 """

@@ -18,8 +18,6 @@ RUNS = {
 }
 """What of a string in these quotes can be told without looking further."""
 SIMPLE = re.compile(r"\\(.)").sub
-LONE = re.compile("[\ud800-\udfff]").search
-"""Half of a surrogate pair, which no text may hold."""
 
 
 def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta) -> Scan[None]:
@@ -72,7 +70,7 @@ def _give_whole(s: Source, quote: str, inner: _Inner) -> None:
     if quote != '"':
         return
     whole = whole_value(s.text, s.pos - 1, strict=False)
-    if whole and isinstance(whole[0], str) and not LONE(whole[0]):
+    if whole and isinstance(whole[0], str):
         inner.give(whole[0])
         s.pos = whole[1] - 1
 
@@ -116,7 +114,7 @@ class _Inner:
         return None
 
 
-def read_text(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
+def read_string(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
     """Pass on the content of a JSON string, unescaped."""
     quote = yield from at(s, '"', "'")
     if not quote:

@@ -119,13 +119,13 @@ def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> 
     if o.answer or o.call.filled:
         s.end(o.call)
         s.commit()
-        yield from json_args.read_text(s, lambda t: s.push(delta(t)), delta)
+        yield from json_args.read_string(s, lambda t: s.push(delta(t)), delta)
     elif o.call.guard:
         o.said.append((delta, (yield from short_string(s, HELD))))
     else:
         s.spent = True
         parts: list[str] = []
-        yield from json_args.read_text(s, parts.append, None)
+        yield from json_args.read_string(s, parts.append, None)
         o.said.append((delta, "".join(parts)))
 
 
