@@ -158,8 +158,8 @@ class Server:
             body |= {"prompt": prompt, "grammar": f"root ::= {literal}", "max_tokens": 4 * len(text) + 8}
             answer = self.server.handle_completions(body)
         _raise(answer)
-        told: list[dict[str, Any]] = (answer["choices"][0].get("logprobs") or {"content": []})["content"]
-        return float(sum(token["logprob"] for token in told if token["token"]))
+        told = cast("dict[str, list[dict[str, Any]]]", answer["choices"][0].get("logprobs") or {})
+        return float(sum(token["logprob"] for token in told.get("content", ()) if token["token"]))
 
     def _check_grammar(self, grammar: str) -> None:
         """Raises BadRequest for a grammar that llama.cpp cannot read, with what it says of it.
