@@ -17,7 +17,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from .errors import LimitReached, ModelError, ToolspeakError
 from .events import CallResult, Event, Noted
@@ -209,8 +209,7 @@ def _log_outcome(outcome: Any, level: int) -> None:
         for call in outcome.calls:
             log.debug("wants %s(%s)", call.name, call.json or call.arguments)
     elif isinstance(outcome, tuple):
-        results: tuple[ToolResult, ...] = outcome
-        for result in results:
+        for result in cast("tuple[ToolResult, ...]", outcome):
             became = f"failed with {type(result.error).__name__}" if result.error else "done"
             log.log(level, "%s %s in %.2f s", result.name, became, result.seconds)
             log.debug("%s gave %s", result.name, result.text)

@@ -185,8 +185,8 @@ def with_template(source: Path, target: Path, template: str) -> None:
 
 
 HERMES = (
-    "{% for m in messages %}<|im_start|>{{m.role}}\n{{m.content}}{% for c in m.tool_calls %}<tool_call>\n"
-    "{{c.function|tojson}}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}{{tools|tojson}}<|im_start|>assistant\n"
+    "{% for m in messages %}<|im_start|>{{m.role}}\n{{m.content}}{% for c in m.tool_calls or [] %}<tool_call>\n"
+    "{{c.function|tojson}}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}{% if tools %}{{tools|tojson}}{% endif %}<|im_start|>assistant\n"
 )
 
 

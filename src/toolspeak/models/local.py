@@ -152,13 +152,14 @@ class Server:
             "n_probs": 1,
             "cache_prompt": True,
         }
-        answer = cast("dict[str, Any]", self.server.handle_completions(body))
+        answer: dict[str, Any] = self.server.handle_completions(body)
         if "error" in answer:  # seen where a character spans several tokens: force the characters instead
             literal = json.dumps(text, ensure_ascii=False)
             body |= {"prompt": prompt, "grammar": f"root ::= {literal}", "max_tokens": 4 * len(text) + 8}
             answer = self.server.handle_completions(body)
         _raise(answer)
-        told: list[dict[str, Any]] = (answer["choices"][0].get("logprobs") or {"content": []})["content"]
+        logprobs: dict[str, list[dict[str, Any]]] = answer["choices"][0].get("logprobs") or {}
+        told = logprobs.get("content", [])
         return float(sum(token["logprob"] for token in told if token["token"]))
 
     def _check_grammar(self, grammar: str) -> None:
