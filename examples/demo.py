@@ -1,11 +1,13 @@
 """A very small language model (135 million parameters), never taught tools, calls Python functions.
 
-It is asked the three things of the source document: small talk, the weather, a sum. Every step is shown:
-what it decided, what the function returned, and the result in words. Nothing here is scripted: ask
-your own with `python examples/demo.py "Is it raining in Oslo?"`.
+It is asked three things: small talk, the weather, a sum. Every step is shown: what it decided, what the
+function returned, and the result in words. Nothing here is scripted; ask your own:
+
+    python examples/demo.py "Is it raining in Oslo?"
 """
 
 import sys
+import time
 
 import toolspeak as ts
 
@@ -32,25 +34,40 @@ def calculator(a: int, b: int) -> int:
 QUESTIONS = ["Hello! How are you?", "What is the weather in Xiamen?", "How much is 383 plus 135721?"]
 
 
-def main() -> None:
-    for question in sys.argv[1:] or QUESTIONS:
-        print(f"you    {question}")
-        speaking = False
-        for event in ts.stream(question, tools=[get_current_weather, calculator], model="local", max_tokens=60):
-            match event:
-                case ts.CallStart(name=name):
-                    print(f"model  calls {name} ", end="", flush=True)
-                case ts.ArgumentsDelta(json=arguments):
-                    print(arguments)
-                case ts.CallResult(result=result):
-                    print(f"tool   {result.text}")
-                case ts.TextDelta(text=text):
-                    print(text if speaking else f"model  {text}", end="", flush=True)
-                    speaking = True
-                case _:
-                    pass
-        print("\n")
+def show(question: str) -> None:
+    """Prints one question and every step of its answer."""
+    print(f"you    {question}")
+    speaking = False
+    for event in ts.stream(question, tools=[get_current_weather, calculator], model="local", max_tokens=60):
+        match event:
+            case ts.CallStart(name=name):
+                print(f"model  calls {name} ", end="", flush=True)
+            case ts.ArgumentsDelta(json=arguments):
+                print(arguments)
+            case ts.CallResult(result=result):
+                print(f"tool   {result.text}")
+            case ts.TextDelta(text=text):
+                print(text if speaking else f"model  {text}", end="", flush=True)
+                speaking = True
+            case _:
+                pass
+    print("\n")
+
+
+def main() -> int:
+    began = time.monotonic()
+    try:
+        for question in sys.argv[1:] or QUESTIONS:
+            show(question)
+    except ts.ToolspeakError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    if sys.stderr.isatty():
+        print(f"{time.monotonic() - began:.0f} seconds, most of them the model's", file=sys.stderr)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -118,7 +118,7 @@ def test_doctor_fails_when_something_needed_is_broken(place: Path) -> None:
     (place / SMOLLM2.file).write_bytes(b"GGUF")
     code, told = doctor("--offline", TOOLSPEAK_CACHE=str(place))
     assert (code, told["weights"]["state"]) == (1, "broken")
-    assert "4 bytes instead of" in told["weights"]["detail"]
+    assert "(4 bytes)" in told["weights"]["detail"]
 
 
 def test_doctor_asks_the_embedded_model(cli: Cli) -> None:

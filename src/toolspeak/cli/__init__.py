@@ -63,7 +63,7 @@ def root() -> None:
 
     \b
     toolspeak ask "What is the weather in Xiamen?" --tools weather.py
-    toolspeak chat --tools weather.py --model ollama:gemma3
+    toolspeak chat --tools weather.py --model ollama:NAME
     toolspeak call weather.py:forecast '{"city": "Xiamen"}'
 
     Without --model, $TOOLSPEAK_MODEL is asked, else a small model in this very process.

@@ -56,10 +56,12 @@ def _debug(ctx: click.Context, _: click.Parameter, given: bool) -> None:
 
 def _log(_: click.Context, __: click.Parameter, count: int) -> None:
     log = logging.getLogger("toolspeak")
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())  # without one Python itself would print warnings
     if not count:
         return
     log.setLevel(logging.DEBUG if count > 1 else logging.INFO)
-    if not log.handlers:
+    if not any(isinstance(handler, logging.StreamHandler) for handler in log.handlers):
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s", "%H:%M:%S"))
         log.addHandler(handler)
@@ -94,7 +96,7 @@ model_option = click.option(
     "--model",
     metavar="NAME",
     shell_complete=_complete_model,
-    help="local, ollama:gemma3, openai:gpt-5, http://host:8000/v1#name, …  [default: $TOOLSPEAK_MODEL, else local]",
+    help="local, local:FILE.gguf, ollama:NAME, openai:NAME, http://host:8000/v1#NAME, …  [default: $TOOLSPEAK_MODEL, else local]",
 )
 system_option = click.option("-s", "--system", metavar="TEXT", help="What the model is told before the question.")
 approve_option = click.option("--approve", is_flag=True, help="Ask before each call is run.")

@@ -37,7 +37,7 @@ def chat(files: tuple[str, ...], model: str | None, system: str | None, go_on: b
 
     \b
     toolspeak chat --tools weather.py
-    toolspeak chat --continue --model ollama:gemma3
+    toolspeak chat --continue --model ollama:NAME
     printf 'Hello!\\nAnd goodbye.\\n' | toolspeak chat
 
     Each line is a question; /help lists what else can be typed. Conversations are kept as JSON in the

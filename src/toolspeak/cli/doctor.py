@@ -21,7 +21,7 @@ from ..errors import ToolspeakError
 from .base import Command
 
 if TYPE_CHECKING:
-    from ..models.http import Http
+    from ..explain import Remote
 
 BASE = ("pydantic", "jsonschema-rs", "minijinja", "docstring-parser", "aiohttp", "click", "rich")
 OPTIONAL = {"xllamacpp": "the embedded model: pip install 'toolspeak[local]'"}
@@ -103,17 +103,17 @@ def _library(name: str, optional: str) -> Check:
 
 def _embedded() -> Iterator[Check]:
     """The embedded model's file, and an answer from it. A file that is not here yet is not broken."""
-    from ..models.weights import SMOLLM2, path_of, present
+    from ..models.weights import path_of, present
 
     path = path_of()
     if not path.exists():
         yield Check("weights", "told", f"not fetched yet; toolspeak models pull puts them at {path}")
         return
     if not present():
-        size = f"{path.stat().st_size} bytes instead of {SMOLLM2.size}"
-        yield Check("weights", "broken", f"{path} is not whole ({size}); toolspeak models rm, then pull")
+        detail = f"{path} is not whole ({path.stat().st_size} bytes): toolspeak models rm, then pull"
+        yield Check("weights", "broken", detail)
         return
-    yield Check("weights", "ok", f"{path} ({SMOLLM2.size / 1e6:.0f} MB)")
+    yield Check("weights", "ok", f"{path} ({path.stat().st_size / 1e6:.0f} MB)")
     if importlib.util.find_spec("xllamacpp") is None:
         return
     yield _answer()
@@ -175,12 +175,12 @@ def _ollama() -> Check:
         made = model("ollama:any")
     except ToolspeakError as error:
         return Check("ollama", "broken", f"OLLAMA_HOST: {error}")
-    address = cast("Http", made).address
+    address = cast("Remote", made).endpoint.removesuffix("/api/chat")
     try:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(address.url("/api/tags"), timeout=2) as answer:
+        with opener.open(address + "/api/tags", timeout=2) as answer:
             names = [one.get("name", "?") for one in json.load(answer).get("models", ())]
     except (OSError, ValueError, AttributeError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        return Check("ollama", "told", f"not reachable at {address.shown}: {reason}")
-    return Check("ollama", "ok", f"at {address.shown}: {', '.join(names) or 'no models yet; ollama pull …'}")
+        return Check("ollama", "told", f"not reachable at {address}: {reason}")
+    return Check("ollama", "ok", f"at {address}: {', '.join(names) or 'no models yet; ollama pull …'}")

@@ -29,7 +29,9 @@ def folder() -> Path:
 
 def new() -> Path:
     """The file of a conversation that begins now; it is made when there is something to store."""
-    return folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+    now = time.time_ns()
+    name = time.strftime("%Y%m%d-%H%M%S", time.localtime(now // 10**9))
+    return folder() / f"{name}-{now % 10**9:09d}.json"
 
 
 def latest() -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import WeightsError
-from .base import Command
+from .base import Command, switches
 
 if TYPE_CHECKING:
     from .screen import Out
@@ -20,7 +20,7 @@ class Models(click.Group):
     command_class = Command
 
 
-@click.group(cls=Models)
+@click.group(cls=Models, params=switches())
 def models() -> None:
     """Manage the embedded model's file; list the models that can be named.
 

@@ -97,20 +97,20 @@ def answers(*, typing: bool = False) -> Generator[Out]:
 
     With `typing` a terminal stays as it is: line editing wants the real standard output.
     """
-    if typing and sys.stdout is not None and sys.stdout.isatty():  # pyright: ignore[reportUnnecessaryComparison]
-        yield Out(sys.stdout)
+    given: TextIO = sys.stdout or io.StringIO()  # None where it was closed
+    if typing and given.isatty():
+        yield Out(given)
         return
     try:
-        sys.stdout.flush()
-        number = sys.stdout.fileno()
+        given.flush()
+        number = given.fileno()
         kept = os.dup(number)
-    except (AttributeError, OSError, ValueError):  # closed, or no file but a buffer
-        given: TextIO | None = sys.stdout
+    except (OSError, ValueError):  # no file but a buffer
         with contextlib.redirect_stdout(sys.stderr):
-            yield Out(given or io.StringIO())
+            yield Out(given)
         return
     _point(number, 2)
-    stream = open(kept, "w", encoding=sys.stdout.encoding, errors="backslashreplace")  # noqa: SIM115 - closed below
+    stream = open(kept, "w", encoding=given.encoding, errors="backslashreplace")  # noqa: SIM115 - closed below
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield Out(stream)
@@ -121,8 +121,8 @@ def answers(*, typing: bool = False) -> Generator[Out]:
             _point(kept, None)  # so that closing it does not fail again
             raise
         finally:
-            with contextlib.suppress(AttributeError, OSError, ValueError):
-                sys.stdout.flush()
+            with contextlib.suppress(OSError, ValueError):
+                given.flush()
             os.dup2(kept, number)
             stream.close()
 

@@ -11,7 +11,7 @@ HERMES = Dialect(
     before="\n",
     forms=((CALL,),),
     stop=("<|im_end|>",),
-    models=("hermes-2", "hermes-3", "qwen2.5", "qwen3", "qwq"),
+    models=("hermes-2", "hermes-3", "qwen2.5", "qwq", "qwen3:", *(f"qwen3-{n}" for n in "0123468")),
     speech=Speech(
         opening=(
             SYSTEM,

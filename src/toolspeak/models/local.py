@@ -227,6 +227,9 @@ def _load(path: Path, context: int) -> Server:
 
 
 def _library() -> Any:
+    # llama.cpp's threads meet some hundred times a token. Left to spin while they wait, two of them on two busy
+    # cores took 18 times as long as one; read once, when the OpenMP library is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
     except ImportError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any
 
 from ..events import Event, Finished, TextDelta, ThoughtDelta
@@ -11,65 +11,11 @@ from ..types import Reply, Tool
 from .codecs import json_call
 from .collect import collect
 from .jsonscan import json_value
+from .program import CALL, CODE, THINK, Program, first_words, program
 from .salvage import after_call, closing, missing
-from .scan import SPACE, Malformed, Scan, at, expect, marks, skip, until
+from .scan import SPACE, Malformed, Scan, at, expect, skip, until
 from .state import Call, State
 from .syntax import Dialect, JsonCall, Part
-
-CALL, THINK, FRAME, CODE = "call", "think", "frame", "code"
-
-
-class Program:
-    """What follows from a dialect, worked out once: what may open what, and where.
-
-    `calls`: calls are looked for. `split`: thoughts are told apart.
-    """
-
-    def __init__(self, d: Dialect, calls: bool) -> None:
-        self.d = d
-        self.formal = first_words(d.open or d.call[0]) if calls else ()
-        self.bare = tuple(w for f in d.forms for w in first_words(f[0])) if calls else ()
-        if calls and (d.guard or d.forms):
-            self.bare += ("[",)
-        self.fences = d.fences if self.bare else ()
-        self.openers = self.formal + self.bare
-        kinds = dict.fromkeys((*self.openers, *(o for o, _ in self.fences)), CALL)
-        lead = d.before or d.open[: len(d.open) - len(d.open.lstrip())]
-        self.fresh = dict(kinds)
-        self.inside = kinds | ({lead + w: CALL for w in kinds} if lead else {})
-        if calls:
-            self.fresh |= dict.fromkeys(d.frame, FRAME)
-        if self.bare:
-            self.inside["`{"] = CODE  # inline code: it only talks about JSON
-        if d.thinking:
-            word, close = d.thinking.open.strip(), d.thinking.close.strip()
-            self.fresh[word] = self.inside["\n" + word] = THINK
-            lines = ("\n" + close,) if d.thinking.close.startswith("\n") else ()
-            self.closers = marks((close, *lines))
-        self.marks = marks(tuple(self.inside)) if self.inside else None
-        self.strays = stray_words(d) if calls else ()
-
-    def starts_in_thought(self, prompt: str) -> bool:
-        """Does the prompt end by opening a thought?"""
-        thinking = self.d.thinking
-        return thinking is not None and prompt[-1000:].rstrip().endswith(thinking.open.strip())
-
-
-def first_words(part: Part) -> tuple[str, ...]:
-    """What may come first in a part."""
-    return ("{",) if isinstance(part, JsonCall) else tuple(part.split()[:1])
-
-
-def stray_words(d: Dialect) -> tuple[str, ...]:
-    """The closers that a model may write once too often after a call."""
-    last = d.call[-1]
-    words = (*(last.split()[-1:] if isinstance(last, str) else ("}",)), *d.close.split()[-1:])
-    return (*words, d.items[2].strip()) if d.items else words
-
-
-@lru_cache(512)
-def program(d: Dialect, calls: bool) -> Program:
-    return Program(d, calls)
 
 
 def reply(s: State, p: Program, prompt: str, split: bool) -> Scan[None]:
@@ -164,10 +110,10 @@ def failed(s: State, p: Program, why: str, word: str) -> Scan[bool]:
     """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
     s.place = None
     if s.log is None:
-        s.cut = s.cut or (s.closed and s.pos >= len(s.text))
-        s.note("cut" if s.cut else "malformed", why)
+        s.cut = s.cut or s.closed
+        s.note("cut" if s.closed else "malformed", why)
         if s.live:
-            s.end(s.live, whole=False)
+            s.end(s.live, whole=s.live.filled)
         return True
     s.forget()
     if s.spent:
@@ -199,44 +145,47 @@ def data(s: State) -> Scan[None]:
 def section(s: State, p: Program, word: str) -> Scan[None]:
     """One or more calls, from behind the first word to behind the last closer."""
     d = p.d
-    fence = dict(p.fences).get(word, "")
+    fence = p.fences.get(word, "")
     if fence:
+        s.note("fence", word)
         word = yield from at(s, *p.openers)
+    if not word:
+        raise Malformed("no call in the fence")
     formal = word in p.formal
-    inlist = word == "["
-    if formal and d.open:
+    form = d.call if formal or d.guard else d.forms[0]
+    closers: list[str] = []
+    if not formal and not d.guard:
+        s.note("missing-opener")
+    if word == "[":
+        closers, word = ["]"], ""
+    elif formal and d.open:
         yield from expect(s, d.open.strip()[len(word) :])
-        inlist = d.items is not None and bool((yield from at(s, d.items[0].strip())))
-        word = ""
-    if not formal or inlist or d.open:
-        word = word if word in p.openers and not inlist else ""
-    yield from calls(s, p, formal or d.guard, inlist, word)
-    yield from closing(s, d, formal, inlist, fence)
+        opener, _, closer = d.items or ("", "", "")
+        closers, word = [closer] if opener and (yield from at(s, opener.strip())) else [], ""
+    elif formal and d.forms and isinstance(d.call[-1], str) and (yield from at(s, "[")):
+        s.note("list")  # several calls between the marks of one
+        form, closers, word = d.forms[0], ["]", d.call[-1]], ""
+    strict = not formal and not d.guard
+    yield from calls(s, form, Call(d.guard or strict, strict), bool(closers or (formal and d.open)), word)
+    yield from closing(s, [*closers, d.close if formal else "", fence])
 
 
-def calls(s: State, p: Program, formal: bool, inlist: bool, word: str) -> Scan[None]:
-    """The calls of a section. `word` is the first of them where that was eaten."""
-    d = p.d
-    form = d.call if formal else d.forms[0]
-    strict = not formal
-    sep = (d.items[1] if d.items else ",").strip()
-    count = 0
-    while True:
-        call = Call(guard=d.guard or strict, strict=strict)
-        try:
-            yield from one_call(s, form, call, word)
-        except Malformed:
-            if not count or s.live or s.log is None or s.spent:
-                raise
-            return s.back()  # the calls before stay; what follows is text
-        count, word, s.spent = count + 1, "", False
-        if not inlist and not d.open:
-            return None
+def calls(s: State, form: tuple[Part, ...], kind: Call, many: bool, word: str) -> Scan[None]:
+    """The calls of a section, all of one `kind`. `word` is the first of them where that was eaten."""
+    yield from one_call(s, form, replace(kind), word)
+    while many:
         s.keep()
-        yield from at(s, sep)
+        s.spent = False
+        yield from at(s, ",")
         if not (yield from at(s, *first_words(form[0]), eat=False)):
-            s.back()
-            return None
+            return s.back()
+        try:
+            yield from one_call(s, form, replace(kind), "")
+        except Malformed:
+            if s.live or s.log is None or s.spent:
+                raise
+            s.forget()
+            return s.back()  # the calls before stay; what follows is text
 
 
 def one_call(s: State, form: tuple[Part, ...], call: Call, word: str) -> Scan[None]:

@@ -19,9 +19,14 @@ TOKEN = re.compile(r"""\s*(?:([{}\[\],:"'])|([^\s{}\[\],:"']+))""").match
 STRING = re.compile(r'"[^"\\\x00-\x1f]*"').match
 IN_STRING = re.compile(r'["\\\x00-\x1f]').search
 IN_QUOTED = re.compile(r"""["'\\\x00-\x1f]""").search
-SHORT = re.compile(r""""[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'""", re.DOTALL).match
+IN_SHORT = {
+    '"': re.compile(r'(?:[^"\\]+|\\.)*', re.DOTALL).match,
+    "'": re.compile(r"(?:[^'\\]+|\\.)*", re.DOTALL).match,
+}
 NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null").fullmatch
 KEY_WORD = re.compile(r"[^\W\d]\w*").fullmatch
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").search
+LONE = re.compile("[\ud800-\udfff]").sub
 PYTHON = {"True": "true", "False": "false", "None": "null"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/", "'": "'"}
 
@@ -54,6 +59,7 @@ def quoted(text: str) -> str:
 def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] | None:
     """The JSON value at `pos` and where it ends, if all of it is there; `strict` gives no numbers.
 
+    One with escapes of surrogates, of which a half may be missing, is left to those who look closer.
     Looks at windows that grow: a decoder's error costs time in proportion to what lies before it.
     """
     size = 1024
@@ -68,7 +74,7 @@ def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] 
         except (ValueError, RecursionError):
             return None
         else:
-            return value, pos + end
+            return None if SURROGATE(window, 0, end) else (value, pos + end)
         size *= 8
 
 
@@ -76,7 +82,7 @@ def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = N
     """Pass one JSON value on; raises Malformed where it cannot be one, that place not eaten.
 
     Repaired, each with a note: single quotes, Python's constants, commas before a closer, bare keys, raw
-    control characters, unknown escapes. Without `note` nothing is repaired: what passes is as written.
+    control characters, unknown escapes, halves of surrogate pairs. Without `note` nothing is repaired: what passes is as written.
     """
     if not (yield from blank(s)):
         raise Malformed("no value")
@@ -268,10 +274,14 @@ def _escape(s: Source, emit: Emit, note: Note | None) -> Scan[None]:
     if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
         emit(pair)
         return
-    if pair[1:] == "u":
-        digits = yield from peek(s, 4)
-        if re.fullmatch("[0-9a-fA-F]{4}", digits):
-            return emit(pair)
+    if pair[1:] == "u" and (code := (yield from _hex(s, 0))) >= 0:
+        size = 4
+        if 0xD800 <= code < 0xDC00 and (yield from peek(s, 6))[4:] == "\\u":
+            size = 10 if 0xDC00 <= (yield from _hex(s, 6)) < 0xE000 else 4
+        lone = 0xD800 <= code < 0xE000 and size == 4
+        emit("\\ufffd" if lone else pair + s.text[s.pos : s.pos + size])
+        s.pos += size
+        return note("lone-surrogate", "") if lone else None
     if pair == "\\'":
         return emit("'")
     note("bad-escape", pair)
@@ -279,18 +289,25 @@ def _escape(s: Source, emit: Emit, note: Note | None) -> Scan[None]:
 
 
 def short_string(s: Source, most: int = CAP) -> Scan[str]:
-    """A short string in either quotes, as Python text. Eats nothing until it is whole."""
+    """A string of at most `most` characters in either quotes, as Python text. Eats nothing until it is whole."""
     if (yield from following(s)) not in ('"', "'"):
         raise Malformed("expected a string")
     yield from blank(s)
-    while not (m := SHORT(s.text, s.pos, s.pos + most + 2)):
-        if s.closed or len(s.text) - s.pos >= most + 2:
+    quote, size = s.text[s.pos], 1
+    while True:
+        m = IN_SHORT[quote](s.text, s.pos + size, s.pos + most + 2)
+        size = m.end() - s.pos if m else size
+        if s.text.startswith(quote, s.pos + size):
+            break
+        if s.closed or size > most:
             raise Malformed("an unclosed or long string")
         yield
-    s.pos = m.end()
-    body = m[0][1:-1] if m[0][0] == '"' else m[0][1:-1].replace("\\'", "'").replace('"', '\\"')
+    body = s.text[s.pos + 1 : s.pos + size]
+    s.pos += size + 1
+    if quote == "'":
+        body = body.replace("\\'", "'").replace('"', '\\"')
     try:
-        return json.loads(f'"{body}"', strict=False)
+        return LONE("\ufffd", json.loads(f'"{body}"', strict=False))
     except ValueError:
         return body
 

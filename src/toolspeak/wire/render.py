@@ -6,20 +6,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from ..errors import TemplateError
 from ..types import Message, Note, Tool
 from .speech import Wanted, tell
 from .syntax import Dialect, Layout
-from .template import abilities, render_template, speaks, tokens
+from .template import DATE_FORM, abilities, render_template, speaks, tokens
 from .turns import Turn, cleaned, message_of, turns_of
 from .write import declared
 
 PLAIN = Layout(("", ":\n"), "\n\n")
 """A layout for a model of which none is known: role, colon, text."""
 PLAIN_STOP = ("\nUser:",)
-DATE_FORM = "%Y-%m-%d %H:%M:%S %Z"
 INVISIBLE = "\u200b"
 
 
@@ -62,17 +61,18 @@ def render(
     if continue_final and turns[-1].role != "assistant":
         raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
     want = Wanted(offered, _date(now, variables), thinking, choice, dict(variables or {}))
-    told = tell(turns, d, want, notes)
+    lost: list[Note] = []
+    told = tell(turns, d, want, lost)
     open_ended = bool(continue_final)
     if template is not None:
-        prompt = _by_template(template, turns, d, want, now, open_ended, notes)
-        return Rendered(prompt, told, (), _unique(notes))
+        prompt, native = _by_template(template, turns, d, want, now, open_ended, notes)
+        return Rendered(prompt, told, (), _unique(notes if native else notes + lost))
     clean = _cleaner(d.layout.control if d.layout else (), notes)
     native = (
         tell([cleaned(t, clean) for t in turns], d, replace(want, clean=clean, native=True), []) if d.layout else told
     )
     prompt = _lay_out(native, d.layout or PLAIN, want, open_ended)
-    return Rendered(prompt, told, d.stop if d.layout else PLAIN_STOP, _unique(notes))
+    return Rendered(prompt, told, d.stop if d.layout else PLAIN_STOP, _unique(lost + notes))
 
 
 def _date(now: datetime | None, variables: Mapping[str, Any] | None) -> str:
@@ -119,32 +119,37 @@ def _by_template(
     now: datetime | None,
     open_ended: bool,
     notes: list[Note],
-) -> str:
-    """The prompt by the model's own template: natively where it speaks the dialect, else with the tools told in words."""
-    control = (*tokens(template), *(d.layout.control if d.layout else ()))
-    clean = _cleaner(control, notes)
+) -> tuple[str, bool]:
+    """The prompt by the model's own template, and whether it speaks the dialect itself; else tools are told in words."""
+    clean = _cleaner((*tokens(template), *(d.layout.control if d.layout else ())), notes)
     safe = [cleaned(turn, clean) for turn in turns]
-    native = speaks(template, d)
-    known = abilities(template)
+    native, known = speaks(template, d), abilities(template)
+    tools: list[Any] = []
+    variables = dict(want.variables)
     if native:
         rows = [message_of(turn, known.objects) for turn in safe]
-        _note_loss(rows, want, notes)
+        tools = [_cleaned_data(declared(tool), clean) for tool in want.tools]
+        notes += [Note("choice-not-told", want.choice)] if want.choice not in ("auto", "none") else []
     else:
         rows = [dict(m) for m in tell(safe, d, replace(want, clean=clean), [])]
     if not known.system:
         rows = _without_system(rows, notes)
-    tools = [declared(tool) for tool in want.tools] if native else []
-    variables = dict(want.variables)
     if want.thinking is not None:
         variables["enable_thinking"] = want.thinking
     prompt = render_template(template, rows, tools, variables=variables, now=now, generate=not open_ended)
     _note_missing(prompt, rows, notes)
-    return _cut(prompt, rows, notes) if open_ended else prompt
+    return (_cut(prompt, rows, notes) if open_ended else prompt), native
 
 
-def _note_loss(rows: list[dict[str, Any]], want: Wanted, notes: list[Note]) -> None:
-    if want.choice not in ("auto", "none"):
-        notes.append(Note("choice-not-told", want.choice))
+def _cleaned_data(value: object, clean: Callable[[str], str]) -> Any:
+    """JSON data with every text in it cleaned."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(k)): _cleaned_data(v, clean) for k, v in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned_data(v, clean) for v in cast("Sequence[Any]", value)]
+    return value
 
 
 def _without_system(rows: list[dict[str, Any]], notes: list[Note]) -> list[dict[str, Any]]:

@@ -1,15 +1,17 @@
 """When the text leaves its dialect: what is kept all the same, and the note that it leaves.
 
 What can be repaired without guessing at an argument is. Inside JSON values that is done in `jsonscan`
-(rules single-quotes, python-literal, trailing-comma, bare-key, raw-control, bad-escape); around them here:
-missing-closer, stray-closer.
+(rules single-quotes, python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate); around them here:
+missing-closer, stray-closer, missing-opener, fence, list; and in a call's object no-arguments, unclosed-object,
+collapsed-call. A call that is no more than half there is told with whole=False (rules cut, malformed).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .scan import GAP, SPACE, Scan, at, following
 from .state import State
-from .syntax import Dialect
 
 BRACKETS = ("}", "]")
 MOST = 8
@@ -27,11 +29,9 @@ def missing(s: State, word: str) -> Scan[None]:
         s.note("missing-closer", word)
 
 
-def closing(s: State, d: Dialect, formal: bool, inlist: bool, fence: str) -> Scan[None]:
+def closing(s: State, closers: Sequence[str]) -> Scan[None]:
     """What closes a section: the list, the section itself, the fence around it."""
-    words = [d.items[2].strip() if d.items and formal else "]"] if inlist else []
-    words += d.close.split() if formal else []
-    for word in (*words, *fence.split()):
+    for word in (word for closer in closers for word in closer.split()):
         if not (yield from at(s, word)):
             yield from missing(s, word)
 

@@ -79,16 +79,16 @@ def _opening(rest: list[Turn], system: str | None, d: Dialect, want: Wanted, not
     if not want.tools:
         text = "\n\n".join(filter(None, (system, user)))
         return [{"role": "user", "content": text}] if text or not rest else []
-    text = _filled(speech, system or "", user, want)
+    text = _filled(speech, system, user, want)
     order = _order(want, d, notes)
     return [{"role": "user" if inside else "system", "content": text + order}]
 
 
-def _filled(speech: Speech, system: str, user: str, want: Wanted) -> str:
+def _filled(speech: Speech, system: str | None, user: str, want: Wanted) -> str:
     """The opening with its holes filled."""
     declared = want.variables.get("functions")
     values = {
-        SYSTEM: system.strip() or speech.system,
+        SYSTEM: speech.system if system is None else system.strip() if speech.strip else system,
         USER: user,
         TOOLS: declared if isinstance(declared, str) else want.clean(write_tools(want.tools, speech.tools)),
         TOOL_NAMES: want.clean(", ".join(sorted(tool.name for tool in want.tools))),
@@ -102,7 +102,8 @@ def _filled(speech: Speech, system: str, user: str, want: Wanted) -> str:
         else:
             parts.append(part)
     text = "".join(part if isinstance(part, str) else values[part] for part in parts)
-    return text if SYSTEM in speech.opening or not system.strip() else f"{system.strip()}\n\n{text}"
+    before = system.strip() if system and SYSTEM not in speech.opening else ""
+    return f"{before}\n\n{text}" if before else text
 
 
 def _order(want: Wanted, d: Dialect, notes: list[Note]) -> str:

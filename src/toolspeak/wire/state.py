@@ -16,7 +16,10 @@ NOTES = 100
 
 @dataclass(slots=True)
 class Call:
-    """A call being read. `guard`: only an offered tool counts, and with `strict` it must be offered by name."""
+    """A call being read. `guard`: only an offered tool counts, and with `strict` it must be offered by name.
+
+    Once it is `filled`, its arguments are all there, whatever happens to what closes it.
+    """
 
     guard: bool = False
     strict: bool = False
@@ -24,6 +27,7 @@ class Call:
     id: str = ""
     late_id: str | None = None
     started: bool = False
+    filled: bool = False
     ended: bool = False
 
 

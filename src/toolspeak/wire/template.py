@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from ..errors import TemplateError
-from ..types import ToolCall
+from ..types import Tool, ToolCall
+from .decode import parse
 from .syntax import Dialect, JsonCall
 
+DATE_FORM = "%Y-%m-%d %H:%M:%S %Z"
 SIZE = 1_000_000
 """The longest template, in characters."""
 FUEL = 50_000_000
@@ -32,6 +34,7 @@ TOOL = {
     },
 }
 CALL = ToolCall("call00001", "probe_tool", {"probe_key": "probe_value"})
+GENERATION = re.compile(r"(\{%[-+]?)\s*(end)?generation\s*([-+]?%\})")
 TOKEN = re.compile(r"<\|[^\s<>|{}'\"]{1,60}\|>|<｜[^\s<>{}'\"]{1,60}｜>")
 
 
@@ -80,14 +83,36 @@ def render_template(
         debug=False,
     )
     engine.trim_blocks = engine.lstrip_blocks = True
-    context: dict[str, Any] = {"bos_token": "", "eos_token": "", **(variables or {})}
+    template = GENERATION.sub(_generation, template)
+    context = _functions(template, tools, now) | {"bos_token": "", "eos_token": "", **(variables or {})}
     context |= {"messages": list(messages), "add_generation_prompt": generate}
     if tools:
         context["tools"] = list(tools)
     try:
         return engine.render_str(template, None, **context)
     except minijinja.TemplateError as e:
-        raise TemplateError(f"the chat template cannot be rendered: {str(e).splitlines()[0]}") from e
+        why = str(e).splitlines()[0]
+    if not tools and "undefined" in why:  # some ask how many tools there are before they ask whether there are any
+        context["tools"] = []
+        try:
+            return engine.render_str(template, None, **context)
+        except minijinja.TemplateError:
+            pass
+    raise TemplateError(f"the chat template cannot be rendered: {why}")
+
+
+def _generation(tag: re.Match[str]) -> str:
+    """The tags that mark what an assistant wrote, which are none of Jinja's own, as a condition that holds."""
+    return tag[1] + (" endif " if tag[2] else " if true ") + tag[3]
+
+
+def _functions(template: str, tools: Sequence[Mapping[str, Any]] | None, now: datetime | None) -> dict[str, Any]:
+    """What templates from before `tools` was the custom are given: functions and datetime, as text."""
+    if re.search(r"\btools\b", template):
+        return {}
+    functions = [tool.get("function", tool) for tool in tools or ()]
+    date = now.strftime(DATE_FORM).strip() if now else ""
+    return {"functions": json.dumps(functions, indent=4, ensure_ascii=False, default=str), "datetime": date}
 
 
 def _tojson(value: object, indent: int | None = None, ensure_ascii: bool = False, **more: Any) -> str:
@@ -132,9 +157,12 @@ def abilities(template: str) -> Abilities:
 
 
 def speaks(template: str, d: Dialect) -> bool:
-    """Does the template tell tools, calls and results, and its calls as the dialect writes them?"""
+    """Does the template tell tools, calls and results, and its calls in the dialect?"""
     known = abilities(template)
-    return known.tools and known.calls and known.results and all(w in known.sample for w in literals(d))
+    if not (known.tools and known.calls and known.results and all(w in known.sample for w in literals(d))):
+        return False
+    calls = parse(known.sample, replace(d, forms=()), (Tool(CALL.name),)).calls
+    return any(call.name == CALL.name and call.arguments == CALL.arguments for call in calls)
 
 
 def literals(d: Dialect) -> tuple[str, ...]:

@@ -26,13 +26,16 @@ class Turn:
 
 
 def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
-    """The turns that the messages are. Raises TemplateError for what is no conversation."""
+    """The turns that the messages are; a system message without content is none. Raises TemplateError for what
+    is no conversation."""
     if not messages:
         raise TemplateError("Expected non-empty messages")
     called: dict[str, str] = {}
     turns: list[Turn] = []
     for i, message in enumerate(messages):
         role = _role(message)
+        if role == "system" and message.get("content") is None:
+            continue
         calls = _calls(message, i, notes) if role == "assistant" else ()
         called.update((call.id, call.name) for call in calls)
         answered = str(message.get("tool_call_id") or "")

@@ -8,12 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...events import ArgumentsDelta
-from ..jsonscan import IN_STRING, Emit, Note, json_value, quoted, unescape, whole_value
+from ..jsonscan import ESCAPES, IN_STRING, Emit, Note, json_value, quoted, unescape, whole_value
 from ..scan import Delta, Malformed, Scan, Source, at, blank, following, marks, until
 
 NULL = ("null", "None")
-LONE = re.compile("[\ud800-\udfff]").search
-"""Half of a surrogate pair, which no text may hold."""
+RUNS = {
+    '"': re.compile(r'(?:[^"\\]+|\\["\\/bfnrt])*').match,
+    "'": re.compile(r"""(?:[^'\\]+|\\["'\\/bfnrt])*""").match,
+}
+"""What of a string in these quotes can be told without looking further."""
+SIMPLE = re.compile(r"\\(.)").sub
 
 
 def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta) -> Scan[None]:
@@ -36,10 +40,29 @@ def _encoded(s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None)
     s.place = s.base + s.pos
     s.pos += 1
     _give_whole(s, quote, inner)
-    while (yield from _piece(s, quote, inner, delta)) != quote:
-        inner.give((yield from unescape(s)))
+    run = RUNS[quote]
+    while True:
+        m = run(s.text, s.pos)
+        if m and m.end() > m.start():
+            s.pos = m.end()
+            inner.give(SIMPLE(_meant, m[0]) if "\\" in m[0] else m[0])
+        if s.pos == len(s.text):
+            if s.closed:
+                raise Malformed("unclosed string")
+            lane = delta and inner.source.lane is IN_STRING and quote == '"'
+            s.lane, s.delta = (IN_STRING, delta) if lane else (None, None)
+            yield
+        elif s.text[s.pos] == quote:
+            break
+        else:
+            inner.give((yield from unescape(s)))
+    s.pos += 1
     inner.close()
     s.place = None
+
+
+def _meant(escape: re.Match[str]) -> str:
+    return ESCAPES[escape[1]]
 
 
 def _give_whole(s: Source, quote: str, inner: _Inner) -> None:
@@ -47,7 +70,7 @@ def _give_whole(s: Source, quote: str, inner: _Inner) -> None:
     if quote != '"':
         return
     whole = whole_value(s.text, s.pos - 1, strict=False)
-    if whole and isinstance(whole[0], str) and not LONE(whole[0]):
+    if whole and isinstance(whole[0], str):
         inner.give(whole[0])
         s.pos = whole[1] - 1
 
@@ -91,28 +114,7 @@ class _Inner:
         return None
 
 
-def _piece(s: Source, quote: str, inner: _Inner, delta: Delta | None) -> Scan[str]:
-    """Give text on up to a quote or a backslash; eat the quote only."""
-    wanted = marks((quote, "\\"))
-    while True:
-        text, pos = s.text, s.pos
-        m = wanted.full(text, pos)
-        end = m.start() if m else len(text)
-        if end > pos:
-            s.pos = end
-            inner.give(text[pos:end])
-        if m:
-            s.pos += m[0] == quote
-            return m[0]
-        if s.closed:
-            raise Malformed("unclosed string")
-        s.lane, s.delta = (
-            (IN_STRING, delta) if delta and inner.source.lane is IN_STRING and quote == '"' else (None, None)
-        )
-        yield
-
-
-def read_text(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
+def read_string(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
     """Pass on the content of a JSON string, unescaped."""
     quote = yield from at(s, '"', "'")
     if not quote:

@@ -38,15 +38,16 @@ def read(s: State, hole: JsonCall, call: Call) -> Scan[None]:
     o = _Object(hole, call)
     slots = {**dict(hole.also), **dict(hole.keys)}
     while not (yield from at(s, "}")):
-        if o.call.ended and (yield from following(s)) not in ('"', "'"):
-            return s.note("unclosed-object")  # its closer is missing, and nothing else is
+        if o.call.filled and (yield from following(s)) not in ('"', "'"):
+            s.note("unclosed-object")
+            break
         key = yield from short_string(s)
         yield from expect(s, ":")
         yield from _value(s, o, key, slots.get(key))
         if not (yield from at(s, ",")):
             if (yield from at(s, "}")):
                 break
-            if not o.call.ended and not (o.answer and o.texts):
+            if not o.call.filled and not (o.answer and o.texts):
                 raise Malformed("expected , or }")
             s.note("unclosed-object")
             break
@@ -94,7 +95,7 @@ def _start(s: State, o: _Object) -> None:
     s.start(o.call)
     if o.filled:
         s.args("".join(o.arguments))
-        s.end(o.call)
+        o.call.filled = True
 
 
 def _arguments(s: State, o: _Object) -> Scan[None]:
@@ -104,7 +105,7 @@ def _arguments(s: State, o: _Object) -> Scan[None]:
         _start(s, o)
         o.filled = True
         yield from json_args.read(s, s.args, s.note)
-        s.end(o.call)
+        o.call.filled = True
     else:
         o.filled = s.spent = True
         yield from json_args.read(s, o.arguments.append, s.note, None)
@@ -115,15 +116,16 @@ def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> 
     o.texts = o.texts or delta is TextDelta
     if (yield from at(s, *json_args.NULL)):
         return
-    if o.answer or o.call.ended:
+    if o.answer or o.call.filled:
+        s.end(o.call)
         s.commit()
-        yield from json_args.read_text(s, lambda t: s.push(delta(t)), delta)
+        yield from json_args.read_string(s, lambda t: s.push(delta(t)), delta)
     elif o.call.guard:
         o.said.append((delta, (yield from short_string(s, HELD))))
     else:
         s.spent = True
         parts: list[str] = []
-        yield from json_args.read_text(s, parts.append, None)
+        yield from json_args.read_string(s, parts.append, None)
         o.said.append((delta, "".join(parts)))
 
 
@@ -189,11 +191,12 @@ def _finish(s: State, o: _Object) -> None:
     if call.name is None or (s.tools is None and call.guard and not call.started):
         raise Malformed("not a call")
     _start(s, o)
-    if not call.ended:
+    if not call.filled:
         s.args("}" if o.pieces else "{}")
+        call.filled = True
         if not o.pieces:
             s.note("no-arguments")
-        s.end(call)
+    s.end(call)
     return None
 
 

@@ -1,0 +1,48 @@
+"""The reference of the commands, made from their own help: `python -m toolspeak.cli.reference docs/cli.md`.
+
+Everything from the mark on is replaced; a test compares.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from . import root
+
+MARK = "<!-- from here on made by: python -m toolspeak.cli.reference docs/cli.md -->\n"
+
+
+def reference() -> str:
+    """The `--help` of every command, as Markdown."""
+    parts = [f"## `{path}`\n\n```text\n{text}\n```\n" for path, text in _helps(root, "toolspeak", None)]
+    return "\n".join(parts)
+
+
+def with_reference(page: str) -> str:
+    """A page with its reference as it is now. ValueError where the page has no mark for it."""
+    before, mark, _ = page.partition(MARK)
+    if not mark:
+        raise ValueError(f"the page has no line {MARK.strip()}")
+    return f"{before}{mark}\n{reference()}"
+
+
+def _helps(command: click.Command, path: str, parent: click.Context | None) -> Iterator[tuple[str, str]]:
+    name = path.rpartition(" ")[2]
+    ctx = click.Context(
+        command, parent, name, terminal_width=88, max_content_width=88, help_option_names=["-h", "--help"]
+    )
+    yield path, command.get_help(ctx)
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(ctx):
+            found = command.get_command(ctx, inner)
+            if found is not None:
+                yield from _helps(found, f"{path} {inner}", ctx)
+
+
+if __name__ == "__main__":
+    for file in map(Path, sys.argv[1:]):
+        file.write_text(with_reference(file.read_text("utf-8")), "utf-8")

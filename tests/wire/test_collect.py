@@ -1,0 +1,113 @@
+"""Events to a reply, and a decoder's small print: ids, thoughts, prompts, being closed twice."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from wire_cases import TOOLS, stream
+
+from toolspeak.dialects import get
+from toolspeak.events import ArgumentsDelta, CallEnd, CallResult, CallStart, Finished, Noted, TextDelta, ThoughtDelta
+from toolspeak.types import Note, ToolCall, ToolResult, Usage
+from toolspeak.wire.collect import collect
+from toolspeak.wire.decode import Decoder, parse
+
+
+def test_events_are_joined() -> None:
+    reply = collect(
+        [
+            ThoughtDelta("h"),
+            ThoughtDelta("m"),
+            TextDelta("Lo"),
+            TextDelta("ok"),
+            Noted(Note("first")),
+            CallStart("f", "a"),
+            ArgumentsDelta('{"x":'),
+            Noted(Note("second")),
+            ArgumentsDelta(" 1}"),
+            CallEnd(),
+            CallStart("g", "b"),
+            CallEnd(True, "late"),
+            CallResult(ToolResult("a", "f", "1")),
+            Finished("tool_calls", Usage(1, 2)),
+            Finished("stop", Usage(3, 4, 1)),
+        ]
+    )
+    f, g = ToolCall("a", "f", {"x": 1}, '{"x": 1}', (Note("second"),)), ToolCall("late", "g", {}, "{}")
+    assert (reply.text, reply.thought, reply.calls, reply.finish) == ("Look", "hm", (f, g), "stop")
+    assert reply.usage == Usage(4, 6, 1)
+    assert reply.notes == (Note("first"), Note("second"))
+    (message,) = reply.messages
+    assert message["content"] == "Look"
+    assert message["reasoning_content"] == "hm"
+    assert message["tool_calls"] == [
+        {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}},
+        {"id": "late", "type": "function", "function": {"name": "g", "arguments": "{}"}},
+    ]
+
+
+@pytest.mark.parametrize("text", ["[1]", "1", "null", '"x"', "{", "{}{}", "[" * 10_000, "1" * 5000])
+def test_arguments_that_are_no_object_are_none(text: str) -> None:
+    reply = collect([CallStart("f", "a"), ArgumentsDelta(text), CallEnd(), Finished("tool_calls")])
+    (call,) = reply.calls
+    assert (call.arguments, call.json, call.whole) == ({}, text, False)
+    assert [note.rule for note in call.notes] == [note.rule for note in reply.notes] == ["not-an-object"]
+    assert reply.messages == [{"role": "assistant", "content": ""}]
+
+
+def test_nothing_is_an_empty_reply() -> None:
+    assert collect([]).messages == [{"role": "assistant", "content": ""}]
+
+
+def test_ids_are_minted_by_the_caller() -> None:
+    wire = 'functools[{"name": "ping", "arguments": {}}, {"name": "ping", "arguments": {}}]'
+    numbers = count(7)
+    decoder = Decoder(get("functools"), TOOLS, ids=lambda: f"id{next(numbers)}")
+    assert [c.id for c in collect(decoder.feed(wire) + decoder.close()).calls] == ["id7", "id8"]
+    assert [c.id for c in parse(wire, get("functools"), TOOLS).calls] == ["call_1", "call_2"]
+    own = '<tool_call>{"id": "x9", "name": "ping", "arguments": {}}</tool_call>'
+    assert parse(own, get("hermes"), TOOLS).calls[0].id == "x9"
+    late = '<tool_call>{"name": "ping", "arguments": {}, "id": "x9"}</tool_call>'
+    assert parse(late, get("hermes"), TOOLS).calls[0].id == "x9"
+
+
+def test_a_closed_decoder_stays_closed() -> None:
+    decoder = Decoder(get("hermes"), TOOLS)
+    assert decoder.feed("") == []
+    assert decoder.feed("Hi") == [TextDelta("Hi")]
+    assert decoder.close() == [Finished("stop")]
+    assert decoder.close() == []
+    assert decoder.feed("more") == []
+
+
+def test_thoughts_are_split_or_kept_with_tools_and_without() -> None:
+    wire = "<think>\nhm\n</think>\n\nHi"
+    for tools in (TOOLS, None, ()):
+        split = parse(wire, get("hermes"), tools)
+        kept = parse(wire, get("hermes"), tools, thoughts="keep")
+        assert (split.thought, split.text) == ("hm", "Hi")
+        assert (kept.thought, kept.text) == ("", wire)
+
+
+def test_a_call_inside_a_thought_is_none() -> None:
+    call = '<tool_call>{"name": "ping", "arguments": {}}</tool_call>'
+    reply = parse(f"<think>\nmaybe {call}\n</think>\n\nNo.", get("hermes"), TOOLS)
+    assert (reply.thought, reply.text, reply.calls) == (f"maybe {call}", "No.", ())
+
+
+def test_what_streams_before_the_end_of_a_call() -> None:
+    decoder = Decoder(get("hermes"), TOOLS)
+    assert decoder.feed('Ok.\n<tool_call>\n{"name": "pi') == [TextDelta("Ok.")]
+    assert decoder.feed('ng"') == [CallStart("ping", "call_1")]
+    assert decoder.feed(', "arguments": {"a": "on') == [ArgumentsDelta('{"a": "on')]
+    assert decoder.feed("e t") == [ArgumentsDelta("e t")]
+    assert decoder.feed('wo"}') == [ArgumentsDelta('wo"}')]
+    assert decoder.feed("}") == [CallEnd()]
+    assert decoder.feed("\n</tool_call>") == []
+    assert decoder.close() == [Finished("tool_calls")]
+
+
+def test_a_surrogate_that_no_text_can_hold_is_replaced_in_a_text() -> None:
+    assert parse('{"tool": null, "message": "a\\ud83d b\\ud83d\\ude00"}', get("tool-json"), TOOLS).text == "a\ufffd b😀"
+    assert stream(get("hermes"), [])[-1] == Finished("stop")
