@@ -8,6 +8,7 @@ tokens alone. Sampling is greedy unless a request sets a temperature.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import functools
 import json
@@ -68,8 +69,10 @@ class Local:
                 end = error
             finally:
                 heard(end)
+                _replies.pop(threading.current_thread(), None)
 
         thread = threading.Thread(target=work, name="toolspeak-local", daemon=True)
+        _replies[thread] = stopped
         thread.start()
         finish: Finish = "stop"
         usage = Usage()
@@ -188,6 +191,19 @@ class Server:
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Loopback is never reached through a proxy."""
+
+
+_replies: dict[threading.Thread, threading.Event] = {}
+"""What stops each reply that is being made."""
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Lets no reply outlive the program: a thread inside llama.cpp that Python takes down aborts the process."""
+    for stopped in tuple(_replies.values()):
+        stopped.set()
+    for thread in tuple(_replies):
+        thread.join(30)
 
 
 _stderr_turn = threading.Lock()
