@@ -63,7 +63,11 @@ def test_a_fault_of_the_transform_goes_up_as_it_is() -> None:
 
 def test_a_toolbox_transforms() -> None:
     box = ts.Toolbox(weather)
-    model = native("Rome!", '{"tool": "weather", "tool_input": {"town": "Rome"}}', '{"tool": "weather", "tool_input": {"city": "Rome"}}')
+    model = native(
+        "Rome!",
+        '{"tool": "weather", "tool_input": {"town": "Rome"}}',
+        '{"tool": "weather", "tool_input": {"city": "Rome"}}',
+    )
     call = ts.generate_checked(model, box.transform, "Weather in Rome?")
     assert (call.name, call.arguments) == ("weather", {"city": "Rome"})
     assert "town" in str(model.requests[2].messages[-1].get("content"))
@@ -108,7 +112,9 @@ def test_the_explained_bytes_are_the_bytes_that_are_sent(spoken: bool, tools: li
 
     async def answer(request: web.Request) -> web.StreamResponse:
         received.append((str(request.url), await request.read()))
-        return web.json_response({"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]})
+        return web.json_response(
+            {"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}
+        )
 
     async def main() -> None:
         async with serving(answer) as server:
@@ -217,7 +223,9 @@ def test_the_documented_parameters(name: str) -> None:
         assert set(EVERYWHERE) <= set(Options.__annotations__)
 
 
-@pytest.mark.parametrize("name", ["define", "list", "validate", "transform", "call", "acall", "only", "without", "prefix"])
+@pytest.mark.parametrize(
+    "name", ["define", "list", "validate", "transform", "call", "acall", "only", "without", "prefix"]
+)
 def test_a_toolbox_has(name: str) -> None:
     assert callable(getattr(ts.Toolbox(weather), name))
 

@@ -17,7 +17,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from .errors import LimitReached, ModelError, ToolspeakError
 from .events import CallResult, Event, Noted
@@ -62,6 +62,7 @@ async def play(
                 yield Done(end.value)
                 return
             outcome = failure = None
+            await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
             _log_effect(effect, model, level)
             try:
                 async with aclosing(_carry_out(effect, model, run, deadline)) as events:
@@ -209,8 +210,7 @@ def _log_outcome(outcome: Any, level: int) -> None:
         for call in outcome.calls:
             log.debug("wants %s(%s)", call.name, call.json or call.arguments)
     elif isinstance(outcome, tuple):
-        results: tuple[ToolResult, ...] = outcome
-        for result in results:
+        for result in cast("tuple[ToolResult, ...]", outcome):
             became = f"failed with {type(result.error).__name__}" if result.error else "done"
             log.log(level, "%s %s in %.2f s", result.name, became, result.seconds)
             log.debug("%s gave %s", result.name, result.text)

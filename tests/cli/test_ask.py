@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -231,7 +232,8 @@ def test_approval_is_asked_for_on_the_terminal_though_the_question_is_piped(scri
         code, seen = one.end()
     finally:
         one.close()
-    assert (code, "→ add" in seen or "add" in seen) == (0, True)
+    assert code == 0
+    assert re.search(r"← .*3", seen)
 
 
 @pytest.mark.parametrize("command", ["ask", "call"])

@@ -130,13 +130,14 @@ def test_a_bare_call_needs_an_offered_name_where_the_dialect_has_an_opener() -> 
     assert told(parse(BODY, get("tool-json"), None)) == PARIS
 
 
-def test_an_unknown_tool_is_noted_where_its_call_stays_text() -> None:
-    reply = parse('{"tool": "zz", "tool_input": {}}', get("tool-json"), TOOLS)
-    assert (reply.text, [(n.rule, n.detail) for n in reply.notes]) == (
-        '{"tool": "zz", "tool_input": {}}',
-        [("unknown-tool", "zz")],
-    )
+def test_an_unknown_tool_is_a_call_where_a_reply_begins_with_it_and_is_noted_in_any_case() -> None:
+    wire = '{"tool": "zz", "tool_input": {}}'
+    reply = parse(wire, get("tool-json"), TOOLS)
+    assert (told(reply), rules(reply)) == ([("zz", {}, True)], ["unknown-tool"])
+    reply = parse(f"So: {wire}", get("tool-json"), TOOLS)
+    assert (reply.text, told(reply), rules(reply)) == (f"So: {wire}", [], ["unknown-tool"])
     assert parse('{"name": "Ann"}', get("hermes"), TOOLS).notes == ()
+    assert parse('{"name": "Ann", "arguments": {}}', get("tool-json"), TOOLS).notes == ()
 
 
 def test_several_candidates_are_several_calls_and_the_broken_ones_stand_between_them() -> None:

@@ -56,10 +56,12 @@ def _debug(ctx: click.Context, _: click.Parameter, given: bool) -> None:
 
 def _log(_: click.Context, __: click.Parameter, count: int) -> None:
     log = logging.getLogger("toolspeak")
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())  # without one Python itself would print warnings
     if not count:
         return
     log.setLevel(logging.DEBUG if count > 1 else logging.INFO)
-    if not log.handlers:
+    if not any(isinstance(handler, logging.StreamHandler) for handler in log.handlers):
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s", "%H:%M:%S"))
         log.addHandler(handler)

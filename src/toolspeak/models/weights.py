@@ -82,8 +82,11 @@ def ensure(weights: Weights = SMOLLM2) -> Path:
         with _one_at_a_time(target.parent):
             if present(weights):  # another process was faster
                 return target
-            for left in target.parent.glob("fetch-*"):  # by a fetch that was killed: we hold the lock, it is nobody's
+            # Left by a fetch that was killed: we hold the lock, so it is nobody's.
+            for left in target.parent.glob("fetch-*"):
                 shutil.rmtree(left, ignore_errors=True)
+            for left in target.parent.glob(f".{target.name}.*.part"):
+                left.unlink(missing_ok=True)
             with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as folder:
                 _say(f"Fetching {weights.file} ({weights.size / 1e6:.0f} MB, once) …")
                 install(_fetched(weights, Path(folder)), target, weights)
@@ -185,7 +188,7 @@ def _explained(weights: Weights, target: Path) -> Generator[None]:
     """Turns what the disk says into an error that tells what to do."""
     try:
         yield
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, zipfile.BadZipFile, KeyError) as error:  # KeyError: the archive has no such member
         free = ""
         with contextlib.suppress(OSError):
             free = f" ({shutil.disk_usage(target.parent).free / 1e6:.0f} MB free, {2 * weights.size / 1e6:.0f} needed)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import cast
 
 from ..errors import BadRequest
 from ..events import Event
@@ -61,7 +60,7 @@ class NativeOrSpoken:
                     raise
                 self.refused = True
                 log.info("%s; the tools go into the prompt from now on", error)
-        async with aclosing(cast("AsyncGenerator[Event]", self.spoken.stream(request))) as events:
+        async with aclosing(self.spoken.stream(request)) as events:
             async for event in events:
                 yield event
 

@@ -87,8 +87,11 @@ def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) ->
                 return (event,)
 
     last = Finished()
-    asked = replace(request, tools=None, choice="auto", stop=(*request.stop, *rendered.stop))
-    asked = replace(asked, prompt=rendered.prompt) if raw else replace(asked, messages=rendered.messages)
+    asked = replace(request, tools=None, choice="auto")
+    if raw:
+        asked = replace(asked, prompt=rendered.prompt, stop=(*request.stop, *rendered.stop))
+    else:  # a chat server ends a turn by itself, and the stops of a raw prompt could cut a text
+        asked = replace(asked, messages=rendered.messages)
     return Ask(asked, live=True, read=read)
 
 
