@@ -160,7 +160,11 @@ def rows(
         for group in GROUPS:
             if some := [outcome for outcome in done if outcome.case["group"] == group]:
                 yield f"{method}: {group}", *share(some)
-        kinds = ", ".join(f"{kind} {n}" for kind in sorted({o.kind for o in done} - {"right"}) if (n := sum(o.kind == kind for o in done)))
+        kinds = ", ".join(
+            f"{kind} {n}"
+            for kind in sorted({o.kind for o in done} - {"right"})
+            if (n := sum(o.kind == kind for o in done))
+        )
         yield f"{method}: wrong", str(sum(o.kind != "right" for o in done)), kinds
         if outcomes is not None:
             outcomes += done

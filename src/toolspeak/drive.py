@@ -62,6 +62,7 @@ async def play(
                 yield Done(end.value)
                 return
             outcome = failure = None
+            await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
             _log_effect(effect, model, level)
             try:
                 async with aclosing(_carry_out(effect, model, run, deadline)) as events:

@@ -22,7 +22,9 @@ from toolspeak.wire.write import write_calls
 WIRES = [(case.dialect, case.wire) for case in (*WRITTEN, *READ)]
 WIRES += [(d.name, write_calls([call("weather", code=CODE), call("ping")], d)) for d in DIALECTS]
 PIECES = (
-    [wire for _, wire in WIRES] + list("{}[]()<>\"'\\, \n:=|`") + ["<think>", "</think>", "```json\n", "\\u00", "\\ud83d", "null"]
+    [wire for _, wire in WIRES]
+    + list("{}[]()<>\"'\\, \n:=|`")
+    + ["<think>", "</think>", "```json\n", "\\u00", "\\ud83d", "null"]
 )
 
 
