@@ -89,9 +89,7 @@ def test_a_demand_is_told() -> None:
 
 
 def test_a_model_with_its_own_template_continues_a_prompt() -> None:
-    template = (
-        "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{{ bos_token }}<think>"
-    )
+    template = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{{ bos_token }}<think>"
     scripted = ts.Scripted(["so</think>\n" + HERMES], capabilities=["prompt"])
     model = Speaker(scripted, "hermes", template=template, variables={"bos_token": "<s>"})
     reply = ts.collect(events(model))
