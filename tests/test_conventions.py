@@ -43,6 +43,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "drive.py": "what a waiting thread is handed must be raised there as it was, whatever it is",
     "cli/__init__.py": "the end of the program: whatever went wrong is told in a line",
     "cli/files.py": "a tools file is the user's code: whatever it raises is told with its line",
+    "drive.py": "what a task in the background raised is raised again where it is waited for",
     "running.py": "a tool is the user's code: whatever it raises becomes a result that the model reads",
     "schema/result.py": "a result's own code, such as a broken __str__, must not lose the run",
 }

@@ -244,7 +244,7 @@ def test_ctrl_c_during_a_tool(how: str) -> None:
     out, err = process.communicate(timeout=30)
     assert time.monotonic() - began < 5
     assert process.returncode == 130
-    assert err == ""
+    assert err == "" or (how == "thread" and err.endswith("goes on in its thread, which nothing can stop\n"))
     assert out.split("\n")[:-1] == (["interrupted"] if how == "thread" else ["let go", "interrupted"])
 
 
@@ -281,7 +281,7 @@ def test_steps_are_logged_without_what_was_said(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.INFO, "toolspeak"):
         ts.run("secret question", tools=[add], model=model)
     said = "\n".join(record.getMessage() for record in caplog.records)
-    assert all(record.name == "toolspeak" for record in caplog.records)
+    assert all(record.name.split(".")[0] == "toolspeak" for record in caplog.records)
     assert "asking scripted" in said
     assert "running add" in said
     assert "add failed with InvalidCall" in said

@@ -237,7 +237,7 @@ class Toolbox:
                     began = time.monotonic()
                     value = await self._run(known, inject or {})
             except (CallError, ToolError) as error:
-                log.info("the call of %r gave no result: %s", known.name, error)
+                log.debug("the call of %r gave no result: %s", known.name, error)
                 return ToolResult(known.id, known.name, error_text(error), None, error, _since(began))
             return ToolResult(known.id, known.name, result_text(value, limit), value, None, _since(began))
 

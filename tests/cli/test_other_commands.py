@@ -81,14 +81,20 @@ def test_models_are_a_table_on_a_terminal(terminal: Callable[..., Terminal]) -> 
     assert "[" not in seen.replace("\x1b[", "")
 
 
-def test_the_embedded_file_can_be_removed(place: Path) -> None:
+def test_the_embedded_file_can_be_removed(place: Path, terminal: Callable[..., Terminal]) -> None:
     cache = place / "cache"
     cache.mkdir()
     path = cache / SMOLLM2.file
     assert run("models", "path", TOOLSPEAK_CACHE=str(cache)).stdout == f"{path}\n"
     path.write_bytes(b"GGUF")
     done = run("models", "rm", TOOLSPEAK_CACHE=str(cache), stdin="n\n")
-    assert (done.exit_code, path.exists()) == (1, True)
+    assert (done.exit_code, path.exists()) == (2, True)
+    assert "add --yes" in done.stderr
+    one = terminal("models", "rm", TOOLSPEAK_CACHE=str(cache))
+    one.until("[y/N]: ")
+    one.type("n\n")
+    code, seen = one.end()
+    assert (code, "kept" in seen, path.exists()) == (0, True, True)
     assert run("models", "rm", "--yes", TOOLSPEAK_CACHE=str(cache)).exit_code == 0
     assert not path.exists()
     assert "is not there" in run("models", "rm", "--yes", TOOLSPEAK_CACHE=str(cache)).stderr

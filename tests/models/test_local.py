@@ -185,8 +185,8 @@ def with_template(source: Path, target: Path, template: str) -> None:
 
 
 HERMES = (
-    "{% for m in messages %}<|im_start|>{{m.role}}\n{{m.content}}{% for c in m.tool_calls %}<tool_call>\n"
-    "{{c.function|tojson}}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}{{tools|tojson}}<|im_start|>assistant\n"
+    "{% for m in messages %}<|im_start|>{{m.role}}\n{{m.content}}{% for c in m.tool_calls or [] %}<tool_call>\n"
+    "{{c.function|tojson}}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}{% if tools %}{{tools|tojson}}{% endif %}<|im_start|>assistant\n"
 )
 
 
@@ -281,3 +281,31 @@ def test_without_the_library(tmp_path: Path) -> None:
     assert "pip install 'toolspeak[local]'" in done.stdout
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == ""
+
+
+INTERRUPTED = """
+import sys, toolspeak as ts
+print("asking", flush=True)
+try:
+    for event in ts.stream("Tell me a long story.", model="local", max_tokens=3000):
+        print("more", flush=True)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to one process")
+def test_ctrl_c_during_a_reply() -> None:
+    import signal
+    import time
+
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(3)] == ["asking\n", "more\n", "more\n"]
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - began < 15
+    assert (process.returncode, err) == (130, "")

@@ -90,7 +90,7 @@ def _run(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> bool:
     model = asked_model(given["model"])
     # Words before a call are no answer, and only the end of a turn tells: piped, they are held back until then.
     live = out.terminal or not len(box)
-    show = Show(None if given["as_json"] else out, live=live)
+    show = Show(None if given["as_json"] else out, live=live, asks=approve is not None)
     try:
         reply = answer(prompt, runnable(box), show, model=model, system=given["system"], approve=approve)
     finally:

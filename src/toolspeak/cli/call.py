@@ -55,7 +55,7 @@ def call(ctx: click.Context, target: str, arguments: str, as_json: bool) -> None
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise UsageError(
             f"the arguments are no JSON: {error.msg} at line {error.lineno}, column {error.colno}. "
@@ -66,6 +66,15 @@ def _parsed(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f'the arguments must be a JSON object, such as {{"city": "Xiamen"}}; got {text[:80]}')
     return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are told once each: of two values for one name, neither can be chosen."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(name for name in made if sum(name == other for other, _ in pairs) > 1)
+        raise UsageError(f"the arguments have {twice!r} twice")
+    return made
 
 
 def _refuse(ctx: click.Context, error: CallError | None) -> None:

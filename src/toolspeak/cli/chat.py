@@ -147,7 +147,7 @@ class Talk:
 
         begin: list[Message] = [{"role": "system", "content": self.system}] if self.system and not self.messages else []
         question: list[Message] = [*self.messages, *begin, {"role": "user", "content": line}]
-        show = Show(self.out, live=self.out.terminal or not len(self.box))
+        show = Show(self.out, live=self.out.terminal or not len(self.box), asks=self.approve is not None)
         try:
             reply = answer(question, self.box, show, model=self.model, approve=self.approve)
         finally:

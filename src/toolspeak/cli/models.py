@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import WeightsError
-from .base import Command, switches
+from ..errors import UsageError, WeightsError
+from .base import Command, switches, typed
 
 if TYPE_CHECKING:
     from .screen import Out
@@ -76,8 +76,11 @@ def rm(yes: bool) -> None:
     if not path.exists():
         click.echo(f"{path} is not there", err=True)
         return
-    if not yes:
-        click.confirm(f"Remove {path}?", abort=True, err=True)
+    if not yes and not typed():
+        raise UsageError(f"nobody is there to be asked whether {path} may go: add --yes")
+    if not yes and not click.confirm(f"Remove {path}?", err=True):
+        click.echo("kept", err=True)
+        return
     try:
         path.unlink()
     except OSError as error:

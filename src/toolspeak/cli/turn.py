@@ -34,9 +34,10 @@ def answer(prompt: Prompt, tools: Any, show: Show, **options: Unpack[Options]) -
 class Show:
     """Tells events. Without an `out` the answer is kept back; piped, only the words of the last turn are the answer."""
 
-    def __init__(self, out: Out | None, *, live: bool) -> None:
+    def __init__(self, out: Out | None, *, live: bool, asks: bool = False) -> None:
         self.out = out
         self.live = live
+        self.asks = asks  # somebody is asked before each call: no spinner may run over the question
         self.progress = Progress()
         self.said = ""
         self.name = ""
@@ -57,7 +58,7 @@ class Show:
                 self._line_by_itself()
                 self.progress.call(self.name, self.arguments)
             case CallResult(result=result):
-                self.progress.result(result.text, failed=result.error is not None)
+                self.progress.result(str(result.error or result.text), failed=result.error is not None)
                 self.progress.waiting()
             case Noted(note=note) if note.rule.startswith("limit-"):
                 self.progress.note(f"stopped: {note.rule.removeprefix('limit-')}")
@@ -74,13 +75,14 @@ class Show:
             self.said += text
 
     def _turn_ends(self) -> None:
+        self.progress.ready()
         if self.calls and self.said.strip():
             self.progress.note(self.said.strip())
         elif self.said and self.out:
             self.out.line(self.said)
-        if self.calls:
-            self.progress.waiting("running")
         self._line_by_itself()
+        if self.calls and not self.asks:
+            self.progress.waiting("running")
         self.said, self.calls = "", False
 
     def _line_by_itself(self) -> None:

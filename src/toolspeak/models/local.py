@@ -8,6 +8,7 @@ tokens alone. Sampling is greedy unless a request sets a temperature.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import functools
 import json
@@ -68,8 +69,10 @@ class Local:
                 end = error
             finally:
                 heard(end)
+                _replies.pop(threading.current_thread(), None)
 
         thread = threading.Thread(target=work, name="toolspeak-local", daemon=True)
+        _replies[thread] = stopped
         thread.start()
         finish: Finish = "stop"
         usage = Usage()
@@ -152,14 +155,15 @@ class Server:
             "n_probs": 1,
             "cache_prompt": True,
         }
-        answer = cast("dict[str, Any]", self.server.handle_completions(body))
+        answer: dict[str, Any] = self.server.handle_completions(body)
         if "error" in answer:  # seen where a character spans several tokens: force the characters instead
             literal = json.dumps(text, ensure_ascii=False)
             body |= {"prompt": prompt, "grammar": f"root ::= {literal}", "max_tokens": 4 * len(text) + 8}
             answer = self.server.handle_completions(body)
         _raise(answer)
-        told = cast("dict[str, list[dict[str, Any]]]", answer["choices"][0].get("logprobs") or {})
-        return float(sum(token["logprob"] for token in told.get("content", ()) if token["token"]))
+        logprobs: dict[str, list[dict[str, Any]]] = answer["choices"][0].get("logprobs") or {}
+        told = logprobs.get("content", [])
+        return float(sum(token["logprob"] for token in told if token["token"]))
 
     def _check_grammar(self, grammar: str) -> None:
         """Raises BadRequest for a grammar that llama.cpp cannot read, with what it says of it.
@@ -187,6 +191,19 @@ class Server:
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Loopback is never reached through a proxy."""
+
+
+_replies: dict[threading.Thread, threading.Event] = {}
+"""What stops each reply that is being made."""
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Lets no reply outlive the program: a thread inside llama.cpp that Python takes down aborts the process."""
+    for stopped in tuple(_replies.values()):
+        stopped.set()
+    for thread in tuple(_replies):
+        thread.join(30)
 
 
 _stderr_turn = threading.Lock()

@@ -231,6 +231,7 @@ class Decoder:
         lane, delta = s.lane, s.delta
         if lane is not None and delta is not None and chunk and lane(chunk) is None:
             s.base += len(chunk)
+            s.spoken = s.spoken or (delta is TextDelta and not chunk.isspace())
             return [delta(chunk)]
         s.add(chunk)
         out: list[Event] = []

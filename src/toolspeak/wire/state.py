@@ -36,10 +36,10 @@ class State(Source):
 
     `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
     given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
-    becomes text without a second reading. `cut`: the text ended where it may not.
+    becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
     """
 
-    __slots__ = ("calls", "cut", "ids", "live", "noted", "out", "parts", "spent", "tools", "waiting")
+    __slots__ = ("calls", "cut", "ids", "live", "noted", "out", "parts", "spent", "spoken", "tools", "waiting")
 
     def __init__(self, tools: dict[str, Tool[..., Any]] | None, ids: Callable[[], str] | None) -> None:
         super().__init__()
@@ -52,6 +52,7 @@ class State(Source):
         self.live: Call | None = None
         self.calls = 0
         self.spent = False
+        self.spoken = False
         self.cut = False
 
     def args(self, text: str) -> None:
@@ -61,6 +62,7 @@ class State(Source):
     def say(self, text: str) -> None:
         """More text for the user."""
         if text:
+            self.spoken = self.spoken or not text.isspace()
             self.push(TextDelta(text))
 
     def flush(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
@@ -14,6 +15,9 @@ from . import json_args
 
 HELD = 4096
 """A text that comes before the name is held back up to this many characters where any JSON may be an answer."""
+
+IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
+"""What a tool may be called; other names are words."""
 
 Held = tuple[type[TextDelta] | type[ThoughtDelta], str]
 
@@ -29,6 +33,7 @@ class _Object:
     filled: bool = False  # the arguments were read
     answer: bool = False  # there is no call here: the object carries a text
     texts: bool = False  # and the text was there
+    foreign: bool = False  # the name is not offered, but the object is written in the dialect's own keys
     collapsed: bool = False  # the kind is the tool's name: keys that mean nothing else are arguments
     pieces: int = 0  # how many such arguments were written
 
@@ -58,11 +63,11 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
     if isinstance(slot, Kind):
         yield from _kind(s, o, slot)
     elif slot is ARGS and not o.filled and not o.pieces:
-        yield from _arguments(s, o)
+        yield from _arguments(s, o, key)
     elif o.collapsed and not o.filled:
         yield from _piece(s, o, key)
     elif slot is NAME:
-        yield from _name(s, o)
+        yield from _name(s, o, key)
     elif slot is TEXT or slot is THOUGHT:
         yield from _text(s, o, TextDelta if slot is TEXT else ThoughtDelta)
     elif slot is ID and (yield from following(s)) in ('"', "'"):
@@ -71,18 +76,29 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
         yield from _other(s, o, key)
 
 
-def _name(s: State, o: _Object) -> Scan[None]:
+def _name(s: State, o: _Object, key: str) -> Scan[None]:
     if (yield from at(s, *json_args.NULL)):
         o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in o.hole.keys))
         return _say(s, o)
     name = yield from short_string(s)
     if o.call.name is None:
-        if not name or (o.call.guard and not s.offered(name)) or (o.call.strict and s.tools is None):
+        if not name or (o.call.strict and s.tools is None):
             raise Malformed(f"{name!r} is no tool")
+        if o.call.guard and not s.offered(name):
+            _foreign(s, o, key, name)
         o.call.name = name
     if not o.call.guard or o.filled:
         _start(s, o)
     return None
+
+
+def _foreign(s: State, o: _Object, key: str, name: str) -> None:
+    """A name that is not offered counts only where a reply begins, in the very keys that the dialect asks for: the
+    model meant a call then, and can be told. Anywhere else the text may just speak of calls."""
+    formal = dict(o.hole.keys).get(key) is NAME and IDENTIFIER(name)
+    if not formal or o.call.strict or s.spoken or o.filled:
+        raise Malformed(f"{name!r} is no tool")
+    o.foreign = True
 
 
 def _start(s: State, o: _Object) -> None:
@@ -98,7 +114,11 @@ def _start(s: State, o: _Object) -> None:
         o.call.filled = True
 
 
-def _arguments(s: State, o: _Object) -> Scan[None]:
+def _arguments(s: State, o: _Object, key: str) -> Scan[None]:
+    if o.foreign:
+        if dict(o.hole.keys).get(key) is not ARGS or (yield from following(s)) != "{":
+            raise Malformed(f"{o.call.name!r} is no tool")
+        o.call.guard = False
     if o.answer:
         yield from json_value(s, _drop, s.note)
     elif o.call.name is not None:
@@ -188,7 +208,7 @@ def _finish(s: State, o: _Object) -> None:
         if not o.texts:
             raise Malformed("neither a call nor a text")
         return s.commit()
-    if call.name is None or (s.tools is None and call.guard and not call.started):
+    if call.name is None or (o.foreign and not call.started) or (s.tools is None and call.guard and not call.started):
         raise Malformed("not a call")
     _start(s, o)
     if not call.filled:

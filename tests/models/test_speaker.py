@@ -1,0 +1,158 @@
+"""A text model and a dialect: together, a model that calls tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import toolspeak as ts
+from replies import answered
+from toolspeak.events import CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
+from toolspeak.models.base import Model
+from toolspeak.models.speaker import Speaker, speaking
+from toolspeak.types import Request, Usage
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+TOOLS = tuple(ts.Toolbox(add))
+ASK = Request([{"role": "user", "content": "1 + 2?"}], tools=TOOLS)
+CALL = '{"tool": "add", "tool_input": {"a": 1, "b": 2}, "message": null}'
+HERMES = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+
+
+def events(model: Model, request: Request = ASK) -> list[Event]:
+    async def main() -> list[Event]:
+        return [event async for event in model.stream(request)]
+
+    return asyncio.run(main())
+
+
+def test_it_is_a_model_that_takes_tools() -> None:
+    model = Speaker(ts.Scripted(["x"], capabilities=["schema"]))
+    assert isinstance(model, Model)
+    assert model.capabilities == {"tools", "required", "schema"}
+    assert speaking(model) is model
+    assert isinstance(speaking(ts.Scripted(["x"])), Speaker)
+
+
+@pytest.mark.parametrize(("dialect", "text"), [("tool-json", CALL), ("hermes", HERMES)])
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_a_call_in_its_dialect(dialect: str, text: str, chunk: int) -> None:
+    model = Speaker(ts.Scripted([text], chunk=chunk), dialect)
+    reply = ts.collect(events(model))
+    assert [(call.name, call.arguments) for call in reply.calls] == [("add", {"a": 1, "b": 2})]
+    assert reply.finish == "tool_calls"
+    assert reply.calls[0].id
+
+
+def test_ids_are_unique() -> None:
+    model = Speaker(ts.Scripted([CALL], repeat=True))
+    ids = [event.id for _ in range(50) for event in events(model) if isinstance(event, CallStart)]
+    assert len(set(ids)) == 50
+
+
+def test_what_the_text_model_says_besides_goes_through() -> None:
+    said = [ThoughtDelta("hm"), TextDelta("Hi"), Finished("length", Usage(5, 1))]
+    told = events(Speaker(ts.Scripted([said])))
+    assert ThoughtDelta("hm") in told
+    assert told[-1] == Finished("length", Usage(5, 1))
+
+
+def test_a_call_that_is_cut_is_not_whole() -> None:
+    told = events(Speaker(ts.Scripted([[TextDelta(HERMES[:50]), Finished("length")]]), "hermes"))
+    assert CallEnd(False) in told
+    assert told[-1].finish == "length"  # type: ignore[union-attr]
+
+
+def test_earlier_calls_and_results_are_told_in_the_dialect() -> None:
+    scripted = ts.Scripted([HERMES, "It is 3."])
+    reply = ts.run("1 + 2?", tools=[add], model=Speaker(scripted, "hermes"))
+    assert (reply.text, answered(reply.messages)) == ("It is 3.", True)
+    told = scripted.requests[1]
+    assert told.tools is None
+    assert HERMES in str(told.messages[-2].get("content"))
+    assert "<tool_response>" in str(told.messages[-1].get("content"))
+    assert all("tool_calls" not in message and message["role"] != "tool" for message in told.messages)
+
+
+def test_a_demand_is_told() -> None:
+    scripted = ts.Scripted([CALL], repeat=True)
+    ts.decide("1 + 2?", tools=[add], model=scripted, choice="required")
+    assert "have to call" in str(scripted.requests[0].messages)
+
+
+def test_a_model_with_its_own_template_continues_a_prompt() -> None:
+    template = (
+        "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{{ bos_token }}<think>"
+    )
+    scripted = ts.Scripted(["so</think>\n" + HERMES], capabilities=["prompt"])
+    model = Speaker(scripted, "hermes", template=template, variables={"bos_token": "<s>"})
+    reply = ts.collect(events(model))
+    prompt = str(scripted.requests[0].prompt)
+    assert prompt.endswith("<s><think>")
+    assert "[user]1 + 2?" in prompt
+    assert '"name": "add"' in prompt
+    assert len(reply.calls) == 1
+
+
+class Weighing(ts.Scripted):
+    """A text model that finds one tool likely, and copies numbers."""
+
+    def __init__(self, likely: str, *replies: str) -> None:
+        super().__init__(replies, capabilities=["score", "prompt", "schema"])
+        self.likely = likely
+
+    async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
+        return [
+            -1.0 if f"def {self.likely}" in prompt.rpartition("\ndef ")[1] + prompt.rpartition("\ndef ")[2] else -9.0
+            for _ in continuations
+        ]
+
+
+def test_a_model_that_weighs_decides_by_likelihood() -> None:
+    reply = ts.decide("What is 1 plus 2?", tools=[add], model=Weighing("add"))
+    assert [call.name for call in reply.calls] == ["add"]
+    assert sorted(reply.calls[0].arguments.values()) == [1, 2]
+    words = ts.decide("Good morning!", tools=[add], model=Weighing("reply", "Good morning."))
+    assert (words.text, words.calls) == ("Good morning.", ())
+
+
+def test_a_result_that_it_cannot_say_is_stated_plainly() -> None:
+    reply = ts.run("What is 1 plus 2?", tools=[add], model=Weighing("add", "It is 4.", "It is 5."))
+    assert reply.text == "The answer is 3."
+    assert "stated-plainly" in [note.rule for note in reply.notes]
+
+
+def test_what_is_missing_is_never_invented() -> None:
+    with pytest.raises(ts.GenerationError) as caught:
+        ts.call("Add something.", tools=[add], model=Weighing("add", *["x"] * 9))
+    assert caught.value.attempts
+
+
+def test_scores_are_passed_on() -> None:
+    assert asyncio.run(Speaker(Weighing("add")).score("x", ["a", "b"])) == [-9.0, -9.0]
+    with pytest.raises(ts.ModelError, match="no likelihoods"):
+        asyncio.run(Speaker(ts.Scripted(["x"])).score("x", ["a"]))
+
+
+def test_leaving_early_closes_the_text_model() -> None:
+    closed: list[bool] = []
+
+    class Watched(ts.Scripted):
+        async def stream(self, request: Request) -> Any:
+            try:
+                async for event in super().stream(request):
+                    yield event
+            finally:
+                closed.append(True)
+
+    for _ in ts.stream("go", tools=[add], model=Watched(["bla " * 1000])):
+        break
+    assert closed == [True]

@@ -1,0 +1,47 @@
+"""A dialect on text, without a model: what people have becomes what the core takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import toolspeak as ts
+
+CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+SPEC = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
+
+
+@pytest.mark.parametrize("tools", [[add], [ts.tool(add)], [SPEC], None, ts.Toolbox(add)])
+@pytest.mark.parametrize("dialect", ["hermes", ts.dialect("hermes")])
+def test_tools_and_dialects_in_every_form(tools: Any, dialect: Any) -> None:
+    reply = ts.parse(CALL, dialect, tools)
+    assert [call.arguments for call in reply.calls] == [{"a": 1, "b": 2}]
+    assert "add" in ts.render("1 + 2?", tools or [add], dialect).prompt
+
+
+def test_no_tools_no_calls() -> None:
+    assert ts.parse(CALL, "hermes", []).text == CALL
+
+
+def test_a_decoder_in_pieces_is_the_whole() -> None:
+    decoder = ts.Decoder("hermes", [add], ids=lambda: "c1")
+    told = [event for c in "Hm. " + CALL for event in decoder.feed(c)] + decoder.close()
+    reply = ts.collect(told)
+    assert (reply.text.strip(), reply.calls[0].id) == ("Hm.", "c1")
+
+
+def test_an_unknown_dialect() -> None:
+    with pytest.raises(ts.UnknownDialect, match="hermes"):
+        ts.parse("x", "hermse")
+
+
+def test_all_dialects_are_named() -> None:
+    assert {"functools", "empower", "tool-json", "function-name", "tool-call", "hermes"} <= set(ts.dialects())
