@@ -89,9 +89,7 @@ def test_a_demand_is_told() -> None:
 
 
 def test_a_model_with_its_own_template_continues_a_prompt() -> None:
-    template = (
-        "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{{ bos_token }}<think>"
-    )
+    template = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{{ bos_token }}<think>"
     scripted = ts.Scripted(["so</think>\n" + HERMES], capabilities=["prompt"])
     model = Speaker(scripted, "hermes", template=template, variables={"bos_token": "<s>"})
     reply = ts.collect(events(model))
@@ -156,3 +154,12 @@ def test_leaving_early_closes_the_text_model() -> None:
     for _ in ts.stream("go", tools=[add], model=Watched(["bla " * 1000])):
         break
     assert closed == [True]
+
+
+def test_a_dialect_that_was_chosen_goes_before_likelihoods() -> None:
+    tool = ts.tool(lambda a: a, name="echo", parameters={"properties": {"a": {"type": "integer"}}})
+    by_likelihood = ts.explain("1?", tools=[tool], model=ts.model("local"))
+    by_prompt = ts.explain("1?", tools=[tool], model=ts.model("local", dialect="hermes"))
+    assert by_likelihood.continuations
+    assert not by_prompt.continuations
+    assert "<tool_call>" in str(by_prompt.messages[0]["content"])
