@@ -40,7 +40,6 @@ IMPURE_CALLS = {"open", "print", "input", "exec", "eval"}
 IMPURE_METHODS = {"now", "utcnow", "today", "uuid1", "uuid4", "read_text", "read_bytes", "write_text", "write_bytes"}
 
 BROAD_EXCEPTS: dict[str, str] = {
-    "drive.py": "what a waiting thread is handed must be raised there as it was, whatever it is",
     "cli/__init__.py": "the end of the program: whatever went wrong is told in a line",
     "cli/files.py": "a tools file is the user's code: whatever it raises is told with its line",
     "drive.py": "what a task in the background raised is raised again where it is waited for",

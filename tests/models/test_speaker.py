@@ -154,3 +154,12 @@ def test_leaving_early_closes_the_text_model() -> None:
     for _ in ts.stream("go", tools=[add], model=Watched(["bla " * 1000])):
         break
     assert closed == [True]
+
+
+def test_a_dialect_that_was_chosen_goes_before_likelihoods() -> None:
+    tool = ts.tool(lambda a: a, name="echo", parameters={"properties": {"a": {"type": "integer"}}})
+    by_likelihood = ts.explain("1?", tools=[tool], model=ts.model("local"))
+    by_prompt = ts.explain("1?", tools=[tool], model=ts.model("local", dialect="hermes"))
+    assert by_likelihood.continuations
+    assert not by_prompt.continuations
+    assert "<tool_call>" in str(by_prompt.messages[0]["content"])

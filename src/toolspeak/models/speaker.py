@@ -27,18 +27,21 @@ TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})
 
 class Speaker:
     """Makes a text model call tools. `dialect` is a name or a value; `template` the model's own chat template, if
-    that knows tools, and `variables` what it asks for (bos_token, …)."""
+    that knows tools, and `variables` what it asks for (bos_token, …).
+
+    Without a dialect a model that gives likelihoods decides by them, and any other is asked in DEFAULT."""
 
     def __init__(
         self,
         model: Model,
-        dialect: str | Dialect = DEFAULT,
+        dialect: str | Dialect | None = None,
         *,
         template: str | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
-        self.dialect = get(dialect) if isinstance(dialect, str) else dialect
+        self.dialect = dialect if isinstance(dialect, Dialect) else get(dialect or DEFAULT)
+        self.chosen = dialect is not None
         self.template = template
         self.variables = variables
         self.name = model.name
@@ -50,7 +53,7 @@ class Speaker:
         return speak(
             request,
             self.dialect,
-            self.model.capabilities,
+            self.model.capabilities - {"score"} if self.chosen else self.model.capabilities,
             template=self.template,
             variables=self.variables,
             now=now,
