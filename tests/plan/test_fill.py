@@ -120,3 +120,24 @@ def test_series(text: str, parts: list[str]) -> None:
 def test_other_forms_of_a_word(text: str, piece: str, found: str | None) -> None:
     place = pieces.find_form(text, piece)
     assert (place and text[slice(*place)]) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "described", "value"),
+    [
+        ("Unlock it", "True to lock, false to unlock.", False),
+        ("Lock it", "True to lock, false to unlock.", True),
+        ("Leave it", "True to lock, false to unlock.", None),
+        ("Lock it", "Whether it is locked. Default: false.", None),
+        ("Lock it", "", None),
+    ],
+)
+def test_a_boolean_follows_the_words_of_its_description(text: str, described: str, value: bool | None) -> None:
+    assert pieces.side(text, described) is value
+
+
+def test_an_optional_boolean_needs_evidence() -> None:
+    sugar = tool(sugar={"type": "boolean"})
+    model = Weighing(weighs=lambda text: 1.0 if text == "True" else 0.0)
+    assert filled(sugar, "Tea, please", model) == {}
+    assert filled(sugar, "Tea with sugar", model) == {"sugar": True}

@@ -123,7 +123,7 @@ def _value(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[
         return (yield from _option(filling, name, list(schema["enum"]), required))
     match schema.get("type"):
         case "boolean":
-            return (yield from _option(filling, name, [True, False], required, evident=False))
+            return (yield from _boolean(filling, name, schema, required))
         case "integer" | "number" as kind:
             return (yield from _number(filling, name, schema, kind, required))
         case "string" if _is_text(schema):
@@ -134,18 +134,27 @@ def _value(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[
             return (yield from _written(filling, name, schema, required))
 
 
-def _option(filling: Filling, name: str, options: list[Any], required: bool, *, evident: bool = True) -> Plan[Any]:
-    """The likeliest of a few values; an optional one only if it stands in the request."""
-    if evident:
-        named = _named(filling, options)
-        if not named and not required:
-            return MISSING
-        options = named or options
-    elif not required and not filling.find(name.replace("_", " ")):
+def _boolean(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[Any]:
+    """The side whose words the request uses, where the description tells both ("True to lock, false to unlock");
+    otherwise the likelier. An optional one only if its name or such words stand in the request."""
+    told = pieces.side(filling.text, str(schema.get("description", "")))
+    if told is not None:
+        return told
+    if not required and not filling.find(_spoken(name)):
         return MISSING
+    scores = yield from score([(filling.lead(name), literal(value)) for value in (True, False)])
+    return scores[0] >= scores[1]
+
+
+def _option(filling: Filling, name: str, options: list[Any], required: bool) -> Plan[Any]:
+    """The likeliest of a few values; an optional one only if it stands in the request."""
+    named = _named(filling, options)
+    if not named and not required:
+        return MISSING
+    options = named or options
     scores = yield from score([(filling.lead(name), literal(option)) for option in options])
     best = options[scores.index(max(scores))]
-    filling.use(pieces.find_form(filling.text, _spoken(best)) if evident else None)
+    filling.use(pieces.find_form(filling.text, _spoken(best)))
     return best
 
 
@@ -159,6 +168,7 @@ def _named(filling: Filling, options: list[Any]) -> list[Any]:
 
 
 def _spoken(option: Any) -> str:
+    """A name or an option as it is said."""
     return str(option).replace("_", " ")
 
 

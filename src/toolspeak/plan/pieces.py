@@ -30,6 +30,8 @@ LONGEST_SPAN = 8
 """Words in a piece of the request that may be copied as a string."""
 LONGEST_ITEM = 4
 """Words in an item of a series."""
+SIDES = re.compile(r"\b(true|false)\b", re.IGNORECASE)
+"""Where a description of a boolean tells what each value stands for."""
 ENDING = 4
 """Letters by which two forms of one word may differ: run and running."""
 
@@ -58,6 +60,19 @@ def _same_stem(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     short = short.removesuffix("e") if len(short) > 3 else short
     return len(short) >= 3 and long.startswith(short) and len(long) - len(short) <= ENDING
+
+
+def side(text: str, description: str) -> bool | None:
+    """The value whose words in a description ("True to lock, false to unlock") alone stand in `text`; None if unclear."""
+    halves = SIDES.split(description)[1:]
+    told = {
+        head.lower(): set(WORD.findall(body.casefold())) for head, body in zip(halves[::2], halves[1::2], strict=True)
+    }
+    if told.keys() != {"true", "false"}:
+        return None
+    yes, no = told["true"] - told["false"], told["false"] - told["true"]
+    said = [any(find(text, word) for word in words) for words in (yes, no)]
+    return said[0] if said[0] != said[1] else None
 
 
 def numbers(text: str) -> list[tuple[Span, int | float]]:
