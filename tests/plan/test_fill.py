@@ -10,7 +10,9 @@ import pytest
 
 from toolspeak import drive
 from toolspeak.events import Event, Finished, TextDelta
+from toolspeak.models import weights
 from toolspeak.models.base import Capability
+from toolspeak.models.local import Local
 from toolspeak.plan import pieces
 from toolspeak.plan.fill import fill
 from toolspeak.types import Request, Tool
@@ -79,6 +81,10 @@ def test_a_text_is_given_to_the_optional_argument_that_it_fits() -> None:
     assert filled(find, "Books by Le Guin?", model) == {"author": "Le Guin"}
 
 
+def test_a_number_that_the_request_does_not_have_is_not_guessed() -> None:
+    assert filled(tool("days", days={"type": "integer"}), "for some days", Weighing(lambda _: "5")) == {}
+
+
 def test_a_quoted_string_keeps_its_last_mark() -> None:
     model = Weighing(lambda _: "Just landed!")
     assert filled(tool("text", text={"type": "string"}), 'Post "Just landed!" now', model) == {"text": "Just landed!"}
@@ -99,6 +105,7 @@ def test_an_option_is_found_in_another_form_and_not_taken_twice() -> None:
         ("Invite Anna, Raj and Tom to the review.", ["Invite Anna", "Raj", "Tom to the review"]),
         ("Hey, put dish soap on the list", []),
         ("tag it with sun and sea", ["tag it with sun", "sea"]),
+        ("Hi, please tag beach.jpg with sun and sea, thanks", ["please tag beach.jpg with sun", "sea"]),
         ("one thing", []),
         ("", []),
         (", and ,", []),
@@ -141,3 +148,22 @@ def test_an_optional_boolean_needs_evidence() -> None:
     model = Weighing(weighs=lambda text: 1.0 if text == "True" else 0.0)
     assert filled(sugar, "Tea, please", model) == {}
     assert filled(sugar, "Tea with sugar", model) == {"sugar": True}
+
+
+class TestEmbedded:
+    """The embedded model, on requests that differ in what is to be copied."""
+
+    @pytest.fixture
+    def model(self) -> Any:
+        pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+        if not weights.present():
+            pytest.skip("the embedded model was not fetched: make fetch")
+        return Local()
+
+    def test_a_series_of_names(self, model: Any) -> None:
+        invite = tool("people", people={**STRINGS, "description": "Names of the people"})
+        assert filled(invite, "Invite Anna, Raj and Tom, please.", model) == {"people": ["Anna", "Raj", "Tom"]}
+
+    def test_numbers_in_words_beside_a_name(self, model: Any) -> None:
+        rent = tool("city", "days", city={"type": "string", "description": "City"}, days={"type": "integer"})
+        assert filled(rent, "Rent me a car in Phoenix for five days.", model) == {"city": "Phoenix", "days": 5}

@@ -1,6 +1,6 @@
 """With which arguments a tool is called: one after another, each held to its type and to the request.
 
-Enumerations and booleans are scored. Numbers are taken from the request, the likeliest first. A string
+Enumerations and booleans are scored. Numbers are taken from the request, the likeliest first; where it has none, none is given. A string
 is what the model writes if that stands in the request; otherwise the likeliest piece of the request, for
 a weak model copies worse than it recognises. A list is copied from a series in the request. What is
 optional is given only when the request holds evidence for it. Objects and unions are written under
@@ -173,12 +173,12 @@ def _spoken(option: Any) -> str:
 
 
 def _number(filling: Filling, name: str, schema: Schema, kind: str, required: bool) -> Plan[Any]:
-    """The likeliest number of the request that no other argument took; free, if there is none and one is needed."""
+    """The likeliest number of the request that no other argument took; a taken one, if there is none and one is needed."""
     fitting = _numbers(filling, kind)
     free = [one for one in fitting if filling.free(one[0])]
     choices = free or (fitting if required else [])
     if not choices:
-        return (yield from _written(filling, name, schema, required)) if required else MISSING
+        return MISSING  # written freely, it would be a guess
     scores = yield from score([(filling.lead(name), f"{value}") for _, value in choices])
     span, value = choices[scores.index(max(scores))]
     filling.use(span)

@@ -116,8 +116,8 @@ def series(text: str) -> list[Span]:
         joints = list(JOINT.finditer(text, start, end))
         edges = [start, *(edge for joint in joints for edge in joint.span()), end]
         parts = list(zip(edges[::2], edges[1::2], strict=True))
-        for one in _unbroken(text, parts):
-            joined = any(joint[0].strip(" ,、") for joint in joints if one[0][1] <= joint.start() < one[-1][0])
+        anded = [bool(joint[0].strip(" ,、")) for joint in joints]
+        for one, joined in _unbroken(text, parts, anded):
             if len(one) >= max(len(best), 2 if joined else 3):
                 best = one
     return best
@@ -129,14 +129,21 @@ def _clauses(text: str) -> list[Span]:
     return list(zip(starts, [*(start for start, _ in breaks), len(text)], strict=True))
 
 
-def _unbroken(text: str, parts: list[Span]) -> list[list[Span]]:
-    """The parts cut where one between two others is too long for an item: it ends a series and begins another."""
-    found: list[list[Span]] = [[]]
-    for part in parts:
-        found[-1].append(part)
-        if len(WORD.findall(text[slice(*part)])) > LONGEST_ITEM:
-            found.append([part])
-    return [one for one in found if len(one) > 1 and all(text[slice(*part)].strip() for part in one)]
+def _unbroken(text: str, parts: list[Span], anded: list[bool]) -> list[tuple[list[Span], bool]]:
+    """The parts as series, each with whether a word joins two of it.
+
+    A part too long for an item ends one and begins another; a comma after "and" parts two.
+    """
+    found: list[tuple[list[Span], bool]] = [(parts[:1], False)]
+    for part, before, joined in zip(parts[1:], parts, anded, strict=False):
+        held, anyhow = found[-1]
+        if anyhow and not joined:
+            found.append(([part], False))
+        elif len(held) > 1 and len(WORD.findall(text[slice(*before)])) > LONGEST_ITEM:
+            found.append(([before, part], joined))
+        else:
+            found[-1] = ([*held, part], anyhow or joined)
+    return [(one, joined) for one, joined in found if len(one) > 1 and all(text[slice(*part)].strip() for part in one)]
 
 
 def beginnings(text: str, part: Span) -> list[Span]:
