@@ -24,8 +24,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import toolspeak as ts
 from toolspeak.errors import GenerationError
@@ -34,6 +33,7 @@ from toolspeak.models.base import Capability, Model
 from toolspeak.models.local import Local
 from toolspeak.types import Request
 
+HERE = Path(__file__).resolve().parent
 WORDS = 96
 GROUPS = ("simple", "multiple", "none")
 Case = dict[str, Any]
@@ -135,7 +135,7 @@ def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
     share, spread = right / total, z * z / total
     middle = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * math.sqrt(share * (1 - share) / total + spread / (4 * total))
-    return middle - half, middle + half
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def share(outcomes: Sequence[Outcome]) -> tuple[str, str]:

@@ -1,34 +1,28 @@
 """With which arguments a tool is called: one after another, each held to its type and to the request.
 
-Enumerations and booleans are scored. Numbers are taken from the request, the likeliest first. A string
+Enumerations and booleans are scored. Numbers are taken from the request, the likeliest first; where it has none, none is given. A string
 is what the model writes if that stands in the request; otherwise the likeliest piece of the request, for
-a weak model copies worse than it recognises. What is optional is given only when the request holds
-evidence for it. Lists, objects and unions are written under their JSON Schema.
+a weak model copies worse than it recognises. A list is copied from a series in the request. What is
+optional is given only when the request holds evidence for it. Objects and unions are written under
+their JSON Schema.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..schema.walk import resolve
 from ..types import Note, Request, Schema, Tool
+from . import pieces
 from .effects import Plan, ask, score
+from .pieces import WORD, Span
 from .signature import framed, literal, request
 
-UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-"""Letters of scripts that put no blanks between words: each of them counts as a word."""
-LETTER = rf"[^\W_{UNSPACED}]"
-WORD = re.compile(rf"[{UNSPACED}]|[/~]?{LETTER}+(?:['’.:@/_+-]+{LETTER}+)*")
-NUMBER = re.compile(r"(?<![A-Za-z0-9_.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
-LONGEST_SPAN = 8
-"""Words in a piece of the request that may be copied as a string."""
 WORD_WORTH = 1.0
 """Nats that each further word of a copied piece is worth: without it the shortest piece always wins."""
-QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|‘([^’]+)’|(?<!\w)'([^']+)'(?!\w)")
 MISSING = object()
 
 
@@ -39,12 +33,16 @@ class Filling:
     text: str
     prefix: str
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
-    used: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    used: list[Span] = field(default_factory=list[Span])
     notes: list[Note] = field(default_factory=list[Note])
 
     def lead(self, name: str) -> str:
         """Everything up to the value of the next argument."""
-        return f"{self.prefix}{', ' if self.arguments else ''}{name}="
+        return f"{self.prefix}{self.joint}{name}="
+
+    @property
+    def joint(self) -> str:
+        return ", " if self.arguments else ""
 
     def give(self, name: str, value: Any) -> None:
         self.prefix = self.lead(name) + literal(value)
@@ -52,19 +50,13 @@ class Filling:
         if isinstance(value, str):
             self.use(self.find(value))
 
-    def find(self, piece: str) -> tuple[int, int] | None:
-        """Where `piece` stands in the request as whole words, whatever its case."""
-        if not piece.strip():
-            return None
-        before = rf"(?<!{LETTER})" if re.match(LETTER, piece) else ""
-        after = rf"(?!{LETTER})" if re.match(LETTER, piece[-1]) else ""
-        found = re.search(f"{before}{re.escape(piece)}{after}", self.text, re.IGNORECASE)
-        return found.span() if found else None
+    def find(self, piece: str) -> Span | None:
+        return pieces.find(self.text, piece)
 
-    def free(self, span: tuple[int, int]) -> bool:
+    def free(self, span: Span) -> bool:
         return not any(span[0] < end and start < span[1] for start, end in self.used)
 
-    def use(self, span: tuple[int, int] | None) -> None:
+    def use(self, span: Span | None) -> None:
         if span:
             self.used.append(span)
 
@@ -74,12 +66,29 @@ def fill(tool: Tool[..., Any], text: str) -> Plan[tuple[dict[str, Any], tuple[No
     filling = Filling(text, f"{framed(tool)}{request(text)}{tool.name}(")
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
     required = set(tool.parameters.get("required", ()))
-    for name, given in sorted(properties.items(), key=lambda item: item[0] not in required):
-        schema = _simple(given, tool.parameters)
-        value = yield from _value(filling, name, schema, name in required)
-        if value is not MISSING and (name in required or value != schema.get("default", MISSING)):
+    schemas = {name: _simple(given, tool.parameters) for name, given in properties.items()}
+    order = sorted(schemas, key=lambda name: name not in required)
+    for i, name in enumerate(order):
+        value = yield from _value(filling, name, schemas[name], name in required)
+        if value is not MISSING and name not in required and _is_text(schemas[name]):
+            rivals = [other for other in order[i + 1 :] if _is_text(schemas[other])]
+            value = value if (yield from _fits_best(filling, name, value, rivals)) else MISSING
+        if value is not MISSING and (name in required or value != schemas[name].get("default", MISSING)):
             filling.give(name, value)
     return filling.arguments, tuple(filling.notes)
+
+
+def _is_text(schema: Schema) -> bool:
+    """Whether a value is copied from the request as it stands."""
+    return schema.get("type") == "string" and not schema.keys() & {"enum", "const", "format", "pattern"}
+
+
+def _fits_best(filling: Filling, name: str, value: str, rivals: Sequence[str]) -> Plan[bool]:
+    """Whether the model would sooner give a text to this optional argument than to one of those that follow."""
+    if not rivals:
+        return True
+    scores = yield from score([(filling.prefix, f"{filling.joint}{one}={literal(value)}") for one in (name, *rivals)])
+    return scores[0] == max(scores)
 
 
 def _simple(schema: Any, root: Schema) -> Schema:
@@ -114,83 +123,153 @@ def _value(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[
         return (yield from _option(filling, name, list(schema["enum"]), required))
     match schema.get("type"):
         case "boolean":
-            return (yield from _option(filling, name, [True, False], required, evident=False))
+            return (yield from _boolean(filling, name, schema, required))
         case "integer" | "number" as kind:
             return (yield from _number(filling, name, schema, kind, required))
-        case "string" if not schema.get("format") and not schema.get("pattern"):
+        case "string" if _is_text(schema):
             return (yield from _string(filling, name, required))
+        case "array":
+            return (yield from _list(filling, name, schema, required))
         case _:
             return (yield from _written(filling, name, schema, required))
 
 
-def _option(filling: Filling, name: str, options: list[Any], required: bool, *, evident: bool = True) -> Plan[Any]:
-    """The likeliest of a few values; an optional one only if it stands in the request."""
-    if evident:
-        named = [option for option in options if filling.find(str(option).replace("_", " "))]
-        if not named and not required:
-            return MISSING
-        options = named or options
-    elif not required and not filling.find(name.replace("_", " ")):
+def _boolean(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[Any]:
+    """The side whose words the request uses, where the description tells both ("True to lock, false to unlock");
+    otherwise the likelier. An optional one only if its name or such words stand in the request."""
+    told = pieces.side(filling.text, str(schema.get("description", "")))
+    if told is not None:
+        return told
+    if not required and not filling.find(_spoken(name)):
         return MISSING
+    scores = yield from score([(filling.lead(name), literal(value)) for value in (True, False)])
+    return scores[0] >= scores[1]
+
+
+def _option(filling: Filling, name: str, options: list[Any], required: bool) -> Plan[Any]:
+    """The likeliest of a few values; an optional one only if it stands in the request."""
+    named = _named(filling, options)
+    if not named and not required:
+        return MISSING
+    options = named or options
     scores = yield from score([(filling.lead(name), literal(option)) for option in options])
-    return options[scores.index(max(scores))]
+    best = options[scores.index(max(scores))]
+    filling.use(pieces.find_form(filling.text, _spoken(best)))
+    return best
+
+
+def _named(filling: Filling, options: list[Any]) -> list[Any]:
+    """The options that stand in the request: word for word rather than in another form, untaken rather than taken."""
+    for find in (pieces.find, pieces.find_form):
+        places = [(option, place) for option in options if (place := find(filling.text, _spoken(option)))]
+        if places:
+            return [option for option, place in places if filling.free(place)] or [option for option, _ in places]
+    return []
+
+
+def _spoken(option: Any) -> str:
+    """A name or an option as it is said."""
+    return str(option).replace("_", " ")
 
 
 def _number(filling: Filling, name: str, schema: Schema, kind: str, required: bool) -> Plan[Any]:
-    """The likeliest number of the request that no other argument took; free, if there is none and one is needed."""
-    spans = [found.span() for found in NUMBER.finditer(filling.text)]
-    fitting = [(span, value) for span in spans if (value := _as_number(filling.text[slice(*span)], kind)) is not None]
+    """The likeliest number of the request that no other argument took; a taken one, if there is none and one is needed."""
+    fitting = _numbers(filling, kind)
     free = [one for one in fitting if filling.free(one[0])]
     choices = free or (fitting if required else [])
     if not choices:
-        return (yield from _written(filling, name, schema, required)) if required else MISSING
+        return MISSING  # written freely, it would be a guess
     scores = yield from score([(filling.lead(name), f"{value}") for _, value in choices])
     span, value = choices[scores.index(max(scores))]
     filling.use(span)
     return value
 
 
-def _as_number(text: str, kind: str) -> int | float | None:
-    plain = text.replace(",", "").lstrip("+")
-    value = float(plain) if "." in plain else int(plain)
-    if kind == "integer" and not float(value).is_integer():
-        return None
-    return int(value) if kind == "integer" else value
+def _numbers(filling: Filling, kind: str) -> list[tuple[Span, int | float]]:
+    """The numbers of the request that are of that kind."""
+    found = pieces.numbers(filling.text)
+    if kind == "integer":
+        return [(span, int(value)) for span, value in found if float(value).is_integer()]
+    return found
 
 
-def _string(filling: Filling, name: str, required: bool) -> Plan[Any]:
+def _string(filling: Filling, name: str, required: bool, opening: str = "") -> Plan[Any]:
     """What the model writes, if the request says it; otherwise the likeliest piece of the request."""
-    reply = yield from ask(Request(prompt=f'{filling.lead(name)}"', stop=('"', "\n"), max_tokens=40, temperature=0))
-    written = reply.text.strip().rstrip(".,;!?")
+    lead = filling.lead(name) + opening
+    reply = yield from ask(Request(prompt=f'{lead}"', stop=('"', "\n"), max_tokens=40, temperature=0))
+    written = _unpointed(reply.text)
     place = filling.find(written)
     if written and place and filling.free(place):
-        return written
+        whole = [piece for _, piece in pieces.quotations(filling.text) if _unpointed(piece) == written]
+        return whole[0] if whole else written
     if not required:
         return MISSING
-    pieces = _pieces(filling)
-    if not pieces:
+    candidates = _pieces(filling)
+    if not candidates:
         return written
-    scores = yield from score([(filling.lead(name), f'"{piece}"') for piece in pieces])
-    worth = [s + WORD_WORTH * len(WORD.findall(piece)) for s, piece in zip(scores, pieces, strict=True)]
-    best = pieces[worth.index(max(worth))]
+    best = yield from _likeliest(lead, [(piece, f'"{piece}"') for piece in candidates])
     filling.notes.append(Note("copied", f"{name}: {written!r} is not in the request, {best!r} is"))
     return best
 
 
+def _unpointed(text: str) -> str:
+    return text.strip().rstrip(".,;!?")
+
+
+def _likeliest(lead: str, candidates: Sequence[tuple[str, str]]) -> Plan[str]:
+    """Of (piece, how it would be written), the likeliest piece, each of its words counted in its favour."""
+    scores = yield from score([(lead, written) for _, written in candidates])
+    worth = [s + WORD_WORTH * len(WORD.findall(piece)) for s, (piece, _) in zip(scores, candidates, strict=True)]
+    return candidates[worth.index(max(worth))][0]
+
+
 def _pieces(filling: Filling) -> Sequence[str]:
     """The pieces of the request that could be a string argument: quoted ones if there are any, else runs of words."""
-    quoted = [found for found in QUOTED.finditer(filling.text) if filling.free(found.span())]
+    quoted = [piece for span, piece in pieces.quotations(filling.text) if filling.free(span)]
     if quoted:
-        return [next(filter(None, found.groups())) for found in quoted]
-    words = [found.span() for found in WORD.finditer(filling.text)]
-    runs = [
-        (words[i][0], words[j][1])
-        for i in range(len(words))
-        for j in range(i, min(len(words), i + LONGEST_SPAN))
-        if re.search(r"[,.;:!?]\s", filling.text[words[i][0] : words[j][0]]) is None
-    ]
-    free = [span for span in runs if filling.free(span)] or runs
+        return quoted
+    every = pieces.runs(filling.text)
+    free = [span for span in every if filling.free(span)] or every
     return list(dict.fromkeys(filling.text[start:end] for start, end in free))
+
+
+def _list(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[Any]:
+    """The items of a list, copied: all untaken numbers, the options named, the parts of a series, or one piece."""
+    items: Any = schema.get("items")
+    plain: Schema = cast("Schema", items) if isinstance(items, Mapping) else {}
+    kind = plain.get("type")
+    found: list[Any] = []
+    if not required:
+        return MISSING
+    if "enum" in plain:
+        found = _named(filling, list(plain["enum"]))
+    elif kind in ("integer", "number"):
+        free = [(span, value) for span, value in _numbers(filling, kind) if filling.free(span)]
+        found = [value for _, value in free]
+        filling.used += [span for span, _ in free]
+    elif _is_text(plain):
+        found = yield from _series(filling, name)
+    return found or (yield from _written(filling, name, schema, required))
+
+
+def _series(filling: Filling, name: str) -> Plan[list[str]]:
+    """The items of a series in the request; without one, a single piece of it."""
+    text, lead = filling.text, filling.lead(name)
+    parts = pieces.series(text)
+    first = [span for span in pieces.endings(text, parts[0]) if filling.free(span)] if parts else []
+    last = [span for span in pieces.beginnings(text, parts[-1]) if filling.free(span)] if parts else []
+    if not first or not last:
+        return [(yield from _string(filling, name, True, "["))]
+    items = [text[slice(*span)] for span in parts[1:-1]]
+    heads = [text[slice(*span)] for span in first]
+    head = yield from _likeliest(lead, [(piece, f"[{literal(piece)}, ") for piece in heads])
+    begun = "[" + "".join(f"{literal(item)}, " for item in (head, *items))
+    tails = [text[slice(*span)] for span in last]
+    tail = yield from _likeliest(lead + begun, [(piece, f"{literal(piece)}]") for piece in tails])
+    found = [head, *items, tail]
+    for item in found:
+        filling.use(filling.find(item))
+    return found
 
 
 def _written(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[Any]:
