@@ -105,7 +105,7 @@ class CallStream:
     def settle(self) -> list[Event]:
         """Ends the open call if it is complete: something else comes now."""
         if self._queue and self._queue[0].balance.complete:
-            return [*self._flush(self._queue[0]), *self._finish(self._queue.popleft()), *self._advance()]
+            return [*self._finish(self._queue.popleft()), *self._advance()]
         return []
 
     def end(self, *, cut: bool) -> list[Event]:
@@ -115,7 +115,6 @@ class CallStream:
             call = self._queue.popleft()
             if not call.text and not cut and call.name:
                 call.pending.append("{}")  # a call of a tool without parameters, as many servers write it
-            events += self._flush(call, last=True)
             events += self._finish(call, cut=cut)
         return events + self._notes
 
@@ -163,12 +162,13 @@ class CallStream:
         return self._ids() if self._ids else f"call_{self._made}"
 
     def _finish(self, call: _Call, *, cut: bool = False) -> list[Event]:
+        events = self._flush(call, last=True)  # also of a call whose name never came: what ends has begun
         call.ended = True
         whole = bool(call.name) and call.balance.closed and (call.balance.complete or not cut)
         late = call.id if call.id and call.id != call.shown_id else None
         if not call.name:
             self._notes.append(Noted(Note("call-without-name", call.shown_id)))
-        return [CallEnd(whole, late)]
+        return [*events, CallEnd(whole, late)]
 
 
 def _text(arguments: Any) -> str:
