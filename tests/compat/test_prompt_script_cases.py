@@ -54,7 +54,6 @@ ADD = wanted("calculator", {"a": 2, "b": 3})
     [
         ("Just words.", "Just words."),
         (wanted(None, None, "Hello!"), "Hello!"),
-        (wanted("rm", {}, "Hello!"), wanted("rm", {}, "Hello!")),  # no tool of ours: the text as it is
         ('{"answer": 5}', '{"answer": 5}'),  # no tool in it: the whole text
         ("{not json}", "{not json}"),  # a JSONDecodeError in the document
         ("a { b", "a { b"),
@@ -64,6 +63,12 @@ def test_a_reply_without_a_call_is_the_answer(script: ModuleType, reply: str, te
     answer, model = answered(script, reply)
     assert answer == text
     assert len(model.requests) == 1
+
+
+def test_a_call_of_a_tool_that_is_not_offered_is_told_to_the_model(script: ModuleType) -> None:
+    answer, model = answered(script, wanted("rm", {}, "Hello!"), wanted(None, None, "There is no such tool."))
+    assert answer == "There is no such tool."
+    assert "'rm'" in str(model.requests[1].messages[-1].get("content"))
 
 
 @pytest.mark.parametrize("around", ["{}", "```json\n{}\n```", "Sure, I will look it up.\n{}"])

@@ -41,7 +41,12 @@ def _number(digits: str) -> None:
         raise ValueError(digits[:40])
 
 
-_strict = json.JSONDecoder(parse_constant=_refuse, parse_int=_number, parse_float=_number).raw_decode
+_strict = json.JSONDecoder(
+    parse_constant=_refuse,
+    parse_int=_number,
+    parse_float=_number,
+    object_pairs_hook=len,  # only where the value ends is asked: objects that nobody reads cost memory, and time
+).raw_decode
 _lenient = json.JSONDecoder(strict=False).raw_decode
 _encode = json.encoder.encode_basestring
 
@@ -57,10 +62,10 @@ def quoted(text: str) -> str:
 
 
 def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] | None:
-    """The JSON value at `pos` and where it ends, if all of it is there; `strict` gives no numbers.
+    """The JSON value at `pos` and where it ends, if all of it is there; `strict` tells that end alone.
 
     One with escapes of surrogates, of which a half may be missing, is left to those who look closer.
-    Looks at windows that grow: a decoder's error costs time in proportion to what lies before it.
+    Looks at small windows first: a decoder's error costs time in proportion to what lies before it.
     """
     size = 1024
     while True:
@@ -75,7 +80,8 @@ def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] 
             return None
         else:
             return None if SURROGATE(window, 0, end) else (value, pos + end)
-        size *= 8
+        # Then all the rest at once: one window after another would double the work at each of their lengths.
+        size = size * 8 if size < 8192 else len(text)
 
 
 def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = None) -> Scan[None]:
