@@ -122,13 +122,20 @@ def test_after_a_fork() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_a_tool_that_raises_keyboard_interrupt_breaks_nothing_for_good() -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("threaded", [True, False])
+def test_a_tool_that_wants_to_end_the_program_has_failed(error: type[BaseException], threaded: bool) -> None:
     def stop() -> None:
         """Stop."""
-        raise KeyboardInterrupt
+        raise error
 
-    with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)):
-        ts.run("go", tools=[stop], model=native(calls(("stop", {})), "x"))
+    async def astop() -> None:
+        """Stop."""
+        raise error
+
+    tool = ts.tool(stop if threaded else astop, name="stop")
+    reply = ts.run("go", tools=[tool], model=native(calls(("stop", {})), "x"))
+    assert isinstance(reply.steps[0].results[0].error, ts.ToolError)
     assert ts.run("1 + 2?", tools=[add], model=fresh()).text == "It is 3."
 
 

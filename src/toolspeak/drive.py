@@ -230,8 +230,7 @@ class _Loop:
         self.ready.wait()
 
     def _main(self) -> None:
-        with contextlib.suppress(KeyboardInterrupt):  # raised by a tool: it ended its task, and the loop with it
-            asyncio.run(self._live())
+        asyncio.run(self._live())
 
     async def _live(self) -> None:
         self.loop = asyncio.get_running_loop()

@@ -45,7 +45,8 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
                 log.warning("the tool %r was given up on; it goes on in its thread, which nothing can stop", tool.name)
             raise
         raise ToolError(f"the tool {tool.name!r} was cancelled from inside", call=call) from error
-    except (Exception, SystemExit) as error:
+    # A tool that ends the program, or says so, fails like any other; a real Ctrl-C arrives as a cancellation.
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         if isinstance(error, TimeoutError) and scope.expired():
             left = "; it goes on in its thread, which nothing can stop" if threaded else ""
             raise ToolTimeout(f"the tool {tool.name!r} took longer than {tool.timeout:g} s{left}", call=call) from error
