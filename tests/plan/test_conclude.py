@@ -184,3 +184,14 @@ def test_a_deep_result() -> None:
         value = [value]
     assert faults("", value, "a leaf") == []
     assert read(json.dumps(value)) == value
+
+
+@pytest.mark.parametrize("degrees", [-10, -1, 0, 7, 35])
+@pytest.mark.parametrize("said", ["厦门天气情况是:多云,气温{}°C。", "厦门多云，气温 {} 度"])
+def test_a_number_is_heard_in_a_script_without_blanks(degrees: int, said: str) -> None:
+    result = f"The weather of Xiamen is cloudy, and the temperature is {degrees}°C."
+    assert faults("厦门天气如何？", result, said.format(degrees)) == []
+    if degrees < 0:
+        assert faults("厦门天气如何？", result, said.format(f"零下{-degrees}")) == []
+    if degrees:
+        assert faults("厦门天气如何？", result, said.format(-degrees)) != []

@@ -8,45 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, cast
 
-NUMBER = re.compile(r"(?:(?<![\w.,)])[-−]|\b(?:minus|negative) )?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?", re.IGNORECASE)
+SAME_WORD = "[^\\W\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
+"""A character that goes on a word, in a script that puts blanks between words."""
+NUMBER = re.compile(
+    rf"(?:(?<!{SAME_WORD})(?<![.,)])[-−]|\b(?:minus|negative) |零下)?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?", re.IGNORECASE
+)
 GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 EMPTY = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "it",
-        "its",
-        "this",
-        "that",
-        "there",
-        "of",
-        "in",
-        "on",
-        "at",
-        "to",
-        "for",
-        "with",
-        "by",
-        "and",
-        "as",
-        "has",
-    ]
+    "a an the is are was were be been it its this that there of in on at to for with by and as has".split()  # noqa: SIM905 - read as a line
 )
 """Words of English that a sentence may lose without saying something else."""
+EXACT = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 DENIAL = re.compile(r"\b(?:not|no|never|none|cannot|without)\b|n['’]t\b", re.IGNORECASE)
-SAME_WORD = "[^\\W\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
-"""A character that goes on a word, in a script that puts blanks between words."""
 PROSE = 3
 """A string of more words than this may be said in another order: its words must be there, not its bytes."""
 
@@ -96,7 +73,7 @@ def _tokens(text: str) -> list[str]:
 
 def _readings(token: str) -> set[str]:
     """`136,104` is 136104; `1,5` is 1.5, or 1 and 5; `35.0` is 35; `1.2.3` is itself."""
-    bare = re.sub(r"minus |negative ", "-", token.lower()).replace("−", "-")
+    bare = re.sub(r"minus |negative |零下", "-", token.lower()).replace("−", "-")
     sign, digits = ("-", bare[1:]) if bare.startswith("-") else ("", bare)
     if GROUPED.fullmatch(digits):
         return {sign + _plain(digits.replace(",", ""))}
@@ -107,11 +84,8 @@ def _readings(token: str) -> set[str]:
 
 
 def _plain(digits: str) -> str:
-    """The one way of writing this number: without the zeros that mean nothing."""
-    if digits.count(".") > 1:
-        return digits
-    value = format(Decimal(digits), "f") if len(digits) < 40 else digits
-    return (value.rstrip("0").rstrip(".") if "." in value else value).lstrip("0") or "0"
+    """The one way of writing this number: without the zeros that mean nothing, and never longer than it came."""
+    return digits if digits.count(".") > 1 else str(EXACT.create_decimal(digits).normalize(EXACT))
 
 
 def _carried(leaf: str, said: str) -> bool:
