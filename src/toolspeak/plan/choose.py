@@ -15,7 +15,7 @@ from ..types import Tool
 from .effects import Plan, score
 from .signature import REPLY, framed
 
-REPLY_WORTH = 0.75
+REPLY_WORTH = 1.2
 """Nats in favour of words: a wrong answer costs less than a wrong call. Set on requests of our own."""
 DIGITS = re.compile(r"(\d)\d+", re.ASCII)
 
