@@ -316,3 +316,15 @@ def test_the_models_error_comes_through() -> None:
     model = ts.Scripted([ts.ModelUnreachable("no server there")], capabilities=["tools"])
     with pytest.raises(ts.ModelUnreachable, match="no server there"):
         ts.run("go", tools=[add], model=model)
+
+
+def test_steps_and_messages_show_a_call_as_it_ran() -> None:
+    def days(days: int) -> str:
+        """Wait some days."""
+        return f"{days} days"
+
+    reply = ts.run("wait", tools=[days], model=native(calls(("days", {"days": "3"})), "Done."))
+    (call,) = reply.steps[0].reply.calls
+    assert call.arguments == {"days": 3}
+    assert call.notes
+    assert reply.messages[1]["tool_calls"][0]["function"]["arguments"] == '{"days": 3}'

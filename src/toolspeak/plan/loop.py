@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ..errors import LimitReached, UsageError
 from ..events import Finished, Noted
 from ..types import Message, Note, Reply, Request, Step, ToolCall, ToolResult, Usage
-from .calls import answer, assistant, error_text
+from .calls import answer, assistant, checked, error_text
 from .effects import Plan, ask, run, tell
 
 SAME = 3
@@ -42,7 +42,7 @@ def loop(request: Request, limits: Limits) -> Plan[Reply]:
     so_far = _Run(request, limits)
     try:
         while True:
-            reply = yield from ask(so_far.request(), live=True)
+            reply = so_far.coerced((yield from ask(so_far.request(), live=True)))
             so_far.took(reply)
             why = so_far.exhausted(reply)
             if not reply.calls:
@@ -87,6 +87,10 @@ class _Run:
             return replace(asked, choice="none")
         # A demand for a call holds for the first turn: after its result the model must be free to answer.
         return replace(asked, choice="auto") if self.steps and asked.choice != "none" else asked
+
+    def coerced(self, reply: Reply) -> Reply:
+        """The reply with its calls as they will run, their notes telling what was read in another way."""
+        return replace(reply, calls=tuple(checked(call, self.asked.tools or ())[0] for call in reply.calls))
 
     def took(self, reply: Reply) -> None:
         a, b = self.usage, reply.usage
