@@ -5,11 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import pydantic
 import pytest
-from typing_extensions import TypedDict
 
 import toolspeak as ts
 from replies import calls, native
@@ -129,3 +128,12 @@ def test_no_call_at_all() -> None:
 def test_what_is_no_type(kind: Any) -> None:
     with pytest.raises(ts.InvalidTool, match="extract"):
         ts.extract("x", kind, model=native("x"))
+
+
+def test_a_typed_dict_of_the_standard_library() -> None:
+    class Point(TypedDict):
+        x: int
+        y: int
+
+    model = native(calls(("record_point", {"x": 1, "y": 2})))
+    assert ts.extract("1, 2", Point, model=model) == {"x": 1, "y": 2}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ..errors import InvalidCall, InvalidTool
+from ..schema.adapter import adapter
 from ..schema.repair import repair
 from ..schema.tidy import tidy
 from ..types import Problem, Tool
@@ -17,11 +18,11 @@ T = TypeVar("T")
 
 def extraction(kind: type[T]) -> tuple[Tool[..., Any], Callable[[Mapping[str, Any]], T]]:
     """The tool whose arguments describe a value of `kind`, and what makes that value of checked arguments."""
-    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+    from pydantic import PydanticSchemaGenerationError, PydanticUserError, ValidationError
 
     try:
-        adapter: TypeAdapter[T] = TypeAdapter(kind)
-        schema = tidy(adapter.json_schema())
+        values = adapter(kind)
+        schema = tidy(values.json_schema())
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         raise InvalidTool(f"cannot extract a {kind!r}: {str(error).splitlines()[0]}") from error
     whole = schema.get("type") == "object" and "properties" in schema
@@ -31,7 +32,7 @@ def extraction(kind: type[T]) -> tuple[Tool[..., Any], Callable[[Mapping[str, An
 
     def build(arguments: Mapping[str, Any]) -> T:
         try:
-            return adapter.validate_json(json.dumps(arguments if whole else arguments["value"]))
+            return values.validate_json(json.dumps(arguments if whole else arguments["value"]))
         except ValidationError as error:  # what only the type itself can judge: a validator of the user's own
             raise InvalidCall(f"no {name}: {error}", problems=[_problem(one) for one in error.errors()]) from error
 
