@@ -22,7 +22,7 @@ from .plan import checked
 from .plan import conclude as concluding
 from .plan import decide as deciding
 from .plan.effects import Plan
-from .plan.extract import extraction
+from .plan.extract import extraction, written_plainly
 from .plan.loop import Limits, loop
 from .plan.speak import offered
 from .schema.infer import as_tools
@@ -251,7 +251,8 @@ async def aextract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: 
     tool, build = extraction(kind)
     options["choice"] = tool.name
     task = job(prompt, (tool,), options)
-    return build((await task.value(deciding.call(task.request, tries=tries))).arguments)
+    plan = deciding.call(task.request, tries=tries, read=written_plainly(tool))
+    return build((await task.value(plan)).arguments)
 
 
 def extract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:

@@ -119,6 +119,33 @@ def test_what_only_the_type_can_judge_is_asked_again_too() -> None:
     assert len(caught.value.attempts) == 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "reply", "value"),
+    [
+        (Person, '{"name": "Alice", "age": 31}', Person("Alice", 31)),
+        (Person, '```json\n{"name": "Alice", "age": "31"}\n```\n', Person("Alice", 31)),
+        (list[int], "[1, 2]", [1, 2]),
+        (dict[str, int], '{"a": 1}', {"a": 1}),
+        (dict[str, int], '{"value": {"a": 1}}', {"a": 1}),
+        (int, " 31\n", 31),
+        (int | None, "null", None),
+    ],
+)
+def test_a_value_written_without_the_call(kind: Any, reply: str, value: Any) -> None:
+    """Asked for a call, many models write just the value."""
+    for model in (native(reply), ts.Scripted([reply])):
+        assert ts.extract("Alice is 31", kind, model=model) == value
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"name": "Alice"}', "{}", "31", '{"name": "A", "age": 1.5}', "[" * 9999, "It is 5."]
+)
+def test_what_is_not_the_whole_value_is_no_call(reply: str) -> None:
+    for kind in (Person, Address):
+        with pytest.raises(ts.NoCall):
+            ts.extract("Alice is 31", kind, model=native(reply, repeat=True))
+
+
 def test_no_call_at_all() -> None:
     with pytest.raises(ts.NoCall, match="Alice"):
         ts.extract("Alice is 31", Person, model=native("Alice is 31 years old.", repeat=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..errors import Attempt, GenerationError, NoCall
@@ -11,17 +11,20 @@ from ..types import Message, Note, Reply, Request, ToolCall
 from .calls import answer, assistant, checked, error_text, problem_text
 from .effects import Plan, ask, tell
 
+Read = Callable[[Reply], Reply]
 
-def decide(request: Request, *, tries: int = 3) -> Plan[Reply]:
+
+def decide(request: Request, *, tries: int = 3, read: Read | None = None) -> Plan[Reply]:
     """The model's reply, every call in it offered and valid. Nothing is executed.
 
-    Raises GenerationError with every attempt when no reply fits. A model that gives the same wrong reply
-    twice is not asked again.
+    `read` sees each reply first. Raises GenerationError with every attempt when no reply fits. A model that
+    gives the same wrong reply twice is not asked again.
     """
     attempts: list[Attempt] = []
     messages = list(request.messages)
     while len(attempts) < tries:
         reply = yield from ask(replace(request, messages=messages), live=True)
+        reply = read(reply) if read else reply
         reply, wrong, again = _judged(reply, request)
         if not wrong:
             return replace(reply, messages=[*messages, assistant(reply)])
@@ -37,10 +40,10 @@ def decide(request: Request, *, tries: int = 3) -> Plan[Reply]:
     )
 
 
-def call(request: Request, *, tries: int = 3) -> Plan[ToolCall]:
+def call(request: Request, *, tries: int = 3, read: Read | None = None) -> Plan[ToolCall]:
     """Exactly one checked call. Raises NoCall, which says what came instead; GenerationError for calls that never fit."""
     try:
-        reply = yield from decide(request, tries=tries)
+        reply = yield from decide(request, tries=tries, read=read)
     except GenerationError as error:
         if error.reply is None or error.reply.calls:
             raise

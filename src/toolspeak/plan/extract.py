@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar, cast
 
 from ..errors import InvalidCall, InvalidTool
 from ..schema.adapter import adapter
 from ..schema.repair import repair
 from ..schema.tidy import tidy
-from ..types import Problem, Tool
+from ..types import Note, Problem, Reply, Tool, ToolCall
+from .calls import checked
 
 T = TypeVar("T")
 
@@ -36,11 +38,33 @@ def extraction(kind: type[T]) -> tuple[Tool[..., Any], Callable[[Mapping[str, An
         except ValidationError as error:  # what only the type itself can judge: a validator of the user's own
             raise InvalidCall(f"no {name}: {error}", problems=[_problem(one) for one in error.errors()]) from error
 
-    def checked(arguments: Mapping[str, Any], _injected: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def built(arguments: Mapping[str, Any], _injected: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         return [build(arguments)], {}
 
     name = re.sub(r"\W+", "_", getattr(kind, "__name__", "value").lower()).strip("_")
-    return Tool(f"record_{name}", "Record what the text says.", repair(parameters), build=checked), build
+    return Tool(f"record_{name}", "Record what the text says.", repair(parameters), build=built), build
+
+
+def written_plainly(tool: Tool[..., Any]) -> Callable[[Reply], Reply]:
+    """What reads a reply that is the wanted value as JSON, and nothing else, as the call that was to carry it.
+
+    Many models answer so. Only what fits is taken, with a note `value-without-call`; all else stays as it is.
+    """
+    names = set(tool.parameters["properties"])
+
+    def read(reply: Reply) -> Reply:
+        fenced = re.fullmatch(r"```\w*\n(.*)```", reply.text.strip(), re.DOTALL)
+        try:
+            value: object = json.loads(fenced[1] if fenced else reply.text)
+        except (ValueError, RecursionError):
+            return reply
+        found = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        arguments: dict[str, Any] = found if names & found.keys() else {"value": value}
+        written = ToolCall("", tool.name, arguments, json.dumps(arguments), (Note("value-without-call", tool.name),))
+        fits = not reply.calls and names & arguments.keys() and not checked(written, [tool])[1]
+        return replace(reply, text="", calls=(written,)) if fits else reply
+
+    return read
 
 
 def _problem(error: Any) -> Problem:
