@@ -114,6 +114,11 @@ def test_a_script_in_the_name() -> None:
     assert answers(model("scripted:" + "x" * 5000)) == ["x" * 5000]
 
 
+def test_a_single_text_is_the_only_reply() -> None:
+    """Not one reply a letter."""
+    assert answers(Scripted("No idea.")) == ["No idea."]
+
+
 def test_a_script_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "script.jsonl"
     path.write_text('"one\\ntwo"\n\n{"tool": "w"}\nplain: 厦门\n', "utf-8")

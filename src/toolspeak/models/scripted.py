@@ -12,6 +12,7 @@ from .base import Capability
 
 class Scripted:
     """Replays `replies` one after another: a text (sent in `chunk` characters a piece), a list of events, or an error.
+    A single text in place of a list is the only reply.
 
     With texts it is a text model, for a dialect to read; give `capabilities=["tools"]` for one that
     speaks in events. `requests` holds every request received. Past the last reply it raises ModelError,
@@ -22,13 +23,13 @@ class Scripted:
 
     def __init__(
         self,
-        replies: Iterable[str | Sequence[Event] | Exception],
+        replies: str | Iterable[str | Sequence[Event] | Exception],
         *,
         capabilities: Iterable[Capability] = (),
         chunk: int = 4,
         repeat: bool = False,
     ) -> None:
-        self.replies = list(replies)
+        self.replies = [replies] if isinstance(replies, str) else list(replies)
         self.requests: list[Request] = []
         self.capabilities: frozenset[Capability] = frozenset(capabilities)
         self.chunk = chunk
