@@ -132,6 +132,16 @@ def test_a_single_call_needs_no_list() -> None:
         handled(text)
 
 
+def test_no_arguments_are_an_empty_object() -> None:
+    """A client parses them and wants an object: `null` is none, and none at all is an error there."""
+    null, missing = '<f>[{"name": "w", "arguments": null}]', '<f>[{"name": "w"}]'
+    for text in (null, missing):
+        assert message(text)["tool_calls"][0]["function"] == {"name": "w", "arguments": "{}"}
+    assert handled(null)["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] == "null"
+    with pytest.raises(KeyError, match="arguments"):
+        handled(missing)
+
+
 @pytest.mark.parametrize("text", ["<f>no json", "<f>", "<f>[5]", '<f>[{"arguments": {}}]'])
 def test_what_is_no_call_comes_back_as_text(text: str) -> None:
     whole = chat_completion(completion(text))["choices"][0]
