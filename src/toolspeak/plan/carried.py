@@ -24,7 +24,7 @@ EMPTY = frozenset(
 """Words of English that a sentence may lose without saying something else."""
 EXACT = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 DENIAL = re.compile(r"\b(?:not|no|never|none|cannot|without)\b|n['’]t\b", re.IGNORECASE)
-PROSE = 3
+PROSE = 2
 """A string of more words than this may be said in another order: its words must be there, not its bytes."""
 
 
