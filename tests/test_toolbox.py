@@ -173,6 +173,24 @@ def test_validate():
     assert "Did you mean 'weather'?" in unknown.problems[0].message
 
 
+def test_of_two_values_for_one_name_neither_is_run():
+    bad = box().validate({"name": "add", "arguments": '{"a": 1, "a": 100, "b": 2}'})
+    assert bad.call is None
+    assert "'a' twice" in str(bad.error)
+
+
+def test_an_exception_that_cannot_say_what_it_is_is_a_result_too():
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    def broken() -> None:
+        raise Mute
+
+    (result,) = asyncio.run(Toolbox(broken).arun([call("broken")]))
+    assert json.loads(result.text) == {"error": {"type": "Mute", "message": ""}}
+
+
 def test_a_call_that_was_cut_is_not_run():
     cut = ToolCall("1", "add", {"a": 1, "b": 2}, '{"a": 1, "b": 2', whole=False)
     with pytest.raises(InvalidCall, match="broke off"):

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from aiohttp import web
@@ -233,3 +233,19 @@ def test_a_toolbox_has(name: str) -> None:
 def test_an_unknown_name() -> None:
     with pytest.raises(AttributeError, match="wether"):
         ts.wether  # noqa: B018
+
+
+# ------------------------------------------------------------------ what the application gives
+
+
+def test_a_run_misses_what_the_application_must_give_before_it_asks() -> None:
+    def count(table: str, db: Annotated[object, ts.Injected]) -> int:
+        """Count the rows of a table."""
+        return 3
+
+    model = native("Just words")
+    for verb in (ts.run, lambda prompt, **options: list(ts.stream(prompt, **options))):  # pyright: ignore
+        with pytest.raises(ts.UsageError, match="'count' needs db"):
+            verb("How many cats?", tools=[weather, count], model=model)
+    assert not model.requests
+    assert ts.decide("How many cats?", tools=[weather, count], model=model).text == "Just words"

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from .errors import ToolError, ToolTimeout
+from .schema.result import message_of
 from .types import Tool, ToolCall
 
 log = logging.getLogger(__name__)
@@ -91,5 +92,5 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    text = str(error)
+    text = message_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -22,13 +22,13 @@ from typing import Any, cast
 
 from .errors import CallError, InvalidCall, InvalidTool, NoCall, NotApproved, ToolError, UnknownTool, UsageError
 from .running import execute, in_thread
-from .schema.check import check
+from .schema.check import check, repeated
 from .schema.coerce import coerce
 from .schema.forms import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, unique
 from .schema.infer import tool as make_tool
 from .schema.near import did_you_mean, near
-from .schema.result import LIMIT, result_text
+from .schema.result import LIMIT, message_of, result_text
 from .schema.words import short
 from .types import Problem, Tool, ToolCall, ToolResult
 
@@ -169,7 +169,7 @@ class Toolbox:
         if not read.whole:
             return _invalid(read, [Problem("", "a whole call", "a cut one", "the call broke off before its end")])
         arguments, notes = coerce(tool, read.arguments)
-        problems = check(tool, arguments) or self._unbuildable(tool, arguments)
+        problems = repeated(read.json) + check(tool, arguments) or self._unbuildable(tool, arguments)
         if problems:
             return _invalid(read, problems)
         if not notes and arguments == read.arguments:
@@ -321,7 +321,7 @@ class Toolbox:
 def error_text(error: BaseException) -> str:
     """An error as a model reads it: JSON with its type, its message and, for a call, its problems; no traceback."""
     shown = error.__cause__ if type(error) is ToolError and error.__cause__ is not None else error
-    said: dict[str, Any] = {"type": type(shown).__name__, "message": _bounded(str(shown), 2_000)}
+    said: dict[str, Any] = {"type": type(shown).__name__, "message": _bounded(message_of(shown), 2_000)}
     if isinstance(error, CallError) and error.problems:
         said["problems"] = [
             {"path": p.path, "expected": p.expected, "received": p.received, "message": p.message}

@@ -138,9 +138,16 @@ def _counted(tries: int) -> None:
 # ------------------------------------------------------------------ the loop
 
 
+def _to_run(prompt: Prompt, tools: Any, options: Options) -> Job:
+    """A job whose calls will be run: what the application must give is there before the model is asked."""
+    task = job(prompt, tools, options)
+    task.box.check_injected()
+    return task
+
+
 async def arun(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply:
     """As `run`, awaited."""
-    task = job(prompt, tools, options)
+    task = _to_run(prompt, tools, options)
     return await task.value(loop(task.request, task.limits))
 
 
@@ -156,7 +163,7 @@ def run(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply
 
 async def astream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> AsyncGenerator[Event, None]:
     """As `stream`, for `async for`."""
-    task = job(prompt, tools, options)
+    task = _to_run(prompt, tools, options)
     async with aclosing(task.play(loop(task.request, task.limits))) as events:
         async for event in events:
             if not isinstance(event, drive.Done):

@@ -175,6 +175,17 @@ def test_schemas_can_be_decided_on_and_not_run(cli: Cli, script: Script, place: 
     assert "bad.json, line 2, column 10" in cli("ask", "hi", "-t", "bad.json", "--dry-run").stderr
 
 
+def test_what_only_an_application_can_give_is_missed_before_a_model_is_asked(cli: Cli, place: Path) -> None:
+    source = "from typing import Annotated\nimport toolspeak as ts\n\n"
+    source += "def count(table: str, db: Annotated[object, ts.Injected]) -> int:\n    return 3\n"
+    (place / "rows.py").write_text(source, "utf-8")
+    for command in (("ask", "hi"), ("chat",)):
+        done = cli(*command, "-t", "rows.py", "-m", "scripted:Just words", stdin="hi\n")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "the tool 'count' needs db from the application: Toolbox(..., inject={'db': ...})" in done.stderr
+    assert cli("ask", "hi", "-t", "rows.py", "-m", "scripted:Just words", "--dry-run").returncode == 0
+
+
 def test_the_embedded_model_answers_with_a_tool(cli: Cli) -> None:
     done = cli("ask", "What is the weather in Xiamen?", "-t", "weather.py:weather", "-m", "local")
     assert done.returncode == 0, done.stderr

@@ -73,6 +73,13 @@ def test_wrong_arguments_are_asked_again_with_every_problem() -> None:
     assert "when" in told
 
 
+def test_problems_are_told_apart_and_of_two_values_for_one_name_neither_is_taken() -> None:
+    model = native(calls(("add", '{"a": 1, "a": 100}')), calls(("add", {"a": 1, "b": 2})))
+    assert ts.decide("1 + 2?", tools=TOOLS, model=model).calls[0].arguments == {"a": 1, "b": 2}
+    told = str(model.requests[1].messages[-1]["content"])
+    assert "the arguments give 'a' twice; give it once; the required argument 'b' is missing" in told
+
+
 def test_the_good_call_beside_a_bad_one_is_answered_too() -> None:
     model = native(
         calls(("add", {"a": 1, "b": 2}), ("weather", {})), calls(("add", {"a": 1, "b": 2}), ("weather", {"city": "R"}))

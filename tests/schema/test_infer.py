@@ -8,6 +8,7 @@ import decimal
 import enum
 import functools
 import inspect
+import json
 import math
 import subprocess
 import sys
@@ -287,6 +288,20 @@ def test_a_default_without_a_json_form_is_not_shown():
     assert "required" not in as_tool(f).parameters
 
 
+@dataclasses.dataclass
+class Patience:
+    seconds: float = math.inf
+
+
+def test_a_default_that_is_a_number_but_no_json_is_not_shown():
+    def wait(limit: Patience, seconds: float = math.inf, steps: tuple[float, ...] = (math.nan,)) -> float:
+        return seconds
+
+    made = as_tool(wait)
+    assert "default" not in json.dumps(made.parameters, allow_nan=False)
+    assert made.parameters["required"] == ["limit"]
+
+
 def test_field_as_a_default():
     def f(
         n: int = pydantic.Field(5, ge=1, description="How many."), m: str = pydantic.Field(description="Must.")
@@ -527,6 +542,8 @@ def test_options_of_the_decorator():
     assert (again.name, again.description, again.timeout) == ("sum", "Adds two numbers.", 2)
     with pytest.raises(InvalidTool, match="positive"):
         tool(weather, timeout=0)
+    with pytest.raises(InvalidTool, match="positive number of seconds; got '5'"):
+        tool(weather, timeout=typing.cast("Any", "5"))
     with pytest.raises(InvalidTool, match="no name"):
         tool(weather, name="two words")
     with pytest.raises(InvalidTool, match="made from a function"):

@@ -26,12 +26,13 @@ def toolbox(specs: Sequence[str]) -> Toolbox:
 
 
 def runnable(box: Toolbox) -> Toolbox:
-    """The same box, if each of its tools has a function. UsageError names those that are a schema alone."""
+    """The same box, if each of its tools has a function and all that it needs. UsageError names those that do not."""
     if bare := [tool.name for tool in box if tool.function is None]:
         raise UsageError(
             f"{', '.join(bare)}: a schema without a function cannot be run. Offer the functions of a .py file, "
             "or add --dry-run or --explain"
         )
+    box.check_injected()
     return box
 
 

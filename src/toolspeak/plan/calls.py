@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InvalidCall
-from ..schema.check import check
+from ..schema.check import check, repeated
 from ..schema.coerce import coerce
 from ..schema.near import did_you_mean, near
 from ..types import Message, Problem, Reply, Tool, ToolCall
@@ -21,11 +21,12 @@ def checked(call: ToolCall, tools: Sequence[Tool[..., Any]]) -> tuple[ToolCall, 
         return call, [unknown(call.name, [tool.name for tool in tools])]
     if not call.whole:
         return call, [broken(call)]
+    twice = repeated(call.json)
     arguments, notes = coerce(tool, call.arguments)
     if notes:
         text = json.dumps(arguments, ensure_ascii=False)
         call = replace(call, arguments=arguments, json=text, notes=(*call.notes, *notes))
-    return call, check(tool, arguments) or unbuildable(tool, arguments)
+    return call, twice + check(tool, arguments) or unbuildable(tool, arguments)
 
 
 def unbuildable(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
@@ -55,7 +56,7 @@ def broken(call: ToolCall) -> Problem:
 
 def problem_text(problems: Sequence[Problem]) -> str:
     """Problems as a text for the model."""
-    return error_text(" ".join(problem.message for problem in problems))
+    return error_text("; ".join(problem.message for problem in problems))
 
 
 def error_text(message: str) -> str:

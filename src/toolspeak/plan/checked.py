@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ..errors import Attempt, GenerationError, ToolspeakError
+from ..schema.result import message_of
 from ..types import Reply, Request
 from .calls import assistant
 from .effects import Plan, ask
@@ -31,7 +32,7 @@ def generate_checked(request: Request, transform: Callable[[str], T], tries: int
         try:
             return transform(reply.text)
         except REJECTED as error:
-            why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            why = f"{type(error).__name__}: {said}" if (said := message_of(error)) else type(error).__name__
             attempts.append(Attempt(reply, why))
             asked = f"That answer was not accepted: {why}\nAnswer again, and correct that."
             messages = [*messages, assistant(reply), {"role": "user", "content": asked}]

@@ -73,7 +73,8 @@ def _judged(reply: Reply, request: Request) -> tuple[Reply, str, list[Message]]:
     judged = [checked(call, tools) for call in reply.calls]
     reply = replace(reply, calls=tuple(call for call, _ in judged))
     refusals = [
-        _refused(call, request.choice) or " ".join(problem.message for problem in problems) for call, problems in judged
+        _refused(call, request.choice) or "; ".join(problem.message for problem in problems)
+        for call, problems in judged
     ]
     wrong = " ".join(filter(None, refusals))
     told = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, cast
@@ -28,6 +30,24 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     except (ValueError, TypeError) as error:  # a value that JSON has no form for
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
     return (problems + odd)[:AT_MOST]
+
+
+def repeated(text: str) -> list[Problem]:
+    """The names that a call's JSON text gives two values: neither can be chosen, so the call cannot be run."""
+    found: list[str] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> None:
+        names = Counter(name for name, _ in pairs)
+        found.extend(name for name, times in names.items() if times > 1)
+
+    try:
+        json.loads(text, object_pairs_hook=read)
+    except (ValueError, RecursionError):  # told elsewhere, as what it is
+        return []
+    return [
+        Problem("", "every name once", f"{name} twice", f"the arguments give {name!r} twice; give it once")
+        for name in found[:AT_MOST]
+    ]
 
 
 def _telling(errors: Iterator[Any]) -> list[Any]:

@@ -168,7 +168,7 @@ def _decorate(
         )
     if not callable(fn) and not isinstance(fn, classmethod):
         raise InvalidTool(f"a tool is made from a function; got {type(fn).__name__}: {_short(fn)}")
-    if timeout is not None and not timeout > 0:
+    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidTool(f"a timeout is a positive number of seconds; got {timeout!r}")
     from .signature import fit, infer
 

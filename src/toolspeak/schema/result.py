@@ -92,7 +92,7 @@ def _open(value: Any) -> Any:
         if isinstance(value, kind):
             return kind(value)
     if isinstance(value, BaseException):
-        return {"type": type(value).__name__, "message": str(value)}
+        return {"type": type(value).__name__, "message": message_of(value)}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -128,6 +128,14 @@ def _of_bytes(value: bytes) -> Any:
         import base64
 
         return {"base64": base64.b64encode(value).decode()}
+
+
+def message_of(error: BaseException) -> str:
+    """`str(error)`, or "" where an exception's own `__str__` fails: that is no reason to lose the run."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever a stranger's __str__ raises
+        return ""
 
 
 def _said(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -57,8 +58,18 @@ def tidy(schema: dict[str, Any]) -> dict[str, Any]:
     return {**whole, "$defs": kept} if kept else whole
 
 
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _plainly(node: dict[str, Any], _path: str) -> dict[str, Any]:
     node.pop("title", None)
+    if "default" in node and not _is_json(node["default"]):
+        del node["default"]  # infinity, say: optional all the same, and no server takes it
     node.pop("discriminator", None)  # OpenAPI's hint, which names definitions that are inlined here
     if "properties" in node:
         node.setdefault("additionalProperties", False)
