@@ -195,3 +195,12 @@ def test_a_number_is_heard_in_a_script_without_blanks(degrees: int, said: str) -
         assert faults("厦门天气如何？", result, said.format(f"零下{-degrees}")) == []
     if degrees:
         assert faults("厦门天气如何？", result, said.format(-degrees)) != []
+
+
+def test_what_follows_the_paragraph_that_says_it_all_is_dropped() -> None:
+    said = "The weather in Xiamen is sunny.\n\nThe answer is: sunny in Xiamen.\n\nThe answer is: sunny"
+    assert (
+        ts.conclude("Weather?", "sunny in Xiamen", model=ts.Scripted([said])).text == "The weather in Xiamen is sunny."
+    )
+    said = "It is sunny.\n\nThat is in Xiamen."
+    assert ts.conclude("Weather?", "sunny in Xiamen", model=ts.Scripted([said])).text == said

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import typing
 import uuid
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Optional, Union
 
@@ -713,3 +714,17 @@ def test_a_discriminated_union_carries_no_dangling_references():
 
     assert "$defs" not in str(as_tool(f).parameters)
     assert built(f, {"pet": {"kind": "dog", "good": True}}) == Dog(kind="dog", good=True)
+
+
+def test_a_generator_is_refused_with_what_to_do() -> None:
+    def numbers() -> Iterator[int]:
+        """Count."""
+        yield 1
+
+    async def later() -> AsyncIterator[int]:
+        """Count."""
+        yield 1
+
+    for fn in (numbers, later):
+        with pytest.raises(InvalidTool, match="Return a list"):
+            as_tool(fn)

@@ -44,6 +44,9 @@ def conclude(question: str, result: Any, language: str = "English", *, tries: in
         reply = yield from ask(Request(messages=messages, temperature=0, max_tokens=len(text) + 200))
         usage = _sum(usage, reply.usage)
         said = reply.text.strip()
+        # A weak model says it, and goes on: what comes after the paragraph that says it all is not wanted.
+        first = said.partition("\n\n")[0]
+        said = said if faults(question, value, first, language) else first
         found = faults(question, value, said, language)
         if said and not found:
             return Reply(text=said, notes=reply.notes, usage=usage)

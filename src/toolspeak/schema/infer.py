@@ -173,6 +173,8 @@ def _decorate(
     from .signature import fit, infer
 
     function = cast("Any", fn)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidTool(f"a tool returns its result; {_own_name(function)} yields. Return a list of what it yields")
     title = _named(name, _own_name(function))
     said, of_parameters = read_docstring(_doc(function))
     if parameters is not None:
