@@ -31,7 +31,7 @@ def calculator(a: int, b: int) -> int:
     return a + b
 
 
-QUESTIONS = ["Hello! How are you?", "What is the weather in Xiamen?", "How much is 383 plus 135721?"]
+QUESTIONS = ["Hello!", "What is the weather in Xiamen?", "How much is 383 plus 135721?"]
 
 
 def show(question: str) -> None:

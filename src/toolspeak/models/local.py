@@ -33,6 +33,11 @@ CONTEXT = 4096
 """Tokens of context. The embedded model was trained on 8,192; half of it keeps memory under 300 MB."""
 
 
+EMBEDDED_SYSTEM = "You are a helpful assistant."
+"""What the embedded model is told where a conversation has no system message: with the one that its own template
+puts there it greets in broken words, and says that the capital of France is L'Étoile."""
+
+
 class Local:
     """A GGUF file, run by llama.cpp in this process; without a `path`, the embedded model (SmolLM2-135M).
 
@@ -63,7 +68,9 @@ class Local:
         def work() -> None:
             end: ModelError | None = ServerFailed("the local model broke off")
             try:
-                server.ask(_body(request), heard, chat=request.prompt is None)
+                server.ask(
+                    _body(request, EMBEDDED_SYSTEM if self.path is None else ""), heard, chat=request.prompt is None
+                )
                 end = None
             except ModelError as error:
                 end = error
@@ -260,7 +267,7 @@ def _threads() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _body(request: Request) -> dict[str, Any]:
+def _body(request: Request, system: str = "") -> dict[str, Any]:
     body: dict[str, Any] = {
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -268,7 +275,9 @@ def _body(request: Request) -> dict[str, Any]:
         "temperature": request.temperature or 0,
     }
     if request.prompt is None:
-        body["messages"] = list(request.messages)
+        told = any(message.get("role") == "system" for message in request.messages)
+        first = [{"role": "system", "content": system}] if system and not told else []
+        body["messages"] = [*first, *request.messages]
     else:
         body["prompt"] = request.prompt
     optional = {"max_tokens": request.max_tokens or LONGEST, "seed": request.seed, "grammar": request.grammar}
