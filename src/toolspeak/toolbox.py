@@ -17,13 +17,12 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from .errors import CallError, InvalidCall, InvalidTool, NoCall, NotApproved, ToolError, UnknownTool, UsageError
+from .plan.calls import judged
 from .running import execute, in_thread
-from .schema.check import check, repeated
-from .schema.coerce import coerce
 from .schema.forms import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, unique
 from .schema.infer import tool as make_tool
@@ -168,14 +167,8 @@ class Toolbox:
             return Validation(None, error.problems, error)
         if not read.whole:
             return _invalid(read, [Problem("", "a whole call", "a cut one", "the call broke off before its end")])
-        arguments, notes = coerce(tool, read.arguments)
-        problems = repeated(read.json) + check(tool, arguments) or self._unbuildable(tool, arguments)
-        if problems:
-            return _invalid(read, problems)
-        if not notes and arguments == read.arguments:
-            return Validation(replace(read, arguments=arguments))
-        text = json.dumps(arguments, ensure_ascii=False)
-        return Validation(replace(read, arguments=arguments, json=text, notes=(*read.notes, *notes)))
+        coerced, problems = judged(read, tool, self.inject)
+        return _invalid(read, problems) if problems else Validation(coerced)
 
     def transform(self, text: str, dialect: str = "tool-json") -> ToolCall:
         """The one checked call that a model's text holds, in `dialect` or as a plain JSON object.
@@ -271,15 +264,6 @@ class Toolbox:
             return await execute(tool, call, [], dict(call.arguments))
         positional, named = tool.build(call.arguments, values)
         return await execute(tool, call, positional, named)
-
-    def _unbuildable(self, tool: AnyTool, arguments: dict[str, Any]) -> Sequence[Problem]:
-        """What a Python type refuses though its JSON Schema allows it, such as "abc" for a Decimal."""
-        try:
-            if tool.build is not None:
-                tool.build(arguments, self.inject)
-        except InvalidCall as error:
-            return error.problems
-        return ()
 
     def _missing(self, tool: AnyTool, values: Mapping[str, Any]) -> None:
         needed = getattr(tool.build, "needed", ())

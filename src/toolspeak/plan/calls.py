@@ -21,19 +21,25 @@ def checked(call: ToolCall, tools: Sequence[Tool[..., Any]]) -> tuple[ToolCall, 
         return call, [unknown(call.name, [tool.name for tool in tools])]
     if not call.whole:
         return call, [broken(call)]
-    twice = repeated(call.json)
+    return judged(call, tool, {})
+
+
+def judged(call: ToolCall, tool: Tool[..., Any], injected: Mapping[str, Any]) -> tuple[ToolCall, list[Problem]]:
+    """A whole call of that tool with its arguments coerced, and what is wrong with them: the one judge of both the
+    plans and the toolbox."""
     arguments, notes = coerce(tool, call.arguments)
+    problems = repeated(call.json) + check(tool, arguments) or _unbuildable(tool, arguments, injected)
     if notes:
         text = json.dumps(arguments, ensure_ascii=False)
-        call = replace(call, arguments=arguments, json=text, notes=(*call.notes, *notes))
-    return call, twice + check(tool, arguments) or unbuildable(tool, arguments)
+        return replace(call, arguments=arguments, json=text, notes=(*call.notes, *notes)), problems
+    return replace(call, arguments=arguments), problems
 
 
-def unbuildable(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
-    """What a Python type refuses though its JSON Schema allows it, such as a validator of the user's own."""
+def _unbuildable(tool: Tool[..., Any], arguments: Mapping[str, Any], injected: Mapping[str, Any]) -> list[Problem]:
+    """What a Python type refuses though its JSON Schema allows it, such as "abc" for a Decimal."""
     try:
         if tool.build is not None:
-            tool.build(arguments, {})
+            tool.build(arguments, injected)
     except InvalidCall as error:
         return list(error.problems)
     return []

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from ..types import Note, Reply, Request, Usage
+from ..wire.collect import add_usage
 from .carried import faults
 from .effects import Plan, ask
 
@@ -42,7 +43,7 @@ def conclude(question: str, result: Any, language: str = "English", *, tries: in
     usage = Usage()
     for _ in range(0 if wrong else tries):
         reply = yield from ask(Request(messages=messages, temperature=0, max_tokens=len(text) + 200))
-        usage = _sum(usage, reply.usage)
+        usage = add_usage(usage, reply.usage)
         said = reply.text.strip()
         # A weak model says it, and goes on: what comes after the paragraph that says it all is not wanted.
         first = said.partition("\n\n")[0]
@@ -112,11 +113,3 @@ def _lines(value: Any, path: str = "") -> Iterator[str]:
     else:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         yield f"{path}: {text}" if path else text
-
-
-def _sum(a: Usage, b: Usage) -> Usage:
-    return Usage(
-        a.prompt_tokens + b.prompt_tokens,
-        a.completion_tokens + b.completion_tokens,
-        a.cached_tokens + b.cached_tokens,
-    )

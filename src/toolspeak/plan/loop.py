@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from ..errors import LimitReached, UsageError
 from ..events import Finished, Noted
 from ..types import Message, Note, Reply, Request, Step, ToolCall, ToolResult, Usage
+from ..wire.collect import add_usage
 from .calls import answer, assistant, checked, error_text
 from .effects import Plan, ask, run, tell
 
@@ -93,12 +94,7 @@ class _Run:
         return replace(reply, calls=tuple(checked(call, self.asked.tools or ())[0] for call in reply.calls))
 
     def took(self, reply: Reply) -> None:
-        a, b = self.usage, reply.usage
-        self.usage = Usage(
-            a.prompt_tokens + b.prompt_tokens,
-            a.completion_tokens + b.completion_tokens,
-            a.cached_tokens + b.cached_tokens,
-        )
+        self.usage = add_usage(self.usage, reply.usage)
         self.open = reply if reply.calls else None
 
     def exhausted(self, reply: Reply) -> str:

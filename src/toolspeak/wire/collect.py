@@ -48,7 +48,7 @@ def collect(events: Iterable[Event]) -> Reply:
                 (opened[-1].notes if opened else notes).append(note)
                 notes.append(note) if opened else None
             case Finished(finish, more):
-                usage = _sum(usage, more)
+                usage = add_usage(usage, more)
             case _:
                 pass
     calls = tuple(map(_call, opened))
@@ -91,7 +91,8 @@ def _call(o: _Open) -> ToolCall:
     return ToolCall(o.id, o.name, {}, text, tuple(o.notes), whole=False)
 
 
-def _sum(a: Usage, b: Usage) -> Usage:
+def add_usage(a: Usage, b: Usage) -> Usage:
+    """What two replies cost together."""
     return Usage(
         a.prompt_tokens + b.prompt_tokens,
         a.completion_tokens + b.completion_tokens,
