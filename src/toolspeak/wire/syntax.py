@@ -17,6 +17,8 @@ class Slot(Enum):
     NAME = "the tool's name"
     ARGS = "the arguments"
     ID = "the call's id"
+    INDEX = "the number of the call"
+    CALL = "a call, or a list of calls"
     TEXT = "text meant for the user"
     THOUGHT = "the model's reasoning"
     SYSTEM = "the system text of the conversation"
@@ -25,9 +27,11 @@ class Slot(Enum):
     TOOL_NAMES = "their names, sorted, with commas"
     DATE = "today"
     RESULT = "what a tool returned"
+    EXAMPLE = "a call as the dialect writes it, to show to a model"
 
 
-NAME, ARGS, ID, TEXT, THOUGHT = Slot.NAME, Slot.ARGS, Slot.ID, Slot.TEXT, Slot.THOUGHT
+NAME, ARGS, ID, INDEX, CALL = Slot.NAME, Slot.ARGS, Slot.ID, Slot.INDEX, Slot.CALL
+TEXT, THOUGHT, EXAMPLE = Slot.TEXT, Slot.THOUGHT, Slot.EXAMPLE
 SYSTEM, USER, TOOLS, TOOL_NAMES, DATE, RESULT = (
     Slot.SYSTEM,
     Slot.USER,
@@ -57,24 +61,137 @@ class JsonCall:
     `keys` are written in this order; the first spelling of a slot is the one written. `also` are keys
     accepted as well. `encoded`: the arguments are written as a JSON string that holds JSON, "always" or
     only those that came as "text" (read, both are accepted everywhere). `indent` is as in json.dumps. A
-    TEXT key is the reply's text where the name is null or the kind says so.
+    TEXT key is the reply's text where the name is null or the kind says so; a CALL key holds the call itself,
+    or a list of calls. A key may be NAME itself: `{"f": {..}}`.
     """
 
-    keys: tuple[tuple[str, Slot | Kind], ...] = (("name", NAME), ("arguments", ARGS))
+    keys: tuple[tuple[str | Slot, Slot | Kind], ...] = (("name", NAME), ("arguments", ARGS))
     also: tuple[tuple[str, Slot | Kind], ...] = ()
     encoded: Literal["", "always", "text"] = ""
     indent: int | None = None
 
 
-Part = str | JsonCall
+@dataclass(frozen=True, slots=True)
+class Json:
+    """The arguments as one JSON object. `plain`: what is no JSON is the text of the tool's first parameter."""
+
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A parameter tells its own type: `before`, then the word for a string, or for each other JSON type.
+
+    `other` is one word for all others; "" means the JSON type's own name (number, boolean, null, array, object).
+    """
+
+    before: str
+    string: str = "string"
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """The arguments one by one: open, key, (typed: its `before`, the type), mid, value, close.
+
+    A string stands there as it is, all else as JSON; where nothing tells the type, the tool's schema does.
+    `quote` is an (opener, closer) pair that may stand around a value, such as CDATA's.
+    """
+
+    open: str
+    mid: str
+    close: str
+    typed: Typed | None = None
+    quote: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The arguments as nested elements, typed by the tool's schema alone: mark<key>value mark</key>.
+
+    The elements of an array are called `item`; null is an empty element.
+    """
+
+    mark: str
+    item: str = "item"
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """The arguments in a syntax like a programming language's: open, key assign value, .., close.
+
+    `quotes` may stand around a string, the first is written; `escapes`: with a backslash inside. `bare`: the keys
+    of inner objects stand without quotes. `constants` are the words written for JSON's true, false and null
+    (JSON's and Python's are read everywhere).
+    """
+
+    open: str = "("
+    close: str = ")"
+    assign: str = "="
+    quotes: tuple[str, ...] = ("'", '"')
+    escapes: bool = True
+    bare: bool = False
+    constants: tuple[str, str, str] = ("True", "False", "None")
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """All the text up to what comes next, or the end, is one string argument `key` of the tool `tool`."""
+
+    key: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedName:
+    """One short text that is the call's id and holds its name: prefix NAME mid INDEX (read, both are optional)."""
+
+    prefix: str
+    mid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """Parts that may be left out. They are written if `written`."""
+
+    parts: tuple[str | Slot, ...]
+    written: bool = False
+
+
+Arguments = Json | Tagged | Tree | Keywords | Raw
+Part = str | Slot | JsonCall | Arguments | NumberedName | Maybe
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Messages that say in their head what they are: start, head, stop, body, and one of `ends`.
+
+    `also` are other starts. `routes` tell what a message is: the first needle found in `^head$` decides ("call":
+    the name follows the needle, up to white space or a mark; "thought", "text"). `call`, `thought` and `text` are
+    heads as they are written; `end` is written after the last message, a call's dialect's `between` after the others.
+    """
+
+    start: str
+    stop: str
+    routes: tuple[tuple[str, Literal["call", "thought", "text"]], ...]
+    ends: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    call: tuple[str | Slot, ...] = (NAME,)
+    thought: str = ""
+    text: str = ""
+    end: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The literals around a thought. It opens where a reply, a line or (after a call) the text begins."""
+    """The literals around a thought. It opens where a reply, a line or (after a call) the text begins.
+
+    `call_ends`: a call of an offered tool inside an unclosed thought ends it.
+    """
 
     open: str = "<think>\n"
     close: str = "\n</think>\n\n"
+    call_ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +263,7 @@ class Speech:
 
     `opening` is the first turn when tools are offered: a system turn, or the first user turn if it holds
     USER. `system` is the system text where the conversation has none. `user` and `text` go before a
-    user's and an assistant's text; `strip`: texts are trimmed; `exclusive`: a turn is a text or calls, never both; `alternate`: users
+    user's and an assistant's text, `text_end` after the latter; `strip`: texts are trimmed; `exclusive`: a turn is a text or calls, never both; `alternate`: users
     in a row are one, and assistants in a row are refused. `results` is for a chat server that knows no
     tools, `native_results` for the model's own layout (None: the same).
     """
@@ -156,6 +273,7 @@ class Speech:
     tools: ToolJson | ToolSignatures | ToolReprs = ToolJson()
     user: str = ""
     text: str = ""
+    text_end: str = ""
     strip: bool = False
     exclusive: bool = False
     alternate: bool = False
@@ -168,11 +286,15 @@ class Dialect:
     """How a family of models writes calls, thoughts and prompts.
 
     The section of calls is `open`, calls joined by `between`, `close`; with `items` (opener, separator,
-    closer) the calls are elements of a list. `before` stands between a text and the section. `fences`
+    closer) the calls are elements of a list (read, its brackets may be missing). `also` are other (open,
+    close) pairs of a section that are read. `before` stands between a text and the section. `fences`
     are (opener, closer) pairs that may stand around it. `forms` are other shapes of a call that are
     read, never written; they, and every call of a dialect with `guard` set, count only if the name is
-    that of an offered tool. `frame` may open a text and is not part of it. `models` are parts of the
-    names of models that speak it, `origin` says how the dialect was found.
+    that of an offered tool. `header`: each call is a message of its own. `frame` are control markers around
+    texts that are no part of them. INDEX counts from `index_base`; an id that is written has `id_length` letters
+    and digits, if that is not 0. `control` are markers that must never come out of what others wrote, besides
+    those that stand in the other fields. `models` are parts of the names of models that speak it, `origin` says
+    how the dialect was found.
     """
 
     name: str
@@ -181,13 +303,18 @@ class Dialect:
     close: str = ""
     between: str = ""
     items: tuple[str, str, str] | None = None
+    also: tuple[tuple[str, str], ...] = ()
     before: str = ""
     fences: tuple[tuple[str, str], ...] = (("```json", "```"), ("```", "```"))
     forms: tuple[tuple[Part, ...], ...] = ()
     guard: bool = False
     thinking: Thinking | None = Thinking()
+    header: Header | None = None
     frame: tuple[str, ...] = ()
     stop: tuple[str, ...] = ()
+    control: tuple[str, ...] = ()
+    index_base: int = 0
+    id_length: int = 0
     speech: Speech = Speech()
     layout: Layout | None = None
     models: tuple[str, ...] = ()
