@@ -37,7 +37,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     elif (bare := _bare(p, entry)) and (yield from at(s, "[")):
         s.note("list")  # several calls between the marks of one
         entry, closers = replace(entry, forms=(bare,), eaten=0), ["]", *words_of(entry.forms[0][-1:])]
-    strict = entry.strict or thinking
+    strict = entry.strict or thinking or (bool(fence) and s.tools is not None)
     yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers))
     yield from closing(s, [*closers, entry.close if entry.formal else "", fence])
     if not entry.formal:

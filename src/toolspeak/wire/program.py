@@ -77,6 +77,7 @@ class Program:
 
     def _thoughts(self, d: Dialect, calls: bool) -> None:
         """What opens a thought, and what ends it."""
+        self.unthink: tuple[str, ...] = ()
         ends: list[str] = [w for w, kind in self.inside.items() if kind in (HEAD, END)]
         if d.thinking:
             word, close = d.thinking.open.strip(), d.thinking.close.strip()
@@ -85,7 +86,9 @@ class Program:
             if close:
                 self.fresh.setdefault(close, UNTHINK)
                 self.inside.setdefault("\n" + close, UNTHINK)
-                ends += [close, *(("\n" + close,) if d.thinking.close.startswith("\n") else ())]
+            lines = ("\n" + close,) if close and d.thinking.close.startswith("\n") else ()
+            self.unthink = (close or d.thinking.close, *lines)
+            ends += self.unthink
             if d.thinking.call_ends and calls:
                 ends += [w for w in self.entries if len(w) > 1]
         self.closers = marks(tuple(ends)) if ends else None
@@ -99,6 +102,16 @@ class Program:
             return self._message(d.header, tail)
         if d.thinking and d.thinking.open.strip() and d.stop:
             return THINK if self._thinking(d, prompt) else ""
+        return ""
+
+    def opened(self, prompt: str) -> str:
+        """The end of the prompt that opens a call already, or a part of such an opener; "" where none does."""
+        for word, entry in self.entries.items():
+            first = self.d.call[0] if entry.eaten else ""
+            words = (word, *entry.rest) if not entry.eaten else tuple(first.split()) if isinstance(first, str) else ()
+            for n in range(len(words), 0, -1):
+                if len(word) > 1 and words[0] == word and (seed := _ending(prompt[-TAIL:], words[:n])):
+                    return seed
         return ""
 
     def _thinking(self, d: Dialect, prompt: str) -> bool:
@@ -121,10 +134,21 @@ class Program:
         return THINK if route(header, words)[1] == "thought" else TEXT
 
 
+def _ending(text: str, words: tuple[str, ...]) -> str:
+    """The end of the text, where it is these words with white space between."""
+    rest = text
+    for word in reversed(words):
+        rest = rest.rstrip()
+        if not rest.endswith(word):
+            return ""
+        rest = rest.removesuffix(word)
+    return text[len(rest) :]
+
+
 def route(header: Header, head: str) -> tuple[str, str]:
-    """The needle that a head answers to, and what its message is: call, thought or text ("" where none fits)."""
+    """The needle that a head answers to, and what its message is: call, thought or text."""
     framed = f"^{head}$"
-    return next(((needle, what) for needle, what in header.routes if needle in framed), ("", ""))
+    return next(((needle, what) for needle, what in header.routes if needle in framed), ("", "text"))
 
 
 def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -23,6 +23,9 @@ def reply(s: State, p: Program, prompt: str, split: bool) -> Scan[None]:
     if now == HEAD:
         s.keep()
         now = yield from message(s, p, "")
+    if not now and (seed := p.opened(prompt)):
+        s.seed, s.base = len(seed), -len(seed)
+        s.text = seed + s.text
     while True:
         if now == THINK:
             word = yield from thought(s, p, split)
@@ -133,13 +136,14 @@ def thought(s: State, p: Program, split: bool) -> Scan[Found | None]:
     word = yield from until(s, p.closers, s.say, s.voice)
     if word is None:
         return s.note("unclosed-thought") if split and thinking else None
-    if thinking and word.strip() == thinking.close.strip():
+    if thinking and word in p.unthink:
         if not split:
             s.say(word)
             return END, "", ""
         yield from skip(s, len(thinking.close) - len(thinking.close.rstrip()))
-        while (yield from at(s, word.strip())):
-            s.note("stray-closer", word.strip())
+        close = thinking.close.strip()
+        while close and (yield from at(s, close)):
+            s.note("stray-closer", close)
         return END, "", ""
     kind = p.inside[word]
     if kind in (CALL, HEAD):
@@ -155,7 +159,7 @@ def message(s: State, p: Program, word: str) -> Scan[str]:
     try:
         head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
         needle, what = route(header, head)
-        if not hit or not what or (what == "call" and not p.calls):
+        if not hit or (what == "call" and not p.calls):
             raise Malformed("no head of a message")
         s.pos += len(hit)
         if what == "call":
@@ -192,7 +196,7 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     except Malformed as e:
         return (yield from failed(s, p, e, word))
     s.commit()
-    s.voice = TextDelta
+    s.seed, s.voice = 0, TextDelta
     yield from after_call(s, p.strays)
     return True
 
@@ -212,6 +216,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.log = None
         return False
     s.back()
+    s.seed, s.pos, word = 0, s.pos + s.seed, "" if s.seed else word
     if why.unknown:
         s.note("unknown-tool", why.unknown)
     word = word.strip()

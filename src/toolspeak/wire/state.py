@@ -37,10 +37,10 @@ class State(Source):
     `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
     given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
     becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
-    `voice` is the event that what is said goes out as.
+    `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
     """
 
-    __slots__ = ("calls", "cut", "ids", "live", "noted", "out", "parts", "spent", "spoken", "tools", "voice", "waiting")
+    __slots__ = ("calls", "cut", "ids", "live", "noted", "out", "parts", "seed", "spent", "spoken", "tools", "voice", "waiting")
 
     def __init__(self, tools: dict[str, Tool[..., Any]] | None, ids: Callable[[], str] | None) -> None:
         super().__init__()
@@ -55,6 +55,7 @@ class State(Source):
         self.spent = False
         self.spoken = False
         self.cut = False
+        self.seed = 0
         self.voice: type[TextDelta] | type[ThoughtDelta] = TextDelta
 
     def args(self, text: str) -> None:
