@@ -212,7 +212,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         return True
     s.forget()
     if s.spent:
-        s.say(s.kept())
+        s.say(s.kept()[s.seed :])
         s.log = None
         return False
     s.back()
