@@ -13,7 +13,7 @@ from .syntax import Dialect, ToolJson, ToolReprs, ToolSignatures
 TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict", "null": "None"}
 
 
-def write_calls(calls: Sequence[ToolCall], d: Dialect) -> str:
+def write_calls(calls: Sequence[ToolCall], d: Dialect, first: int = 0) -> str:
     """The calls as the model would write them, one section of the dialect; "" for none."""
     if not calls:
         return ""
