@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -32,7 +31,6 @@ from .syntax import (
     Tree,
 )
 
-ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict", "null": "None"}
 
@@ -108,13 +106,10 @@ def _arguments(call: ToolCall) -> Mapping[str, Any]:
 
 
 def written_id(id: str, d: Dialect, index: int) -> str:
-    """The id as the dialect writes it: of so many letters and digits where it says so, the same for the same id."""
+    """The id as the dialect writes it: of so many letters and digits where it says so."""
     if not d.id_length or re.fullmatch(f"[A-Za-z0-9]{{{d.id_length}}}", id):
         return id or f"call_{index}"
-    if not id:
-        return str(index).zfill(d.id_length)
-    digest = int.from_bytes(hashlib.blake2s(id.encode()).digest())
-    return "".join(ALPHABET[digest // 62**n % 62] for n in range(d.id_length))
+    return str(index + 1).zfill(d.id_length)
 
 
 def write_tools(tools: Sequence[Tool[..., Any]], how: ToolJson | ToolSignatures | ToolReprs) -> str:
