@@ -9,6 +9,7 @@ from hard_cases import TOOLS
 from wire_cases import DIALECTS
 
 from toolspeak.types import Tool, ToolCall
+from toolspeak.wire.render import render
 from toolspeak.wire.syntax import Dialect, Raw, Tagged, Tree
 from toolspeak.wire.write import write_calls
 
@@ -72,3 +73,14 @@ def schema_of(value: Any) -> dict[str, Any]:
 def tools_of(*told: tuple[str, dict[str, Any]]) -> list[Tool]:
     """Tools that the calls fit: the last call of a name gives the tool its schema."""
     return list({name: Tool(name, "", schema_of(arguments)) for name, arguments in told}.values())
+
+
+def sayable(d: Dialect, told: Sequence[tuple[str, dict[str, Any]]], tools: Sequence[Tool[..., Any]]) -> bool:
+    """Does rendering these calls tell of nothing that their wire has no words for?"""
+    rows = [
+        {"id": f"call_{i}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for i, (name, arguments) in enumerate(told)
+    ]
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": rows}]
+    results = [{"role": "tool", "tool_call_id": row["id"], "content": "done"} for row in rows]
+    return not render([*talk, *results], tools, d).notes
