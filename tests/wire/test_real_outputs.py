@@ -50,13 +50,13 @@ SPEAKS = {  # beginnings of templates' names: the dialect, or its nearest relati
     "Apertus": "apertus",
     "Apriel": "apriel",
     "ByteDance-Seed-OSS": "seed-oss",
-    "Cohere2MoE": "cohere2-moe command-r7b",
+    "Cohere2MoE": "cohere2-moe",
     "CohereForAI-c4ai-command-r-plus": "command-r-plus",
     "CohereForAI-c4ai-command-r7b": "command-r7b",
     "GLM-4.6": "glm45",
     "GLM-4.7": "glm47",
     "GigaChat3-": "gigachat3",
-    "GigaChat3.1": "gigachat31 gigachat3-1",
+    "GigaChat3.1": "gigachat3.1",
     "Kimi-K2": "kimi-k2",
     "Kimi-K3": "kimi-k3",
     "LFM2": "lfm2",
@@ -64,35 +64,35 @@ SPEAKS = {  # beginnings of templates' names: the dialect, or its nearest relati
     "MiniMax-M2": "minimax-m2",
     "MiniMax-M3": "minimax-m3",
     "Mistral-Small-3.2": "mistral-v11",
-    "NVIDIA-Nemotron-3": "nemotron-3 nemotron3 qwen3-coder",
+    "NVIDIA-Nemotron-3": "nemotron-3",
     "NVIDIA-Nemotron-Nano": "nemotron-nano-v2",
     "NousResearch": "hermes",
-    "Qwen-QwQ": "qwq hermes",
+    "Qwen-QwQ": "hermes",
     "Qwen3": "qwen3-coder",
-    "Reka": "reka hermes",
-    "Spark2.5": "spark25 glm47",
-    "StepFun": "step35 step3-5 qwen3-coder",
-    "deepseek-ai-DeepSeek-R1": "deepseek-r1 deepseek-v3",
+    "Reka": "reka",
+    "Spark2.5": "spark-2.5",
+    "StepFun": "step-3.5",
+    "deepseek-ai-DeepSeek-R1": "deepseek-v3",
     "deepseek-ai-DeepSeek-V3.1": "deepseek-v31",
-    "deepseek-ai-DeepSeek-V3.2": "deepseek-v32 deepseek-dsml",
+    "deepseek-ai-DeepSeek-V3.2": "deepseek-dsml",
     "deepseek-ai-DeepSeek-V4": "deepseek-v4",
     "fireworks": "functools",
     "google-gemma-2": "gemma3",
     "google-gemma-4": "gemma4",
     "ibm-granite-granite-3": "granite3",
     "ibm-granite-granite-4": "granite4",
-    "inclusionai-ling": "ling3",
-    "llama-cpp-deepseek-r1": "deepseek-r1 deepseek-v3",
+    "inclusionai-ling": "ling-3",
+    "llama-cpp-deepseek-r1": "deepseek-v3",
     "meetkai-functionary-medium-v3.1": "functionary-v31",
     "meetkai-functionary-medium-v3.2": "functionary-v3",
     "meta-llama": "llama3-json",
-    "mistralai-Ministral": "mistral-v13 mistral-v11",
-    "mistralai-Mistral-Nemo": "mistral-nemo mistral-v3",
+    "mistralai-Ministral": "mistral-v13",
+    "mistralai-Mistral-Nemo": "mistral-nemo",
     "moonshotai-Kimi-K2": "kimi-k2",
     "muse": "muse",
     "openai-gpt-oss": "harmony",
     "openbmb": "minicpm5",
-    "unsloth-mistral-Devstral": "mistral-v13 mistral-v11",
+    "unsloth-mistral-Devstral": "mistral-v13",
 }
 
 
@@ -122,7 +122,15 @@ class Row:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        return self.data["messages"] or [{"role": "user", "content": "Hey there!"}]
+        said = self.data["messages"] or [{"role": "user", "content": "Hey there!"}]
+        return [{**message, **_wrapped(message)} for message in said]
+
+
+def _wrapped(message: dict[str, Any]) -> dict[str, Any]:
+    """The message's calls as OpenAI writes them."""
+    calls = message.get("tool_calls") or ()
+    rows = [c if "function" in c else {"id": c.get("id"), "type": "function", "function": c} for c in calls]
+    return {"tool_calls": rows} if rows else {}
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -147,11 +155,11 @@ def prompt_of(row: Row, d: Dialect) -> str:
         prompt = render(messages, row.tools, d, template=template, thinking=thinking, now=now).prompt
     except ToolspeakError:
         prompt = by_jinja(template, messages, row, thinking)
-    return begun(prompt, row.messages[-1], d) if goes_on else prompt
+    return begun(prompt, row.messages[-1], d, row.continue_final_message) if goes_on else prompt
 
 
-def begun(prompt: str, last: dict[str, Any], d: Dialect) -> str:
-    """The prompt, and after it what the assistant has said of its last message."""
+def begun(prompt: str, last: dict[str, Any], d: Dialect, part: str) -> str:
+    """The prompt, and after it what the assistant has said of its last message, whose `part` goes on."""
     opener, closer = (d.thinking.open, d.thinking.close) if d.thinking else ("", "")
     thought, text = last.get("reasoning_content") or "", last.get("content") or ""
     inside = bool(opener) and prompt.rstrip().endswith(opener.strip())
@@ -161,7 +169,7 @@ def begun(prompt: str, last: dict[str, Any], d: Dialect) -> str:
         return prompt + ("" if starts else d.header.start) + head + d.header.stop + (text or thought)
     if thought and d.thinking:
         prompt, inside = prompt + ("" if inside else opener) + thought, True
-    if (text or not thought) and inside:
+    if inside and (text or part == "content"):
         prompt += closer
     return prompt + text
 
@@ -197,7 +205,7 @@ def _read(case: str) -> tuple[Dialect, str, list[Event]] | None:
     if d is None:
         return None
     prompt = prompt_of(row, d)
-    return d, prompt, stream(d, [row.input], row.tools, prompt, "split" if row.split else "keep")
+    return d, prompt, stream(d, [row.input], row.tools or None, prompt, "split" if row.split else "keep")
 
 
 def read(row: Row) -> tuple[Dialect, str, list[Event]]:
@@ -215,19 +223,25 @@ def value(text: str) -> Any:
         return text
 
 
+def sent(row: Row, arguments: str) -> Any:
+    """Arguments as JSON; of a text that is cut, what was sent of them."""
+    if row.is_partial:
+        return "" if arguments == "{}" else arguments.strip()
+    return value(arguments)
+
+
 Meaning = tuple[str, str, list[tuple[str, Any]]]
 
 
 def meant(row: Row) -> Meaning:
     """What the data say: text, thought, calls. A call that is cut counts by what was sent of it."""
-    calls = [(c["name"], c["arguments"]) for c in row.expect.get("tool_calls") or ()]
-    told = [(name, args.strip() if row.is_partial else value(args)) for name, args in calls]
+    told = [(c["name"], sent(row, c["arguments"])) for c in row.expect.get("tool_calls") or ()]
     return (row.expect.get("content") or "").strip(), (row.expect.get("reasoning_content") or "").strip(), told
 
 
 def got(row: Row, reply: Reply) -> Meaning:
     """What was read, with what a message that goes on had said before."""
-    told = [(c.name, c.json.strip() if row.is_partial else value(c.json)) for c in reply.calls]
+    told = [(c.name, sent(row, c.json)) for c in reply.calls]
     last = row.messages[-1] if row.continue_final_message else {}
     thought = ((last.get("reasoning_content") or "") if row.split else "") + reply.thought
     return ((last.get("content") or "") + reply.text).strip(), thought.strip(), told
@@ -256,7 +270,7 @@ def test_it_means_what_it_was_meant_to(row: Row) -> None:
 def test_it_means_the_same_at_every_cut(row: Row) -> None:
     d, prompt, events = read(row)
     for chunks in [*cuts(row.input, random.Random(row.id)), *cuts(row.input, random.Random(row.id[::-1]))]:
-        assert merged(stream(d, chunks, row.tools, prompt, "split" if row.split else "keep")) == merged(events), chunks
+        assert merged(stream(d, chunks, row.tools or None, prompt, "split" if row.split else "keep")) == merged(events), chunks
 
 
 @ROWS
