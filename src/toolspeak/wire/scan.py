@@ -203,7 +203,7 @@ def token(s: Source, ends: Marks, cap: int = CAP, names: Collection[str] | None 
             if m.start() - pos > cap:
                 break
             s.pos = m.start()
-            return text[pos : s.pos], m[1]
+            return text[pos : s.pos], m[0]
         if len(text) >= limit or (s.closed and len(text) - pos > cap):
             break
         if s.closed:
