@@ -31,8 +31,8 @@ NAME = re.compile(rf"""({_KEY}?){_S}[=:]|(['"])({_QUOTED_KEY})\2{_S}[=:]""").mat
 HALF_NAME = re.compile(rf"""(?:{_KEY}{_S}|(['"]){_QUOTED_KEY}(?:\1{_S})?)\Z""").match
 KEY = re.compile(rf"({_KEY}?){_S}(?=[:=])").match
 HALF_KEY = re.compile(rf"{_KEY}{_S}\Z").match
-SPREAD = re.compile(rf"\*\*{_S}\{{").match
-HALF_SPREAD = re.compile(rf"\*(?:\*{_S})?\Z").match
+STARS = re.compile(rf"\*\*{_S}\{{").match
+HALF_STARS = re.compile(rf"\*(?:\*{_S})?\Z").match
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
 """A value that is no string, and all that may belong to it."""
 

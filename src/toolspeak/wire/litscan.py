@@ -111,9 +111,9 @@ class LiteralReader:
     def spread(self, frame: Frame) -> bool:
         """`**{..}`: keys that are no names, or a dict that is all the arguments."""
         s = self.s
-        m = literal.SPREAD(s.text, s.pos)
+        m = literal.STARS(s.text, s.pos)
         if m is None:
-            if not s.closed and literal.HALF_SPREAD(s.text, s.pos):
+            if not s.closed and literal.HALF_STARS(s.text, s.pos):
                 return False
             raise Malformed("'*' where none may be")
         s.pos = m.end()
