@@ -61,14 +61,15 @@ def disorder(events: Sequence[Event]) -> Iterator[str]:
 
 def invented(d: Dialect, reply: Reply, text: str, tools: Tools) -> Iterator[str]:
     """Calls whose name, or a word of whose arguments, nobody wrote; arguments that are no JSON though whole."""
-    low, codes = text.lower(), [part for part in d.call if isinstance(part, Raw)]
+    low, codes = text.lower(), [part for form in (d.call, *d.forms) for part in form if isinstance(part, Raw)]
     for call in reply.calls:
         keys = {key for tool in tools or () if tool.name == call.name for key in tool.parameters.get("properties", ())}
         keys |= {code.key for code in codes}
         if call.name not in text and "\\" not in text and call.name not in {code.tool for code in codes}:
             yield f"invented name {call.name!r}"
         for word in WORD.findall(ESCAPE.sub(" ", call.json)):
-            if word not in keys and word.lower() not in low and word != "null" and "\\" not in text:
+            by_place = bool(call.notes) and re.fullmatch(r"arg\d+", word)
+            if word not in keys and not by_place and word.lower() not in low and word != "null" and "\\" not in text:
                 yield f"invented argument {word!r}"
         if call.whole and json.loads(call.json) != call.arguments:
             yield "arguments that are not their text"
