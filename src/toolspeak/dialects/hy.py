@@ -1,0 +1,73 @@
+"""Hunyuan 3 and 4: GLM's tags in a section, every marker with a suffix that the checkpoint's tokenizer gives it."""
+
+from dataclasses import replace
+
+from ..wire.syntax import NAME, Dialect, Tagged, Thinking
+
+HY_V3 = Dialect(
+    "hy-v3",
+    (
+        "<tool_call>",
+        NAME,
+        "<tool_sep>\n",
+        Tagged("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n"),
+        "</tool_call>",
+    ),
+    open="<tool_calls>\n",
+    between="\n",
+    close="\n</tool_calls>",
+    thinking=Thinking("<think>", "</think>"),
+    frame=("<｜hy_eos｜>",),
+    stop=("<｜hy_eos｜>",),
+    control=(
+        *("<｜hy_begin_of_sentence｜>", "<｜hy_eos｜>", "<｜hy_pad｜>", "<｜hy_User｜>", "<｜hy_Assistant｜>"),
+        *("<｜reasoning_mode｜>", "<tool_responses>", "</tool_responses>", "<tool_response>", "</tool_response>"),
+    ),
+)
+
+HY_V3_OPENSOURCE = replace(
+    HY_V3,
+    name="hy-v3-opensource",
+    call=(
+        "<tool_call:opensource>",
+        NAME,
+        "<tool_sep:opensource>\n",
+        Tagged(
+            "<arg_key:opensource>",
+            "</arg_key:opensource>\n<arg_value:opensource>",
+            "</arg_value:opensource>\n",
+        ),
+        "</tool_call:opensource>",
+    ),
+    open="<tool_calls:opensource>\n",
+    close="\n</tool_calls:opensource>",
+    thinking=Thinking("<think:opensource>", "</think:opensource>"),
+    frame=("<｜hy_eos:opensource｜>",),
+    stop=("<｜hy_eos:opensource｜>",),
+    control=(
+        *("<｜hy_begin_of_sentence:opensource｜>", "<｜hy_eos:opensource｜>", "<｜hy_pad:opensource｜>"),
+        *("<｜hy_User:opensource｜>", "<｜hy_Assistant:opensource｜>", "<｜reasoning_mode:opensource｜>"),
+        *("<tool_responses:opensource>", "</tool_responses:opensource>"),
+        *("<tool_response:opensource>", "</tool_response:opensource>"),
+    ),
+    models=("hy3", "hunyuan-3"),
+)
+
+HY_V4 = replace(
+    HY_V3,
+    name="hy-v4",
+    call=(
+        "<tool_call:6124c78e>",
+        NAME,
+        "\n",
+        Tagged("<arg_key:6124c78e>", "</arg_key:6124c78e>\n<arg_value:6124c78e>", "</arg_value:6124c78e>\n"),
+        "</tool_call:6124c78e>",
+    ),
+    open="<tool_calls:6124c78e>\n",
+    close="\n</tool_calls:6124c78e>",
+    thinking=Thinking("<think:6124c78e>", "</think:6124c78e>"),
+    frame=("<｜hy_eos:6124c78e｜>",),
+    stop=("<｜hy_eos:6124c78e｜>",),
+    control=("<｜hy_eos:6124c78e｜>", "<｜hy_User:6124c78e｜>", "<｜hy_Assistant:6124c78e｜>"),
+    models=("hy4", "hunyuan-4"),
+)

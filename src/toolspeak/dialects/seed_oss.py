@@ -1,0 +1,21 @@
+"""Seed-OSS: `<seed:tool_call>` around the tags of Qwen 3 Coder; nested values come as Python writes them."""
+
+from ..wire.syntax import NAME, Dialect, Tagged, Thinking
+
+SEED_OSS = Dialect(
+    "seed-oss",
+    (
+        "<seed:tool_call>\n<function=",
+        NAME,
+        ">\n",
+        Tagged("<parameter=", ">", "</parameter>\n"),
+        "</function>\n</seed:tool_call>",
+    ),
+    between="\n",
+    before="\n\n",
+    thinking=Thinking("<seed:think>", "</seed:think>\n"),
+    frame=("<seed:eos>",),
+    stop=("<seed:eos>",),
+    control=("<seed:bos>", "<seed:eos>", "<seed:cot_budget_reflect>", "</seed:cot_budget_reflect>"),
+    models=("seed-oss",),
+)
