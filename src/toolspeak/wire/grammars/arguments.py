@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from ...schema.kinds import Kinds, Shapes
 from ...schema.walk import nodes, rebuild
+from ..codecs.keywords import PLAIN_NAME, literal_key, ordered
 from ..syntax import Arguments, Json, Keywords, Raw, Tagged, Tree, Typed
 from .rules import EMPTY, Letters, Lit, Node, Repeat, Rules, Text, Token, alt, none_of, seq, text_until
 from .rules import Json as JsonNode
-from .values import Schema, Values, bare_name, fields_of, followed, kinds, literals
+from .values import Schema, Values, bare_name, fields_of, followed, literals
 
 SCALARS = ("boolean", "integer", "null", "number")
 
@@ -47,7 +49,7 @@ def _narrowed(schema: Schema, root: Schema, kind: str) -> Schema:
     s = cast("dict[str, Any]", dict(cast("Schema", followed(schema, root))))
     for key in ("anyOf", "oneOf"):
         if isinstance(options := s.pop(key, None), list):
-            fit = [option for option in cast("list[Any]", options) if kind in (kinds(option, root) or {kind})]
+            fit = [option for option in cast("list[Any]", options) if kind in Shapes(root).kinds(option)]
             return {"anyOf": [_narrowed(cast("Schema", option), root, kind) for option in fit]}
     return s if "enum" in s or "const" in s else {**s, "type": kind}
 
@@ -78,12 +80,18 @@ def verbatim(schema: Any, root: Schema, close: str, quote: tuple[str, str] | Non
     )
 
 
+def simple(types: Kinds) -> Kinds:
+    """The types, of which no one is among another."""
+    return types - {"integer"} if "number" in types else types
+
+
 class _Tags:
     """Arguments one by one between tags."""
 
     def __init__(self, hole: Tagged, schema: Schema) -> None:
         self.hole = hole
         self.root = schema
+        self.shapes = Shapes(schema)
 
     def all(self) -> Node:
         known, needed, rest = fields_of(self.root)
@@ -97,20 +105,18 @@ class _Tags:
         return seq(*rows)
 
     def one(self, head: Node, sub: Any, needed: bool) -> Node:
-        hole, types = self.hole, kinds(sub, self.root)
+        hole, types = self.hole, self.shapes.kinds(sub)
         text = verbatim(sub, self.root, hole.close, hole.quote)
         if hole.typed is None:
             mark = _word(head, hole.mid)
-            free = not types or "string" in types
-            node = seq(mark, text if free else seq(JsonNode(part_of(sub, self.root)), Lit(hole.close)))
+            node = seq(mark, text if "string" in types else seq(JsonNode(part_of(sub, self.root)), Lit(hole.close)))
         else:
             node = alt(*self._typed(head, sub, hole.typed, types))
         return node if needed else Repeat(node, 0, 1)
 
-    def _typed(self, head: Node, sub: Any, typed: Typed, types: set[str]) -> list[Node]:
-        types = types or {"string", "number", "boolean", "null", "array", "object"}
+    def _typed(self, head: Node, sub: Any, typed: Typed, types: Kinds) -> list[Node]:
         words: dict[str, list[str]] = {}
-        for kind in sorted(types - {"string"}):
+        for kind in sorted(simple(types) - {"string"}):
             words.setdefault(typed.other or {"integer": "number"}.get(kind, kind), []).append(kind)
         nodes = [
             seq(
@@ -138,6 +144,7 @@ class _Elements:
     def __init__(self, hole: Tree, root: Schema, rules: Rules) -> None:
         self.hole = hole
         self.root = root
+        self.shapes = Shapes(root)
         self.rules = rules
 
     def fields(self, schema: Schema) -> Node:
@@ -167,14 +174,14 @@ class _Elements:
     def _element(self, key: str, sub: Any) -> Node:
         mark = self.hole.mark
         head, close = Lit(f"{mark}<{key}>"), f"{mark}</{key}>"
-        types = kinds(sub, self.root)
-        if not types or "string" in types:
+        types = self.shapes.kinds(sub)
+        if "string" in types:
             return seq(head, verbatim(sub, self.root, close))
         return alt(*(seq(head, node, Lit(close)) for node in self._inside(sub, types)))
 
-    def _inside(self, sub: Any, types: set[str]) -> list[Node]:
+    def _inside(self, sub: Any, types: Kinds) -> list[Node]:
         found: list[Node] = []
-        if scalars := sorted(types & {"boolean", "integer", "number"}):
+        if scalars := sorted(simple(types) & {"boolean", "integer", "number"}):
             found.append(alt(*(JsonNode(part_of(sub, self.root, kind)) for kind in scalars)))
         if "object" in types:
             found.append(self.fields(_narrowed(sub, self.root, "object")))
@@ -187,7 +194,14 @@ class _Elements:
 
 def _keywords(hole: Keywords, schema: Schema, rules: Rules) -> Node:
     values = Values(rules, literals(hole), schema)
+    shapes = Shapes(schema)
     known, needed, rest = fields_of(schema)
-    pairs = [(seq(Lit(key + hole.assign), values.of(sub)), key in needed) for key, sub in known.items()]
+    pairs: list[tuple[Node, bool]] = []
+    for key, sub in ordered(hole, known):
+        wrapped = not hole.bare and not PLAIN_NAME(key)
+        json = hole.json and shapes.kinds(sub) == {"object"}
+        value = JsonNode(part_of(sub, schema)) if json else values.of(sub)
+        name = "**{" + literal_key(hole, key) + ": " if wrapped else literal_key(hole, key) if hole.bare else key
+        pairs.append((seq(Lit(name + hole.assign * (not wrapped)), value, Lit("}" * wrapped)), key in needed))
     more = None if rest is False else seq(bare_name(known), Lit(hole.assign), values.of(rest))
     return seq(Lit(hole.open), values.listed(pairs, more), Lit(hole.close))

@@ -13,7 +13,7 @@ from .rules import EMPTY, Json, Lit, Node, Repeat, Rules, Seq, Token, alt, chars
 from .values import ENCODED, JSON, Schema, Values
 
 NUMBER = Token(Repeat(chars("0-9"), 1, 9))
-STRING = JSON.quotes[0][2]
+STRING = JSON.string()
 
 
 def calls(d: Dialect, tools: Sequence[Tool[..., Any]], rules: Rules) -> list[tuple[Tool[..., Any], Node]]:
@@ -117,8 +117,11 @@ def answer(d: Dialect) -> Node | None:
     return seq(*rows, Lit("}"))
 
 
-def section(d: Dialect, each: Sequence[Node], parallel: bool) -> Node:
+def section(d: Dialect, each: Sequence[Node], parallel: bool, rules: Rules) -> Node:
     """The calls, one or with `parallel` several, between what opens and closes the section."""
     opener, glue, closer = d.items or ("", d.between, "")
-    more = Repeat(alt(*(seq(Lit(glue), call) for call in each))) if parallel else EMPTY
-    return seq(alt(*(seq(Lit(d.open + opener), call) for call in each)), more, Lit(closer + d.close))
+    close = Lit(closer + d.close)
+    if parallel:
+        more = seq(Repeat(alt(*(seq(Lit(glue), call) for call in each))), close)
+        close = rules.ref("more", "more", lambda: more)
+    return seq(alt(*(seq(Lit(d.open + opener), call) for call in each)), close)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...types import Tool
+from ..program import program
 from ..syntax import Dialect, JsonCall, Keywords, Part
 from .rules import Pattern
 
@@ -13,11 +14,10 @@ from .rules import Pattern
 def openers(d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Pattern]:
     """The patterns that begin a call, or may."""
     found: list[Pattern] = []
-    for word in (d.open, *(also for also, _ in d.also), *(form[0] for form in (d.call, *d.forms))):
-        if isinstance(word, str) and word.strip():
-            first = word.split()[0]
+    for word in program(d, True).entries:
+        if len(word) > 1:
             # A word of the language means a call only with the bracket behind it.
-            found.append((*first, *(("", d.items[0].strip()[0]) if first.isalnum() and d.items else ())))
+            found.append((*word, *(("", d.items[0].strip()[0]) if word.isalnum() and d.items else ())))
     for form in (d.call, *d.forms):
         if form is not d.call or d.guard or not d.open:
             found += _bare(form, d, tools)

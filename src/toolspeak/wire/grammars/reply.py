@@ -24,7 +24,7 @@ def reply(
     each = [node for _, node in calls(d, tools, rules)] if choice != "none" else []
     if d.header:
         return Grammar(messages(d, d.header, each, choice, parallel), rules)
-    wire = section(d, each, parallel) if each else None
+    wire = section(d, each, parallel, rules) if each else None
     body = wire if wire and choice == "required" else free(d, tools, wire, rules)
     return Grammar(thinking(d, body, choice, in_thought), rules)
 

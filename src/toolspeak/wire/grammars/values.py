@@ -8,11 +8,13 @@ exception is order: properties come in that of the schema, then others, where th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from ...schema.walk import resolve
+from ..codecs.keywords import literal_key, literal_text
 from ..jsonscan import escaped, quoted
 from ..syntax import Keywords
 from .rules import EMPTY, Letters, Lit, Node, Repeat, Rules, Text, Token, alt, chars, none_of, opt, seq
@@ -33,82 +35,90 @@ TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How values are written. `quotes` are (quote, its letters, any string in it); the first is for constants.
+    """How values are written: any string and any other name than these, a value of the schema's own, a name.
 
-    `level` is how many times what stands here is escaped as the content of a JSON string; `key` are the quotes of a
-    name, "" for a bare one; `before` may stand before whatever closes, `after` behind what opens or separates.
+    `quotes` are (quote, what a string in it is made of; None: anything). `before` may stand before whatever closes,
+    `after` behind what opens or separates.
     """
 
     name: str
-    quotes: tuple[tuple[str, Letters | None, Node], ...]
-    constants: tuple[str, str, str] = ("true", "false", "null")
-    level: int = 0
-    key: str = '"'
-    colon: str = ":"
+    quotes: tuple[tuple[str, Letters | None], ...]
+    constant: Callable[[object], str]
+    key: Callable[[str], str]
+    bare: bool = False
+    sorted: bool = False
     after: Node = EMPTY
     before: Node = EMPTY
 
-    def constant(self, value: object) -> str:
-        """A value that the schema itself gives, as text."""
-        if value is True or value is False or value is None:
-            return self.constants[(True, False, None).index(value)]
-        if isinstance(value, str):
-            return self._string(value)
-        if isinstance(value, list):
-            return "[" + ", ".join(map(self.constant, cast("list[object]", value))) + "]"
-        if isinstance(value, Mapping):
-            rows = cast("Mapping[str, object]", value).items()
-            return "{" + ", ".join(f"{self.name_of(k)}{self.colon} {self.constant(v)}" for k, v in rows) + "}"
-        return json.dumps(value)
+    def string(self) -> Node:
+        """Any string."""
+        return alt(*(_string(quote, letters) for quote, letters in self.quotes))
 
-    def _string(self, text: str) -> str:
-        quote, letters, _ = self.quotes[0]
+    def other(self, known: Iterable[str]) -> Node:
+        """A name that is none of the known ones."""
+        if self.bare:
+            return bare_name(known)
+        quote, letters = self.quotes[0]
         if letters is None:
-            return quote + text + quote
-        text = quoted(text) if quote[-1] == '"' else "'" + escaped(text).replace('\\"', '"').replace("'", "\\'") + "'"
-        return self.deep(text)
-
-    def deep(self, text: str) -> str:
-        """Text of this style as it stands in the JSON string around it."""
-        for _ in range(self.level):
-            text = escaped(text)
-        return text
-
-    def name_of(self, key: str) -> str:
-        return self._string(key) if self.key else key
+            return _string(quote, letters)
+        inner = [key[len(quote) : -len(quote)] for key in map(self.key, known)]
+        return Token(seq(Lit(quote), none_of(inner, letters, Lit(quote))))
 
 
-def _letters(quote: str, level: int) -> Letters:
-    """What a string in this quote is made of, when it stands in `level` JSON strings."""
-    slash = "\\"
-    for _ in range(level):
-        slash, quote = escaped(slash), escaped(quote)
-    marks = alt(*(Lit(slash + c) for c in "/bfnrt"), Lit(slash * 2), Lit(slash + quote))
-    escapes = Token(alt(marks, seq(Lit(slash + "u"), Repeat(HEX, 4, 4))))
-    return Letters(tuple(dict.fromkeys(("\\", quote[-1], '"' if level else quote[-1], "\x00-\x1f"))), escapes)
+def _string(quote: str, letters: Letters | None) -> Node:
+    if letters is None:
+        return seq(Lit(quote), Text(((quote, EMPTY),)))
+    return Token(seq(Lit(quote), Repeat(letters.one()), Lit(quote)))
 
 
-def _quoted(quote: str, level: int = 0) -> tuple[str, Letters, Node]:
-    letters = _letters(quote, level)
-    for _ in range(level):
-        quote = escaped(quote)
-    return quote, letters, Token(seq(Lit(quote), Repeat(letters.one()), Lit(quote)))
+def bare_name(known: Iterable[str]) -> Node:
+    """A name without quotes that is none of the known ones."""
+    return Token(none_of(known, Letters(("\x00-,", "/", ":-@", "[-^", "`", "{-\x7f")), EMPTY))
+
+
+def _escapes(slash: str, quote: str) -> Node:
+    """A character as an escape, where a backslash is written as `slash`, a quote as `quote`."""
+    known = alt(*(Lit(slash + c) for c in "bfnrt/"), Lit(slash * 2), Lit(slash + quote))
+    return Token(alt(known, seq(Lit(slash + "u"), Repeat(HEX, 4, 4))))
 
 
 BLANK = opt(Token(alt(Lit(" "), seq(Lit("\n"), Repeat(chars(" ", "\t"), 0, 64)))))
 SPACE = opt(Lit(" "))
-JSON = Style("json", (_quoted('"'),), after=BLANK, before=BLANK)
-ENCODED = Style("encoded", (_quoted('"', 1),), level=1, key='\\"', after=SPACE, before=SPACE)
+CONTROL = "\x00-\x1f"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _encoded(value: object) -> str:
+    return escaped(_json(value))
+
+
+JSON = Style(
+    "json", (('"', Letters(('"', "\\", CONTROL), _escapes("\\", '"'))),), _json, quoted, after=BLANK, before=BLANK
+)
+ENCODED = Style(
+    "encoded", (('\\"', Letters(('"', "\\", CONTROL), _escapes("\\\\", '\\"'))),), _encoded, _encoded,
+    after=SPACE, before=SPACE,
+)  # fmt: skip
+"""JSON as it stands inside a JSON string."""
 
 
 def literals(hole: Keywords) -> Style:
     """The style of the values among keywords."""
-    quotes = [_quoted(q) if hole.escapes else (q, None, _verbatim(q)) for q in hole.quotes]
-    return Style(repr(hole), tuple(quotes), hole.constants, key="" if hole.bare else hole.quotes[0], after=SPACE)
+    quotes = tuple((q, _letters(q) if hole.escapes else None) for q in hole.quotes)
+    write = partial(literal_text, hole)
+    return Style(repr(hole), quotes, write, lambda key: literal_key(hole, key), hole.bare, hole.bare, after=SPACE)
 
 
-def _verbatim(quote: str) -> Node:
-    return seq(Lit(quote), Text(((quote, EMPTY),)))
+def _letters(quote: str) -> Letters:
+    """What a string of a programming language is made of; a control character stands there as it is, or escaped."""
+    python = seq(Lit("\\"), alt(chars("a", "b", "f", "n", "r", "t", "v", "0", "/", "'", '"', "\\"), _CODES))
+    return Letters((quote, "\\", "\n"), Token(python))
+
+
+_CODES = alt(*(seq(Lit(c), Repeat(HEX, n, n)) for c, n in (("x", 2), ("u", 4), ("U", 8))))
 
 
 class Values:
@@ -123,12 +133,12 @@ class Values:
         """A value that fits the schema."""
         if not isinstance(schema, Mapping) or depth > DEPTH:
             return self.any()
-        s = cast("dict[str, Any]", dict(cast("Schema", schema)))
+        style, s = self.style, dict(cast("Schema", schema))
         if isinstance(ref := s.get("$ref"), str):
             there = resolve(self.root, ref)
             if not isinstance(there, Mapping):
                 return self.any()
-            key = (self.style.name, id(self.root), ref)
+            key = (style.name, id(self.root), ref)
             return self.rules.ref(key, "ref", lambda: self.of(there, depth + 1))
         for key in ("anyOf", "oneOf"):
             if isinstance(options := s.pop(key, None), list) and options:
@@ -138,9 +148,9 @@ class Values:
                 s = merged(s, followed(part, self.root))
             return self.of(s, depth + 1)
         if "const" in s:
-            return Lit(self.style.constant(s["const"]))
+            return Lit(style.constant(s["const"]))
         if isinstance(values := s.get("enum"), list) and values:
-            return alt(*(Lit(self.style.constant(value)) for value in cast("list[Any]", values)))
+            return alt(*(Lit(style.constant(value)) for value in cast("list[Any]", values)))
         return self.typed(s, depth)
 
     def typed(self, s: Schema, depth: int) -> Node:
@@ -152,17 +162,15 @@ class Values:
         return alt(*(self._kind(kind, s, depth) for kind in kinds))
 
     def _kind(self, kind: str, s: Schema, depth: int) -> Node:
-        style = self.style
-        true, false, null = style.constants
         if kind == "object":
             return self.object(s, depth)
         if kind == "array":
             return self.array(s, depth)
         if kind == "boolean":
-            return alt(Lit(true), Lit(false))
+            return alt(*(Lit(self.style.constant(value)) for value in (True, False)))
         if kind == "string":
-            return alt(*(node for _, _, node in style.quotes))
-        return {"number": NUMBER, "integer": INTEGER, "null": Lit(null)}[kind]
+            return self.style.string()
+        return {"number": NUMBER, "integer": INTEGER}.get(kind) or Lit(self.style.constant(None))
 
     def any(self) -> Node:
         """Any value."""
@@ -186,30 +194,22 @@ class Values:
         return seq(Lit(","), self.style.after)
 
     def object(self, s: Schema, depth: int) -> Node:
-        pairs, more = self.pairs(s, depth, self.style.name_of, self.style.colon)
+        style = self.style
+        colon = seq(Lit(":"), style.after)
+        pairs, more = self.pairs(s, depth, style.key, colon)
+        if more is not None:
+            more = seq(style.other(fields_of(s)[0]), colon, more)
         body = self.listed(pairs, more)
-        return seq(Lit("{"), self.style.after, seq(body, self.style.before) if body != EMPTY else EMPTY, Lit("}"))
+        return seq(Lit("{"), style.after, body, style.before if body != EMPTY else EMPTY, Lit("}"))
 
-    def pairs(self, s: Schema, depth: int, name: Any, colon: str) -> tuple[list[tuple[Node, bool]], Node | None]:
-        """Each property with its name, and whether it must be there; and any other property, where one may be."""
+    def pairs(
+        self, s: Schema, depth: int, name: Callable[[str], str], colon: Node
+    ) -> tuple[list[tuple[Node, bool]], Node | None]:
+        """Each property with its name, and whether it must be there; and the value of others, None for no others."""
         fields, needed, rest = fields_of(s)
-        pairs = [
-            (seq(Lit(name(key) + colon), self.style.after, self.of(sub, depth + 1)), key in needed)
-            for key, sub in fields.items()
-        ]
-        if rest is False:
-            return pairs, None
-        return pairs, seq(self.other_key(fields), Lit(colon), self.style.after, self.of(rest, depth + 1))
-
-    def other_key(self, known: Mapping[str, Any]) -> Node:
-        """A name that is none of the known ones."""
-        if not self.style.key:
-            return bare_name(known)
-        quote, letters, _ = self.style.quotes[0]
-        if letters is None:
-            return seq(Lit(quote), Text(((quote, EMPTY),)))
-        inner = [self.style.name_of(key)[len(quote) : -len(quote)] for key in known]
-        return Token(seq(Lit(quote), none_of(inner, letters, Lit(quote))))
+        rows = sorted(fields.items(), key=lambda row: row[0].lower()) if self.style.sorted else fields.items()
+        pairs = [(seq(Lit(name(key)), colon, self.of(sub, depth + 1)), key in needed) for key, sub in rows]
+        return pairs, None if rest is False else self.of(rest, depth + 1)
 
     def listed(self, pairs: list[tuple[Node, bool]], more: Node | None) -> Node:
         """Pairs with commas between them; those that need not be there may be left out."""
@@ -226,13 +226,6 @@ class Values:
             first = seq(pair, here) if needed else alt(seq(pair, here), after)
             later = seq(comma, pair, here) if needed else seq(opt(seq(comma, pair)), here)
         return first
-
-
-def bare_name(known: Mapping[str, Any]) -> Node:
-    """A name without quotes that is none of the known ones."""
-    letters = Letters(("\x00-,", ".", "/", ":-@", "[-^", "`", "{-\x7f"))
-    tree = none_of(known, letters, EMPTY)
-    return Token(tree)
 
 
 def _bounds(s: Schema) -> tuple[int, int | None]:
@@ -288,35 +281,3 @@ def followed(schema: Any, root: Schema) -> Any:
             return cast("Any", schema)
         schema = resolve(root, str(cast("Schema", schema)["$ref"]))
     return {}
-
-
-def kinds(schema: Any, root: Schema, depth: int = 0) -> set[str]:
-    """The JSON types of the values that fit a schema, through references and alternatives; empty for all of them."""
-    s = followed(schema, root)
-    if not isinstance(s, Mapping) or depth > 20:
-        return set()
-    s = cast("Schema", s)
-    for key in ("anyOf", "oneOf"):
-        if isinstance(options := s.get(key), list) and options:
-            found = [kinds(option, root, depth + 1) for option in cast("list[Any]", options)]
-            return set[str]().union(*found) if all(found) else set()
-    if isinstance(parts := s.get("allOf"), list):
-        for part in cast("list[Any]", parts):
-            if found := kinds(part, root, depth + 1):
-                return found
-    if "const" in s or isinstance(s.get("enum"), list):
-        values = [s["const"]] if "const" in s else cast("list[Any]", s["enum"])
-        return {_type(value) for value in values}
-    return set(types_of(s))
-
-
-def _type(value: object) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    for kind, name in ((str, "string"), (int, "integer"), (float, "number"), (list, "array"), (Mapping, "object")):
-        if isinstance(value, kind):
-            return name
-    return "null"
-
-
-__all__ = ["ENCODED", "JSON", "Style", "Values", "fields_of", "followed", "kinds", "literals"]
