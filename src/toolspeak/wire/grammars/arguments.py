@@ -7,11 +7,11 @@ from typing import Any, cast
 
 from ...schema.kinds import Kinds, Shapes
 from ...schema.walk import nodes, rebuild
-from ..codecs.keywords import PLAIN_NAME, literal_key, ordered
+from ..codecs.keywords import PLAIN_NAME, ordered
 from ..syntax import Arguments, Json, Keywords, Raw, Tagged, Tree, Typed
 from .rules import EMPTY, Letters, Lit, Node, Repeat, Rules, Text, Token, alt, none_of, seq, text_until
 from .rules import Json as JsonNode
-from .values import Schema, Values, bare_name, fields_of, followed, literals
+from .values import Schema, Values, bare_name, fields_of, followed, literal_key, literals
 
 SCALARS = ("boolean", "integer", "null", "number")
 

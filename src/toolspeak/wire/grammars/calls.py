@@ -101,19 +101,26 @@ def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:
     return text if hole.encoded == "always" else alt(text, Json(schema))
 
 
+def spoken(hole: JsonCall) -> list[tuple[str, Slot | Kind]] | None:
+    """The keys of the object that carries a text instead of a call, and what they hold; None where there is none."""
+    kind = next(((key, slot) for key, slot in hole.keys if isinstance(slot, Kind) and slot.text), None)
+    text = next((key for key, slot in (*hole.keys, *hole.also) if slot is TEXT), None)
+    if kind and text:
+        return [(str(kind[0]), kind[1]), (str(text), TEXT)]
+    if any(slot is TEXT for _, slot in hole.keys):
+        return [(key, slot) for key, slot in hole.keys if isinstance(key, str)]
+    return None
+
+
 def answer(d: Dialect) -> Node | None:
     """The object that carries a text instead of a call, in a dialect that has one."""
-    hole = d.call[0]
-    if not isinstance(hole, JsonCall):
-        return None
-    kind = next((slot for _, slot in hole.keys if isinstance(slot, Kind)), None)
-    text = next((key for key, slot in (*hole.keys, *hole.also) if slot is TEXT), None)
-    if text is None or (kind is None and not any(slot is TEXT for _, slot in hole.keys)):
+    keys = spoken(d.call[0]) if isinstance(d.call[0], JsonCall) else None
+    if keys is None:
         return None
     rows: list[Node] = []
-    for key, slot in hole.keys if kind is None else ((hole.keys[0][0], kind), (text, TEXT)):
+    for key, slot in keys:
         value = Lit(quoted(slot.text)) if isinstance(slot, Kind) else STRING if slot is TEXT else Lit("null")
-        rows += [Lit((", " if rows else "{") + quoted(str(key)) + ": "), value]
+        rows += [Lit((", " if rows else "{") + quoted(key) + ": "), value]
     return seq(*rows, Lit("}"))
 
 

@@ -103,6 +103,10 @@ class Rules:
             self.made[name] = make()
         return Ref(name)
 
+    def held(self, node: Node) -> Node:
+        """What a reference stands for."""
+        return self.made[node.name] if isinstance(node, Ref) else node
+
 
 @dataclass(frozen=True, slots=True)
 class Grammar:

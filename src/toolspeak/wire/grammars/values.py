@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, cast
 
 from ...schema.walk import resolve
-from ..codecs.keywords import literal_key, literal_text
+from ..codecs.keywords import BARE_NAME, literal_text
 from ..jsonscan import escaped, quoted
 from ..syntax import Keywords
 from .rules import EMPTY, Letters, Lit, Node, Repeat, Rules, Text, Token, alt, chars, none_of, opt, seq
@@ -110,6 +110,11 @@ def literals(hole: Keywords) -> Style:
     quotes = tuple((q, _letters(q) if hole.escapes else None) for q in hole.quotes)
     write = partial(literal_text, hole)
     return Style(repr(hole), quotes, write, lambda key: literal_key(hole, key), hole.bare, hole.bare, after=SPACE)
+
+
+def literal_key(hole: Keywords, key: str) -> str:
+    """A name inside an object, as the dialect writes it."""
+    return key if hole.bare and BARE_NAME(key) else literal_text(hole, key)
 
 
 def _letters(quote: str) -> Letters:
