@@ -13,7 +13,7 @@ GIGACHAT3 = Dialect(
     forms=BARE,
     thinking=None,
     frame=("</s>",),
-    stop=("</s>",),
+    stop=("<|message_sep|>", "</s>"),
     control=CONTROL,
     models=("gigachat3", "gigachat-3", "gigachat-20b"),
     speech=Speech(native_results=Results("function result", (RESULT,), grouped=False)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .scan import Marks, marks
-from .syntax import Dialect, Header, JsonCall, Keywords, Maybe, Part, Slot, Tagged, Tree
+from .syntax import Dialect, Header, Json, JsonCall, Keywords, Maybe, Part, Slot, Tagged, Thinking, Tree
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
 THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
@@ -50,7 +50,7 @@ class Program:
         self.entries = _entries(d) if calls else {}
         self.openers = tuple(self.entries)
         bare = any(not e.formal for e in self.entries.values())
-        self.fences = {o: c for o, c in d.fences if o not in self.entries} if bare or d.guard and calls else {}
+        self.fences = {o: c for o, c in d.fences if o not in self.entries} if bare or (d.guard and calls) else {}
         kinds = dict.fromkeys((*self.entries, *self.fences), CALL)
         formal = [w for w, e in self.entries.items() if e.formal]
         self.fresh = dict(kinds)
@@ -64,6 +64,7 @@ class Program:
         if calls or split:  # else the text passes unchanged
             self._control(d)
             self._thoughts(d, calls)
+        self.frames = {*(w.strip() for w in d.frame), *d.stop}
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside)) if self.inside else None
         self.after = _after(d)
@@ -109,7 +110,7 @@ class Program:
         if d.header:
             return self._message(d.header, tail)
         if d.thinking and d.thinking.open.strip() and d.stop:
-            return THINK if self._thinking(d, prompt) else ""
+            return THINK if _thinking(d, d.thinking, prompt) else ""
         return ""
 
     def opened(self, prompt: str) -> str:
@@ -122,18 +123,6 @@ class Program:
                     return seed
         return ""
 
-    def _thinking(self, d: Dialect, prompt: str) -> bool:
-        """Does the prompt, which goes on from a message, end within a thought?"""
-        assert d.thinking
-        behind = prompt.rpartition(d.thinking.open.strip())[2]
-        closed = (
-            d.thinking.close.strip() or d.thinking.close,
-            *d.stop,
-            *d.control,
-            *((d.layout.end.strip(),) if d.layout else ()),
-        )
-        return len(behind) < len(prompt) and not any(word and word in behind for word in closed)
-
     def _message(self, header: Header, tail: str) -> str:
         if tail.endswith(header.start.strip()):
             return HEAD
@@ -145,6 +134,13 @@ class Program:
         if not stop or any(end in body for end in header.ends):
             return ""
         return THINK if route(header, words)[1] == "thought" else TEXT
+
+
+def _thinking(d: Dialect, thinking: Thinking, prompt: str) -> bool:
+    """Does the prompt, which goes on from a message, end within a thought?"""
+    behind = prompt.rpartition(thinking.open.strip())[2]
+    ends = (thinking.close.strip() or thinking.close, *d.stop, *d.control, d.layout.end.strip() if d.layout else "")
+    return len(behind) < len(prompt) and not any(word and word in behind for word in ends)
 
 
 def _ending(text: str, words: tuple[str, ...]) -> str:
@@ -187,6 +183,17 @@ def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
     return beyond
 
 
+def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
+    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone."""
+    first = next((part for part in parts if not isinstance(part, str) or part.strip()), None)
+    if isinstance(first, Json) and first.plain:
+        return ("\n", "{")
+    ends = first_words(parts, beyond)
+    if isinstance(first, str) and first[0] == "\n" and ends[0][0].isalnum():
+        return ("\n" + ends[0],)
+    return ends
+
+
 def words_of(parts: Form) -> tuple[str, ...]:
     """Every literal word in the parts: what may come after a value that has ended."""
     return tuple(w for part in parts if isinstance(part, str) for w in part.split())
@@ -209,6 +216,9 @@ def _entries(d: Dialect) -> dict[str, Entry]:
             found[words[0]] = Entry(tuple(f for f in forms if first_words(f) == words[:1]), eaten=1)
         elif d.items:
             found[d.items[0].strip()] = Entry(forms, listed=True)
+    for form in d.forms:
+        if isinstance(form[0], str) and (word := form[0].split()[0]) not in found:
+            found[word] = Entry((form,), eaten=1)
     for shape in (d.call, *d.forms) if d.guard else d.forms:
         if isinstance(shape[0], JsonCall):
             guarded = d.guard or shape is d.call
@@ -252,7 +262,7 @@ def _strays(d: Dialect) -> tuple[str, ...]:
 
 def _bare_heads(header: Header) -> tuple[str, ...]:
     """What a message whose start stood in an unknown prompt may begin with."""
-    needles = (needle for needle, what in header.routes if what == "call" and needle[:1] not in "^")
+    needles = (needle for needle, what in header.routes if what == "call" and needle[:1] != "^")
     return tuple(dict.fromkeys(needle.strip() for needle in needles if needle.strip()))
 
 

@@ -111,7 +111,7 @@ def small(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
     if kind == THOUGHT and (yield from at(s, close.strip() or word)):
         return True  # a thought without a word
     if kind == FRAME and (yield from _ends(s, p)):
-        if word in p.unthink:
+        if word in p.unthink and word not in p.frames:
             s.note("stray-closer", word)
         return True
     s.say(word)
@@ -163,7 +163,8 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
 def message(s: State, p: Program, word: str) -> Scan[str]:
     """Read the head of a message, its start being eaten, and the call where it is one: what its body is."""
     header = p.d.header
-    assert header
+    if header is None:
+        return TEXT
     s.spent, s.live = False, None
     try:
         head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
@@ -235,16 +236,20 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.log = None
         return False
     s.back()
-    s.seed, s.pos, word = 0, s.pos + s.seed, "" if s.seed else word
     if why.unknown:
         s.note("unknown-tool", why.unknown)
+    if s.seed:
+        s.seed, s.pos = 0, s.pos + s.seed
+        return True
     word = word.strip()
     start = SPACE(s.text, s.pos).end()
     value = word in ("{", "[") and word in p.entries
     if not value:
         start += len(word)
-    s.say(s.text[s.pos : start])
-    s.pos = start
+    said, s.pos = s.text[s.pos : start], start
+    if word in p.frames and (yield from _ends(s, p)):
+        return True
+    s.say(said)
     if value:
         yield from data(s)
     return False

@@ -307,6 +307,9 @@ def _finish(s: State, o: _Object) -> None:
     call = o.call
     if call.filled and not call.started and call.name is None:
         return s.commit()
+    if call.name is None and o.texts and not o.filled and CALL in dict(o.hole.also).values():
+        o.answer = True  # an object that holds calls or a text, and this one holds a text
+        _say(s, o)
     if o.answer and not call.started:
         if not o.texts:
             raise Malformed("neither a call nor a text")

@@ -55,7 +55,12 @@ def _words(hole: Tagged, follow: tuple[str, ...]) -> _Words:
     mid = tuple(WORDS(hole.mid.strip()))
     space = hole.close[: len(hole.close) - len(hole.close.lstrip())]
     follow = tuple(word for word in follow if word)
-    ends = [close, space + close, "\n" + opener, *(t for w in follow[:1] if not close.startswith(w) for t in ("\n" + w, w))]
+    ends = [
+        close,
+        space + close,
+        "\n" + opener,
+        *(t for w in follow[:1] if not close.startswith(w) for t in ("\n" + w, w)),
+    ]
     return _Words(
         opener=opener,
         before=before,
