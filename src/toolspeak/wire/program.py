@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,6 +13,7 @@ CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "fra
 THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
 Form = tuple[Part, ...]
 
+HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
 TAIL = 1000
 """How far back, in characters, a prompt is searched for what it left open."""
 
@@ -64,6 +66,7 @@ class Program:
         if calls or split:  # else the text passes unchanged
             self._control(d)
             self._thoughts(d, calls)
+        self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
         self.frames = {*(w.strip() for w in d.frame), *d.stop}
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside)) if self.inside else None
@@ -106,7 +109,8 @@ class Program:
         """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
         d, tail = self.d, prompt[-TAIL:].rstrip()
         if d.thinking and (word := d.thinking.open.strip()) and tail.endswith(word):
-            return THINK
+            line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
+            return "" if line else THINK
         if d.header:
             return self._message(d.header, tail)
         if d.thinking and d.thinking.open.strip() and d.stop:
@@ -258,6 +262,17 @@ def _strays(d: Dialect) -> tuple[str, ...]:
     ends = last.split()[-1:] if isinstance(last, str) else ["}"] if isinstance(last, JsonCall) else []
     words = (*ends, *d.close.split()[-1:])
     return (*words, d.items[2].strip()) if d.items else words
+
+
+def head_words(head: str) -> list[str]:
+    """The words of a head, its marks told apart."""
+    return HEAD_WORD(head)
+
+
+def _vocabulary(header: Header) -> frozenset[str]:
+    """The words that heads are made of."""
+    heads = (*map(str, header.call), header.thought, header.text, *(n for n, _ in header.routes), *header.also)
+    return frozenset(w for head in heads for w in head_words(head))
 
 
 def _bare_heads(header: Header) -> tuple[str, ...]:

@@ -21,6 +21,9 @@ IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 
 DIGITS = frozenset("-0123456789")
 
+QUIET = frozenset(["type", "id", "index", "object"])
+"""Keys that say nothing that is not known."""
+
 Held = tuple[type[TextDelta] | type[ThoughtDelta], str]
 
 
@@ -296,6 +299,8 @@ def _other(s: State, o: _Object, key: str) -> Scan[None]:
         raise Malformed(f"key {key!r}")
     if s.log is not None:
         s.spent = True
+    if key not in QUIET:
+        s.note("unknown-key", key)
     yield from json_value(s, _drop, s.note)
 
 
