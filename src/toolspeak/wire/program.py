@@ -90,7 +90,7 @@ class Program:
             self.unthink = (close or d.thinking.close, *lines)
             ends += self.unthink
             if d.thinking.call_ends and calls:
-                ends += [w for w in self.entries if len(w) > 1]
+                ends += [w for w in (*self.entries, *map(str.strip, d.frame)) if len(w) > 1]
         self.closers = marks(tuple(ends)) if ends else None
 
     def begins(self, prompt: str) -> str:

@@ -148,7 +148,7 @@ def thought(s: State, p: Program, split: bool) -> Scan[Found | None]:
     kind = p.inside[word]
     if kind in (CALL, HEAD):
         _keep_from(s, word)
-    return kind, word, ""
+    return END if kind == FRAME else kind, word, ""
 
 
 def message(s: State, p: Program, word: str) -> Scan[str]:
