@@ -173,7 +173,9 @@ def test_14_a_call_that_was_required_is_one_of_the_dialect(d: Dialect) -> None:
 
 @pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
 def test_15_without_tools_the_text_passes_unchanged(d: Dialect) -> None:
-    for text in [wire(d, ("python", {"code": "1"}))] + [case.wire for case in HARD if d.name in case.dialects.split()]:
+    for text in [wire(d, ("code_interpreter", {"code": "1"}))] + [
+        case.wire for case in HARD if d.name in case.dialects.split()
+    ]:
         reply = parse(text, d, (), thoughts="keep")
         assert (reply.text, reply.calls) == (text, ())
 

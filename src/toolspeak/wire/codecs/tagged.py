@@ -19,7 +19,7 @@ from typing import Any
 
 from ...schema.kinds import ANY, STRING, Kinds, Shapes
 from ..jsonscan import quoted
-from ..scan import SPACE, Malformed, Scan, at, expect, marks, peek
+from ..scan import SPACE, Malformed, Scan, at, expect, peek
 from ..state import State
 from ..syntax import Tagged
 from . import json_args
@@ -55,7 +55,7 @@ def _words(hole: Tagged, follow: tuple[str, ...]) -> _Words:
     mid = tuple(WORDS(hole.mid.strip()))
     space = hole.close[: len(hole.close) - len(hole.close.lstrip())]
     follow = tuple(word for word in follow if word)
-    ends = [close, "\n" + opener, *(t for w in follow[:1] if not close.startswith(w) for t in ("\n" + w, w))]
+    ends = [close, space + close, "\n" + opener, *(t for w in follow[:1] if not close.startswith(w) for t in ("\n" + w, w))]
     return _Words(
         opener=opener,
         before=before,
@@ -66,7 +66,7 @@ def _words(hole: Tagged, follow: tuple[str, ...]) -> _Words:
         line="\n" + opener,
         follow=follow,
         legal=(opener, *follow),
-        ends=tuple(dict.fromkeys((space + close, *ends))),
+        ends=tuple(dict.fromkeys(ends)),
     )
 
 
@@ -154,7 +154,7 @@ class _Reader:
     def drop(self, key: str) -> Scan[None]:
         """The value of a key that was given before: told, not passed on."""
         parts: list[str] = []
-        yield from text_until(self.s, marks(self.words.ends), self.closes, parts.append)
+        yield from text_until(self.s, self.words.ends, self.closes, parts.append)
         self.s.note("doubled-key", f"{key}: {''.join(parts)[:200]}")
 
     def closes_quote(self, hit: str) -> Scan[str | None]:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ...schema.kinds import ANY, STRING, Kinds, Shapes
 from ..jsonscan import quoted
-from ..scan import SPACE, Malformed, Scan, at, following, marks, peek
+from ..scan import SPACE, Malformed, Scan, at, following, peek
 from ..state import State
 from ..syntax import Tree
 from . import json_args
@@ -158,7 +158,7 @@ class _Reader:
         """An element whose key was given before: told, not passed on."""
         self.leaf = tag
         parts: list[str] = []
-        yield from text_until(self.s, marks((self.shuts,)), self.closes, parts.append)
+        yield from text_until(self.s, (self.shuts,), self.closes, parts.append)
         self.s.note("doubled-key", f"{tag}: {''.join(parts)[:200]}")
 
     def tag(self, before: str) -> Scan[str]:
