@@ -73,7 +73,8 @@ class Program:
 
     def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""
-        words = dict.fromkeys((*(w.strip() for w in d.frame), *d.stop), FRAME)
+        self.frames = tuple(w.strip() for w in d.frame)
+        words = dict.fromkeys((*self.frames, *d.stop), FRAME)
         if d.header:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
@@ -215,7 +216,11 @@ def _entries(d: Dialect) -> dict[str, Entry]:
             found.setdefault("{", Entry((shape,), eaten=1, formal=guarded, strict=not d.guard))
             found.setdefault("[", Entry((shape,), formal=guarded, strict=not d.guard, listed=True))
             break
-    return found | {w: e for w, e in _inner(d, words).items() if w not in found}
+    found |= {w: e for w, e in _inner(d, words).items() if w not in found}
+    for form in d.forms:  # a form that has an opener of its own
+        if isinstance(form[0], str) and form[0].strip():
+            found.setdefault(form[0].split()[0], Entry((form,), eaten=1))
+    return found
 
 
 def _inner(d: Dialect, words: tuple[str, ...]) -> dict[str, Entry]:

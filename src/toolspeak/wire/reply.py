@@ -235,16 +235,21 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.log = None
         return False
     s.back()
-    s.seed, s.pos, word = 0, s.pos + s.seed, "" if s.seed else word
+    seed, s.seed = s.seed, 0
+    s.pos += seed
     if why.unknown:
         s.note("unknown-tool", why.unknown)
+    if seed:
+        return True  # the prompt wrote that word: the reply begins only here
     word = word.strip()
     start = SPACE(s.text, s.pos).end()
     value = word in ("{", "[") and word in p.entries
     if not value:
         start += len(word)
-    s.say(s.text[s.pos : start])
-    s.pos = start
+    before, s.pos = s.text[s.pos : start], start
+    if word in p.frames and (yield from _ends(s, p)):
+        return True  # a mark that may open a call is a frame here
+    s.say(before)
     if value:
         yield from data(s)
     return False
