@@ -70,7 +70,9 @@ def abilities(template: str) -> Abilities:
     two = _attempt(template, _conversation(objects, blank, (CALL, OTHER)))
     long = _attempt(template, _conversation(objects, blank, (replace(CALL, id="call_1"),)))
     beside = _attempt(template, _conversation(objects, "probe_text"))
-    thoughts = (_attempt(template, _conversation(objects, blank, **{key: "probe_thought"})) for key in THOUGHTS)
+    thoughts = (
+        _attempt(template, _conversation(objects, blank, **{key: "probe_thought"}), think=True) for key in THOUGHTS
+    )
     system = _attempt(template, [{"role": "system", "content": "probe_system"}, USER], tools=False)
     return Abilities(
         tools=CALL.name in _attempt(template, [USER]),
@@ -90,9 +92,10 @@ def abilities(template: str) -> Abilities:
     )
 
 
-def _attempt(template: str, messages: list[dict[str, Any]], tools: bool = True) -> str:
+def _attempt(template: str, messages: list[dict[str, Any]], tools: bool = True, think: bool = False) -> str:
+    variables = {"enable_thinking": True} if think else None
     try:
-        return render_template(template, messages, [TOOL] if tools else None, now=NOW)
+        return render_template(template, messages, [TOOL] if tools else None, variables=variables, now=NOW)
     except TemplateError:
         return ""
 
