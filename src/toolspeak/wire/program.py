@@ -77,7 +77,8 @@ class Program:
 
     def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""
-        words = dict.fromkeys((*(w.strip() for w in d.frame), *d.stop), FRAME)
+        self.frames = tuple(w.strip() for w in d.frame)
+        words = dict.fromkeys((*self.frames, *d.stop), FRAME)
         if d.header:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
@@ -102,7 +103,7 @@ class Program:
             self.unthink = (close or d.thinking.close, *lines)
             ends += self.unthink
             if d.thinking.call_ends and calls:
-                ends += [w for w in self.entries if len(w) > 1]
+                ends += [w for w in (*self.entries, *map(str.strip, d.frame)) if len(w) > 1]
         self.closers = marks(tuple(ends)) if ends else None
 
     def begins(self, prompt: str) -> str:
@@ -229,7 +230,11 @@ def _entries(d: Dialect) -> dict[str, Entry]:
             found.setdefault("{", Entry((shape,), eaten=1, formal=guarded, strict=not d.guard))
             found.setdefault("[", Entry((shape,), formal=guarded, strict=not d.guard, listed=True))
             break
-    return found | {w: e for w, e in _inner(d, words).items() if w not in found}
+    found |= {w: e for w, e in _inner(d, words).items() if w not in found}
+    for form in d.forms:  # a form that has an opener of its own
+        if isinstance(form[0], str) and form[0].strip():
+            found.setdefault(form[0].split()[0], Entry((form,), eaten=1))
+    return found
 
 
 def _inner(d: Dialect, words: tuple[str, ...]) -> dict[str, Entry]:

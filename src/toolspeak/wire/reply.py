@@ -157,7 +157,7 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
     kind = p.inside[word]
     if kind in (CALL, HEAD):
         _keep_from(s, word)
-    return kind, word, ""
+    return END if kind == FRAME else kind, word, ""
 
 
 def message(s: State, p: Program, word: str) -> Scan[str]:
@@ -238,20 +238,21 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.log = None
         return False
     s.back()
+    seed, s.seed = s.seed, 0
+    s.pos += seed
     if why.unknown:
         s.note("unknown-tool", why.unknown)
-    if s.seed:
-        s.seed, s.pos = 0, s.pos + s.seed
-        return True
+    if seed:
+        return True  # the prompt wrote that word: the reply begins only here
     word = word.strip()
     start = SPACE(s.text, s.pos).end()
     value = word in ("{", "[") and word in p.entries
     if not value:
         start += len(word)
-    said, s.pos = s.text[s.pos : start], start
+    before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p)):
-        return True
-    s.say(said)
+        return True  # a mark that may open a call is a frame here
+    s.say(before)
     if value:
         yield from data(s)
     return False
