@@ -1,0 +1,42 @@
+"""Any model, held to JSON: one object with a call, several calls or a message."""
+
+from dataclasses import replace
+
+from ..wire.syntax import ARGS, CALL, EXAMPLE, ID, NAME, TEXT, THOUGHT, TOOLS, Dialect, JsonCall, Speech, ToolJson
+
+GENERIC_JSON = Dialect(
+    "generic-json",
+    (
+        JsonCall(
+            (("tool", NAME), ("tool_input", ARGS)),
+            (
+                ("tool_call", CALL),
+                ("tool_calls", CALL),
+                ("name", NAME),
+                ("tool_name", NAME),
+                ("arguments", ARGS),
+                ("parameters", ARGS),
+                ("args", ARGS),
+                ("id", ID),
+                ("message", TEXT),
+                ("response", TEXT),
+                ("thought", THOUGHT),
+            ),
+        ),
+    ),
+    between="\n",
+    before="\n",
+    guard=True,
+    speech=Speech(
+        opening=(
+            "These tools are offered, one to a line, each with the JSON Schema of its parameters:\n",
+            TOOLS,
+            "\n\nReply with one JSON object and nothing else. To call a tool:\n",
+            EXAMPLE,
+            '\nTo answer the user without a tool:\n{"message": "your answer"}',
+        ),
+        tools=ToolJson(lines=True),
+    ),
+)
+
+RESPONSE_TEMPLATE = replace(GENERIC_JSON, name="response-template")

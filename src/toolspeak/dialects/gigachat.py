@@ -1,0 +1,30 @@
+"""GigaChat 3: a turn of its own for the call, or (3.1) a mark."""
+
+from dataclasses import replace
+
+from ..wire.syntax import RESULT, Dialect, Layout, Results, Speech
+from ._json import BARE, JSON_CALL
+
+CONTROL = ("<|message_sep|>", "<|role_sep|>", "<|function_call|>", "<s>", "</s>")
+
+GIGACHAT3 = Dialect(
+    "gigachat3",
+    ("<|message_sep|>\n\nfunction call<|role_sep|>\n", JSON_CALL),
+    forms=BARE,
+    thinking=None,
+    frame=("</s>",),
+    stop=("</s>",),
+    control=CONTROL,
+    models=("gigachat3", "gigachat-3", "gigachat-20b"),
+    speech=Speech(native_results=Results("function result", (RESULT,), grouped=False)),
+    layout=Layout(("", "<|role_sep|>\n"), "<|message_sep|>\n\n", bos="<s>", control=CONTROL, strip=False),
+)
+
+GIGACHAT31 = replace(
+    GIGACHAT3,
+    name="gigachat3.1",
+    call=("<|function_call|>", JSON_CALL),
+    frame=("<|message_sep|>", "</s>"),
+    stop=("<|message_sep|>", "</s>"),
+    models=("gigachat3.1", "gigachat-3.1"),
+)

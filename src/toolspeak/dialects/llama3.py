@@ -1,0 +1,72 @@
+"""Llama 3.1, 3.2 and 3.3: a bare JSON object whose arguments are called parameters."""
+
+from ..wire.syntax import (
+    ARGS,
+    CALL,
+    DATE,
+    ID,
+    NAME,
+    RESULT,
+    SYSTEM,
+    TOOLS,
+    Dialect,
+    JsonCall,
+    Kind,
+    Results,
+    Speech,
+    ToolJson,
+    When,
+)
+from ._llama3 import CONTROL, LLAMA3
+
+LLAMA3_JSON = Dialect(
+    "llama3-json",
+    (
+        JsonCall(
+            (("name", NAME), ("parameters", ARGS)),
+            (
+                ("type", Kind("function")),
+                ("function", CALL),
+                ("arguments", ARGS),
+                ("args", ARGS),
+                ("id", ID),
+            ),
+        ),
+    ),
+    between="; ",
+    also=(("<|python_tag|>", ""),),
+    before="\n",
+    guard=True,
+    thinking=None,
+    stop=("<|eot_id|>", "<|eom_id|>"),
+    control=CONTROL,
+    models=(
+        "llama-3.1",
+        "llama-3.2",
+        "llama-3.3",
+        "llama3.1",
+        "llama3.2",
+        "llama3.3",
+        "llama-3-1",
+        "llama-3-2",
+        "llama-3-3",
+        "llama-v3p1",
+        "llama-v3p2",
+        "llama-v3p3",
+    ),
+    speech=Speech(
+        opening=(
+            "Environment: ipython\nCutting Knowledge Date: December 2023\n",
+            When("date", ("Today Date: ", DATE, "\n")),
+            "\nYou have access to the following functions. To call a function, please respond with JSON for a function"
+            ' call.Respond in the format {"name": function name, "parameters": dictionary of argument name and its'
+            " value}.Do not use variables.\n\n",
+            TOOLS,
+            "\n\n",
+            SYSTEM,
+        ),
+        tools=ToolJson(wrapped=True, lines=True, between="\n\n", indent=4),
+        native_results=Results("ipython", (RESULT,), grouped=False),
+    ),
+    layout=LLAMA3,
+)
