@@ -61,13 +61,13 @@ class Program:
         self.inside |= {space + w: CALL for w in formal}
         if bare or (d.guard and calls and "{" in self.entries):
             self.inside["`{"] = CODE  # inline code: it only talks about JSON
+        self.frames = (*(w.strip() for w in d.frame), *d.stop)
         self.closers: Marks | None = None
         self.unthink: tuple[str, ...] = ()
         if calls or split:  # else the text passes unchanged
             self._control(d)
             self._thoughts(d, calls)
         self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
-        self.frames = {*(w.strip() for w in d.frame), *d.stop}
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside)) if self.inside else None
         self.after = _after(d)
@@ -77,8 +77,7 @@ class Program:
 
     def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""
-        self.frames = tuple(w.strip() for w in d.frame)
-        words = dict.fromkeys((*self.frames, *d.stop), FRAME)
+        words = dict.fromkeys(self.frames, FRAME)
         if d.header:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
@@ -230,11 +229,7 @@ def _entries(d: Dialect) -> dict[str, Entry]:
             found.setdefault("{", Entry((shape,), eaten=1, formal=guarded, strict=not d.guard))
             found.setdefault("[", Entry((shape,), formal=guarded, strict=not d.guard, listed=True))
             break
-    found |= {w: e for w, e in _inner(d, words).items() if w not in found}
-    for form in d.forms:  # a form that has an opener of its own
-        if isinstance(form[0], str) and form[0].strip():
-            found.setdefault(form[0].split()[0], Entry((form,), eaten=1))
-    return found
+    return found | {w: e for w, e in _inner(d, words).items() if w not in found}
 
 
 def _inner(d: Dialect, words: tuple[str, ...]) -> dict[str, Entry]:
