@@ -1,6 +1,6 @@
 """Gemma: 3 writes Python in a fence as it was prompted, FunctionGemma and 4 `call:f{k:..}` with quotes of their own."""
 
-from ..wire.syntax import NAME, Dialect, Keywords, Thinking
+from ..wire.syntax import NAME, RESULT, Dialect, Keywords, Results, Speech, Thinking
 
 GEMMA3 = Dialect(
     "gemma3",
@@ -13,6 +13,7 @@ GEMMA3 = Dialect(
     stop=("<end_of_turn>",),
     control=("<bos>", "<start_of_turn>", "<end_of_turn>"),
     models=("gemma-3", "gemma3", "gemma-2"),
+    speech=Speech(results=Results(each=("```tool_output\n", RESULT, "\n```"))),
 )
 
 FUNCTIONGEMMA = Dialect(
@@ -31,6 +32,18 @@ FUNCTIONGEMMA = Dialect(
         *("<start_function_response>", "<end_function_response>"),
     ),
     models=("functiongemma",),
+    speech=Speech(
+        results=Results(
+            each=(
+                "<start_function_response>response:",
+                NAME,
+                "{value:<escape>",
+                RESULT,
+                "<escape>}<end_function_response>",
+            ),
+            between="",
+        )
+    ),
 )
 
 GEMMA4 = Dialect(
@@ -46,4 +59,9 @@ GEMMA4 = Dialect(
     stop=("<turn|>", "<|tool_response>"),
     control=("<bos>", "<|turn>", "<turn|>", "<|tool>", "<tool|>", "<|tool_response>", "<tool_response|>", "<|think|>"),
     models=("gemma-4", "gemma4"),
+    speech=Speech(
+        results=Results(
+            each=("<|tool_response>response:", NAME, '{value:<|"|>', RESULT, '<|"|>}<tool_response|>'), between=""
+        )
+    ),
 )

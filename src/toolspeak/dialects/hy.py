@@ -2,7 +2,22 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import NAME, Dialect, Tagged, Thinking
+from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
+from .glm import TOLD
+
+SHOWN = """
+</tools>
+
+For function call returns, you should first print <tool_calls:opensource>
+For each function call, you should return object like:
+<tool_call:opensource>{function-name}<tool_sep:opensource>
+<arg_key:opensource>{arg-key-1}</arg_key:opensource>
+<arg_value:opensource>{arg-value-1}</arg_value:opensource>
+<arg_key:opensource>{arg-key-2}</arg_key:opensource>
+<arg_value:opensource>{arg-value-2}</arg_value:opensource>
+...
+</tool_call:opensource>
+At the end of function call returns, you should print </tool_calls:opensource>"""
 
 HY_V3 = Dialect(
     "hy-v3",
@@ -22,6 +37,13 @@ HY_V3 = Dialect(
     control=(
         *("<｜hy_begin_of_sentence｜>", "<｜hy_eos｜>", "<｜hy_pad｜>", "<｜hy_User｜>", "<｜hy_Assistant｜>"),
         *("<｜reasoning_mode｜>", "<tool_responses>", "</tool_responses>", "<tool_response>", "</tool_response>"),
+    ),
+    speech=Speech(
+        results=Results(
+            each=("<tool_response>\n", RESULT, "\n</tool_response>"),
+            open="<tool_responses>\n",
+            close="\n</tool_responses>",
+        )
     ),
 )
 
@@ -51,6 +73,15 @@ HY_V3_OPENSOURCE = replace(
         *("<tool_response:opensource>", "</tool_response:opensource>"),
     ),
     models=("hy3", "hunyuan-3"),
+    speech=Speech(
+        (TOLD, TOOLS, SHOWN),
+        tools=ToolJson(wrapped=True, lines=True),
+        results=Results(
+            each=("<tool_response:opensource>\n", RESULT, "\n</tool_response:opensource>"),
+            open="<tool_responses:opensource>\n",
+            close="\n</tool_responses:opensource>",
+        ),
+    ),
 )
 
 HY_V4 = replace(
@@ -70,4 +101,11 @@ HY_V4 = replace(
     stop=("<｜hy_eos:6124c78e｜>",),
     control=("<｜hy_eos:6124c78e｜>", "<｜hy_User:6124c78e｜>", "<｜hy_Assistant:6124c78e｜>"),
     models=("hy4", "hunyuan-4"),
+    speech=Speech(
+        results=Results(
+            each=("<tool_response:6124c78e>\n", RESULT, "\n</tool_response:6124c78e>"),
+            open="<tool_responses:6124c78e>\n",
+            close="\n</tool_responses:6124c78e>",
+        )
+    ),
 )

@@ -1,6 +1,6 @@
 """Kimi K3: everything between `<|open|>..<|sep|>` and `<|close|>..<|sep|>`; each argument tells its own type."""
 
-from ..wire.syntax import INDEX, NAME, Dialect, Tagged, Thinking, Typed
+from ..wire.syntax import INDEX, NAME, Dialect, Speech, Tagged, Thinking, Typed
 
 KIMI_K3 = Dialect(
     "kimi-k3",
@@ -26,4 +26,5 @@ KIMI_K3 = Dialect(
     control=("<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"),
     index_base=1,
     models=("kimi-k3",),
+    speech=Speech(text="<|open|>response<|sep|>", text_end="<|close|>response<|sep|>"),
 )

@@ -1,6 +1,9 @@
 """LFM 2 and 2.5: Python calls in a list between markers, or a JSON list where they were asked for one."""
 
-from ..wire.syntax import NAME, Dialect, JsonCall, Keywords, Thinking
+from dataclasses import replace
+
+from ..wire.syntax import NAME, RESULT, SYSTEM, TOOLS, Dialect, JsonCall, Keywords, Results, Speech, Thinking, ToolJson
+from ._chatml import CHATML
 
 LFM2 = Dialect(
     "lfm2",
@@ -17,4 +20,11 @@ LFM2 = Dialect(
         *("<|tool_response_start|>", "<|tool_response_end|>"),
     ),
     models=("lfm2",),
+    speech=Speech(
+        (SYSTEM, "\nList of tools: ", TOOLS),
+        system="You are a helpful assistant trained by Liquid AI.",
+        tools=ToolJson(wrapped=True),
+        native_results=Results("tool", (RESULT,), grouped=False),
+    ),
+    layout=replace(CHATML, bos="<|startoftext|>"),
 )

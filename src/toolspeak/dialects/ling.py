@@ -1,6 +1,7 @@
 """Ling 3: the tags of GLM 4.5, but no line break between one argument and the next."""
 
-from ..wire.syntax import NAME, Dialect, Tagged, Thinking
+from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
+from .glm import LINES, TOLD
 
 LING3 = Dialect(
     "ling-3",
@@ -12,4 +13,15 @@ LING3 = Dialect(
     stop=("<|role_end|>",),
     control=("<role>", "</role>", "<|role_end|>", "<tool_response>", "</tool_response>"),
     models=("ling-3", "ling3"),
+    speech=Speech(
+        (
+            TOLD,
+            TOOLS,
+            "\n</tools>\n\nIf none of the functions can be used, point it out. If the given question lacks the parameters"
+            " required by the function, also point it out.\nIf you need to use a function, for each function call, output"
+            f" the function name and arguments within the following XML format:\n{LINES}",
+        ),
+        tools=ToolJson(wrapped=True, lines=True),
+        results=Results(each=("<tool_response>\n", RESULT, "\n</tool_response>")),
+    ),
 )

@@ -1,7 +1,7 @@
 """Llama 3.1's built-in tools: `<|python_tag|>brave_search.call(query="..")`, or code for its interpreter."""
 
-from ..wire.syntax import ARGS, NAME, Dialect, JsonCall, Keywords, Raw
-from ._llama3 import CONTROL
+from ..wire.syntax import ARGS, NAME, RESULT, Dialect, JsonCall, Keywords, Raw, Results, Speech
+from ._llama3 import CONTROL, LLAMA3
 
 CALL = JsonCall((("name", NAME), ("parameters", ARGS)), also=(("arguments", ARGS),))
 
@@ -17,4 +17,6 @@ LLAMA3_BUILTIN = Dialect(
     thinking=None,
     stop=("<|eom_id|>", "<|eot_id|>"),
     control=CONTROL,
+    speech=Speech(native_results=Results("ipython", (RESULT,), grouped=False)),
+    layout=LLAMA3,
 )

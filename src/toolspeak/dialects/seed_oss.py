@@ -1,6 +1,6 @@
 """Seed-OSS: `<seed:tool_call>` around the tags of Qwen 3 Coder; nested values come as Python writes them."""
 
-from ..wire.syntax import NAME, Dialect, Tagged, Thinking
+from ..wire.syntax import NAME, RESULT, Dialect, Layout, Results, Speech, Tagged, Thinking
 
 SEED_OSS = Dialect(
     "seed-oss",
@@ -18,4 +18,6 @@ SEED_OSS = Dialect(
     stop=("<seed:eos>",),
     control=("<seed:bos>", "<seed:eos>", "<seed:cot_budget_reflect>", "</seed:cot_budget_reflect>"),
     models=("seed-oss",),
+    speech=Speech(native_results=Results("tool", (RESULT,), grouped=False)),
+    layout=Layout(("<seed:bos>", "\n"), "<seed:eos>", strip=False),
 )

@@ -227,5 +227,3 @@ def _json(s: State, part: Json, schema: object, follow: tuple[str, ...]) -> Scan
             s.args("{}")
             return s.note("no-arguments")
     yield from json_args.read_hole(s, part, schema, follow)
-
-

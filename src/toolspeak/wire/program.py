@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .scan import marks
+from .scan import Marks, marks
 from .syntax import Dialect, Header, JsonCall, Keywords, Maybe, Part, Slot, Tagged, Tree
 
-CALL, THINK, UNTHINK, FRAME, CODE, HEAD, END, TEXT = "call", "think", "unthink", "frame", "code", "head", "end", "text"
+CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
+THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
 Form = tuple[Part, ...]
 
 TAIL = 1000
@@ -35,16 +36,17 @@ class Entry:
 
 
 class Program:
-    """The words that a reader of the dialect looks for. `calls`: calls are among them.
+    """The words that a reader of the dialect looks for. `calls`: calls are among them; `split`: thoughts are told apart.
 
     `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
-    a thought) to its kind, `inside` what may come in a text. `after` may follow a call, `beyond` a frame. `strays`
+    a thought) to its kind, `inside` what may come in a text. `after` may follow a call, `beyond` a frame; `unframed` ends a thought that was none. `strays`
     are the closers that a model may write once too often.
     """
 
-    def __init__(self, d: Dialect, calls: bool) -> None:
+    def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
         self.d = d
         self.calls = calls
+        self.split = split
         self.entries = _entries(d) if calls else {}
         self.openers = tuple(self.entries)
         bare = any(not e.formal for e in self.entries.values())
@@ -57,17 +59,21 @@ class Program:
         self.inside |= {space + w: CALL for w in formal}
         if bare or (d.guard and calls and "{" in self.entries):
             self.inside["`{"] = CODE  # inline code: it only talks about JSON
-        self._control(d, calls)
-        self._thoughts(d, calls)
+        self.closers: Marks | None = None
+        self.unthink: tuple[str, ...] = ()
+        if calls or split:  # else the text passes unchanged
+            self._control(d)
+            self._thoughts(d, calls)
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside)) if self.inside else None
         self.after = _after(d)
         self.strays = _strays(d) if calls else ()
         self.heads = _bare_heads(d.header) if d.header and calls else ()
+        self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
-    def _control(self, d: Dialect, calls: bool) -> None:
+    def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""
-        words = dict.fromkeys((*(w.strip() for w in d.frame), *d.stop), FRAME) if calls else {}
+        words = dict.fromkeys((*(w.strip() for w in d.frame), *d.stop), FRAME)
         if d.header:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
@@ -77,7 +83,6 @@ class Program:
 
     def _thoughts(self, d: Dialect, calls: bool) -> None:
         """What opens a thought, and what ends it."""
-        self.unthink: tuple[str, ...] = ()
         ends: list[str] = [w for w, kind in self.inside.items() if kind in (HEAD, END)]
         if d.thinking:
             word, close = d.thinking.open.strip(), d.thinking.close.strip()
@@ -86,6 +91,9 @@ class Program:
             if close:
                 self.fresh.setdefault(close, UNTHINK)
                 self.inside.setdefault("\n" + close, UNTHINK)
+                if self.split:
+                    self.inside.setdefault(close, FRAME)
+                    self.inside.setdefault(word or close, THOUGHT)
             lines = ("\n" + close,) if close and d.thinking.close.startswith("\n") else ()
             self.unthink = (close or d.thinking.close, *lines)
             ends += self.unthink
@@ -118,7 +126,12 @@ class Program:
         """Does the prompt, which goes on from a message, end within a thought?"""
         assert d.thinking
         behind = prompt.rpartition(d.thinking.open.strip())[2]
-        closed = (d.thinking.close.strip(), *d.stop, *d.control, *((d.layout.end.strip(),) if d.layout else ()))
+        closed = (
+            d.thinking.close.strip() or d.thinking.close,
+            *d.stop,
+            *d.control,
+            *((d.layout.end.strip(),) if d.layout else ()),
+        )
         return len(behind) < len(prompt) and not any(word and word in behind for word in closed)
 
     def _message(self, header: Header, tail: str) -> str:
@@ -244,6 +257,6 @@ def _bare_heads(header: Header) -> tuple[str, ...]:
 
 
 @lru_cache(512)
-def program(d: Dialect, calls: bool) -> Program:
-    """The program of a dialect, made once."""
-    return Program(d, calls)
+def program(d: Dialect, calls: bool, split: bool) -> Program:
+    """The program of a dialect, made once. `calls`: they are looked for; `split`: thoughts are told apart."""
+    return Program(d, calls, split)

@@ -121,7 +121,8 @@ class Keywords:
     """The arguments in a syntax like a programming language's: open, key assign value, .., close.
 
     `quotes` may stand around a string, the first is written; `escapes`: with a backslash inside. `bare`: the keys
-    of inner objects stand without quotes. `constants` are the words written for JSON's true, false and null
+    of inner objects stand without quotes, and are written sorted. `json`: an argument that is an object is written
+    as JSON. `constants` are the words written for JSON's true, false and null
     (JSON's and Python's are read everywhere).
     """
 
@@ -131,6 +132,7 @@ class Keywords:
     quotes: tuple[str, ...] = ("'", '"')
     escapes: bool = True
     bare: bool = False
+    json: bool = False
     constants: tuple[str, str, str] = ("True", "False", "None")
 
 
@@ -204,12 +206,22 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class ToolJson:
-    """Tools declared as JSON: bare functions, or each in OpenAI's wrapper; one list, or one to a line."""
+    """Tools declared as JSON: bare functions, or each in OpenAI's wrapper; one list, or `lines` with `between`."""
 
     wrapped: bool = False
     lines: bool = False
+    between: str = "\n"
     indent: int | None = None
     ascii: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRows:
+    """Tools declared in words: NAME, TEXT (the description), ARGS (the schema of its parameters), TOOLS (all of it)."""
+
+    each: tuple[str | Slot, ...]
+    between: str = "\n\n"
+    indent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +282,7 @@ class Speech:
 
     opening: tuple[str | Slot | When, ...] = ()
     system: str = ""
-    tools: ToolJson | ToolSignatures | ToolReprs = ToolJson()
+    tools: ToolJson | ToolRows | ToolSignatures | ToolReprs = ToolJson()
     user: str = ""
     text: str = ""
     text_end: str = ""
