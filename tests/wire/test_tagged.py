@@ -319,3 +319,11 @@ def test_a_string_streams() -> None:
         ran = run(read, LINES, [f"<parameter={key}>\n", *["word "] * 50], SCHEMA, FUNCTION)
         assert len(ran.events) >= 50
         assert ran.json.endswith("word " * 40 + "word ")
+
+
+def test_a_key_waits_for_no_more_than_its_end() -> None:
+    head = '<｜DSML｜parameter name="s" string="true">'
+    for hole, text in ((FLAGGED, head), (LINES, "<parameter=s>\n")):
+        ran = run(read, hole, list(text + "abcd"), SCHEMA, FUNCTION)
+        assert ran.json == '{"s": "abcd'
+        assert len(ran.events) >= 5
