@@ -156,8 +156,10 @@ def _words(s: State, part: str, call: Call, eaten: int) -> Scan[None]:
 
 
 def _ends(p: Program, rest: Form) -> Marks:
-    """What ends a short text."""
-    return marks(first_words(rest, p.after) or ("\n",))
+    """What ends a short text: the line does, where no word does or any text may come next."""
+    words = first_words(rest, p.after)
+    plain = len(rest) > 1 and rest[0] == "\n" and isinstance(rest[1], Json) and rest[1].plain
+    return marks((*words, "\n") if plain or not words else words)
 
 
 def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None]:

@@ -44,6 +44,7 @@ class Program:
     """
 
     def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
+        self.frames = tuple(w.strip() for w in d.frame)
         self.d = d
         self.calls = calls
         self.split = split
@@ -73,7 +74,6 @@ class Program:
 
     def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""
-        self.frames = tuple(w.strip() for w in d.frame)
         words = dict.fromkeys((*self.frames, *d.stop), FRAME)
         if d.header:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
@@ -89,7 +89,7 @@ class Program:
             word, close = d.thinking.open.strip(), d.thinking.close.strip()
             if word:
                 self.fresh[word] = self.inside["\n" + word] = THINK
-            if close:
+            if close and close not in self.frames:
                 self.fresh.setdefault(close, UNTHINK)
                 self.inside.setdefault("\n" + close, UNTHINK)
                 if self.split:

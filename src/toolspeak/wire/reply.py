@@ -111,7 +111,7 @@ def small(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
     if kind == THOUGHT and (yield from at(s, close.strip() or word)):
         return True  # a thought without a word
     if kind == FRAME and (yield from _ends(s, p)):
-        if word in p.unthink:
+        if word in p.unthink and word not in p.frames:
             s.note("stray-closer", word)
         return True
     s.say(word)

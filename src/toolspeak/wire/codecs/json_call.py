@@ -303,10 +303,20 @@ def _drop(text: str) -> None:
     """Nobody needs it."""
 
 
+def _only_speaks(o: _Object) -> bool:
+    """Is there a text and nothing of a call, in a dialect whose texts need no name beside them?"""
+    kinds = any(isinstance(slot, Kind) for _, slot in o.hole.keys)
+    said = any(delta is TextDelta for delta, _ in o.said)
+    return said and not (o.filled or o.pieces or kinds) and any(slot is TEXT for _, slot in o.hole.also)
+
+
 def _finish(s: State, o: _Object) -> None:
     call = o.call
     if call.filled and not call.started and call.name is None:
         return s.commit()
+    if call.name is None and not s.spoken and _only_speaks(o):
+        o.answer = True
+        return _say(s, o)
     if o.answer and not call.started:
         if not o.texts:
             raise Malformed("neither a call nor a text")
