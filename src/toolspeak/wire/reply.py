@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..events import TextDelta, ThoughtDelta
 from .calls import begin, section
 from .jsonscan import json_value
-from .program import CALL, END, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, route
+from .program import CALL, END, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
 from .salvage import after_call
 from .scan import SPACE, Malformed, Scan, at, marks, skip, token, until
 from .state import State
@@ -157,13 +157,14 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
     kind = p.inside[word]
     if kind in (CALL, HEAD):
         _keep_from(s, word)
-    return kind, word, ""
+    return END if kind == FRAME else kind, word, ""
 
 
 def message(s: State, p: Program, word: str) -> Scan[str]:
     """Read the head of a message, its start being eaten, and the call where it is one: what its body is."""
     header = p.d.header
-    assert header
+    if header is None:
+        return TEXT
     s.spent, s.live = False, None
     try:
         head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
@@ -173,9 +174,11 @@ def message(s: State, p: Program, word: str) -> Scan[str]:
         s.pos += len(hit)
         if what == "call" and not p.calls:
             return _unread(s)
+        name = _name(f"^{head}$".split(needle, 1)[1]) if what == "call" else ""
+        if rest := [w for w in head_words(head.replace(needle.strip("^$") + name, "", 1)) if w not in p.vocabulary]:
+            s.note("head", " ".join(rest))  # it says more than is understood
         if what == "call":
-            name = f"^{head}$".split(needle, 1)[1]
-            yield from begin(s, p, _name(name))
+            yield from begin(s, p, name)
             yield from at(s, *header.ends)
             s.commit()
             return TEXT

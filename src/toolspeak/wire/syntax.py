@@ -61,8 +61,8 @@ class JsonCall:
     `keys` are written in this order; the first spelling of a slot is the one written. `also` are keys
     accepted as well. `encoded`: the arguments are written as a JSON string that holds JSON, "always" or
     only those that came as "text" (read, both are accepted everywhere). `indent` is as in json.dumps. A
-    TEXT key is the reply's text where the name is null or the kind says so, one of `also` where the object holds
-    nothing of a call; a CALL key holds the call itself, or a list of calls. A key may be NAME itself: `{"f": {..}}`.
+    TEXT key is the reply's text where the name is null or the kind says so; a CALL key holds the call itself,
+    or a list of calls. A key may be NAME itself: `{"f": {..}}`.
     """
 
     keys: tuple[tuple[str | Slot, Slot | Kind], ...] = (("name", NAME), ("arguments", ARGS))
