@@ -133,7 +133,8 @@ def test_a_plain_layout_for_a_model_of_which_none_is_known() -> None:
 
 
 def test_names() -> None:
-    assert names() == ["empower", "empower-package", "function-name", "functools", "hermes", "tool-call", "tool-json"]
+    first = {"empower", "empower-package", "function-name", "functools", "hermes", "tool-call", "tool-json"}
+    assert first <= set(names())
     assert get("tool_json") is get("tool-json")
     with pytest.raises(UnknownDialect, match="near ones: hermes") as e:
         get("hermez")

@@ -6,6 +6,7 @@ from ..wire.syntax import ARGS, DATE, RESULT, SYSTEM, TOOLS, Dialect, JsonCall, 
 from ._llama3 import LLAMA3
 
 CALL = JsonCall(also=(("parameters", ARGS), ("args", ARGS)))
+PHI_CONTROL = ("<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<|tool|>", "<|/tool|>", "<|tool_response|>")
 
 RULES = """\
 In addition to plain text responses, you can chose to call one or more of the provided functions.
@@ -31,7 +32,7 @@ FUNCTOOLS = Dialect(
     forms=((CALL,),),
     thinking=None,
     stop=("<|eot_id|>",),
-    models=("firefunction", "phi-4-mini"),
+    models=("firefunction",),
     speech=Speech(
         opening=(SYSTEM, f"\n{RULES}\n", TOOLS, When("date", ("\nToday is ", DATE, "."))),
         system="You are a helpful assistant with access to functions.",
@@ -40,4 +41,15 @@ FUNCTOOLS = Dialect(
         native_results=Results("tool", (RESULT,), grouped=False),
     ),
     layout=replace(LLAMA3, strip=False),
+)
+
+PHI4_MINI = replace(
+    FUNCTOOLS,
+    name="phi-4-mini",
+    open="functools",
+    also=(("<|tool_call|>", "<|/tool_call|>"),),
+    stop=("<|end|>",),
+    control=PHI_CONTROL,
+    models=("phi-4-mini", "phi4-mini"),
+    layout=None,
 )

@@ -1,6 +1,22 @@
-"""Hermes 2 and 3, Qwen 2.5 and 3: `<tool_call>{"name": .., "arguments": {..}}</tool_call>`."""
+"""Hermes 2 and 3, Qwen 2.5 and 3 and many more: `<tool_call>{"name": .., "arguments": {..}}</tool_call>`."""
 
-from ..wire.syntax import ARGS, ID, NAME, RESULT, SYSTEM, TOOLS, Dialect, JsonCall, Layout, Results, Speech, ToolJson
+from dataclasses import replace
+
+from ..wire.syntax import (
+    ARGS,
+    ID,
+    NAME,
+    RESULT,
+    SYSTEM,
+    TOOLS,
+    Dialect,
+    JsonCall,
+    Layout,
+    Results,
+    Speech,
+    Thinking,
+    ToolJson,
+)
 
 CALL = JsonCall(also=(("parameters", ARGS), ("args", ARGS), ("id", ID), ("tool_name", NAME)))
 
@@ -11,7 +27,24 @@ HERMES = Dialect(
     before="\n",
     forms=((CALL,),),
     stop=("<|im_end|>",),
-    models=("hermes-2", "hermes-3", "qwen2.5", "qwq", "qwen3:", *(f"qwen3-{n}" for n in "0123468")),
+    models=(
+        "hermes-2",
+        "hermes-3",
+        "hermes-4",
+        "qwen2.5",
+        "qwq",
+        "qwen3:",
+        *(f"qwen3-{n}" for n in "0123468"),
+        "qwen3-next",
+        "qwen3-vl",
+        "qwen3-omni",
+        "mimo-7b",
+        "mimo-vl",
+        "smollm3",
+        "trinity",
+        "arcee",
+        "cogito",
+    ),
     speech=Speech(
         opening=(
             SYSTEM,
@@ -33,3 +66,13 @@ HERMES = Dialect(
         strip=False,
     ),
 )
+
+BIELIK = replace(
+    HERMES,
+    name="bielik",
+    thinking=Thinking("<think>\n", "\n</think>\n"),
+    control=("<|function_list|>", "<|function_output|>"),
+    models=("bielik",),
+)
+
+REKA = replace(HERMES, name="reka", between="", stop=("<sep>",), control=("<sep>",), models=("reka",), layout=None)

@@ -1,63 +1,246 @@
-"""What follows from a dialect, worked out once: what may open what, and where."""
+"""What follows from a dialect, worked out once: what may open what, what may come after what, and where."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from .scan import marks
-from .syntax import Dialect, JsonCall, Part
+from .syntax import Dialect, Header, JsonCall, Keywords, Maybe, Part, Slot, Tagged, Tree
 
-CALL, THINK, FRAME, CODE = "call", "think", "frame", "code"
+CALL, THINK, UNTHINK, FRAME, CODE, HEAD, END, TEXT = "call", "think", "unthink", "frame", "code", "head", "end", "text"
+Form = tuple[Part, ...]
+
+TAIL = 1000
+"""How far back, in characters, a prompt is searched for what it left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A word with which calls may begin, and what comes after it.
+
+    `rest` are the words that complete the section's opener, `close` what closes it; `eaten` is how many words of the
+    first call are behind it. `forms` are the shapes that a call may have, in order. A `strict` entry counts only for
+    an offered tool; it is `formal` where the dialect opens its calls so.
+    """
+
+    forms: tuple[Form, ...]
+    rest: tuple[str, ...] = ()
+    close: str = ""
+    eaten: int = 0
+    formal: bool = True
+    strict: bool = False
+    section: bool = False
+    listed: bool = False
 
 
 class Program:
     """The words that a reader of the dialect looks for. `calls`: calls are among them.
 
-    `formal` open a call as the dialect writes it, `bare` in another accepted form, `fences` around either.
-    `fresh` maps what may come first (in a reply, or after a call or a thought) to its kind, `inside` what may
-    come in a text. `strays` are the closers that a model may write once too often.
+    `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
+    a thought) to its kind, `inside` what may come in a text. `after` may follow a call, `beyond` a frame. `strays`
+    are the closers that a model may write once too often.
     """
 
     def __init__(self, d: Dialect, calls: bool) -> None:
         self.d = d
-        self.formal = first_words(d.open or d.call[0]) if calls else ()
-        self.bare = tuple(w for form in d.forms for w in first_words(form[0])) if calls else ()
-        if calls and (d.guard or d.forms):
-            self.bare += ("[",)
-        self.openers = self.formal + self.bare
-        self.fences = dict(d.fences) if self.bare else {}
-        kinds = dict.fromkeys((*self.openers, *self.fences), CALL)
-        space = d.open[: len(d.open) - len(d.open.lstrip())]
+        self.calls = calls
+        self.entries = _entries(d) if calls else {}
+        self.openers = tuple(self.entries)
+        bare = any(not e.formal for e in self.entries.values())
+        self.fences = {o: c for o, c in d.fences if o not in self.entries} if bare or d.guard and calls else {}
+        kinds = dict.fromkeys((*self.entries, *self.fences), CALL)
+        formal = [w for w, e in self.entries.items() if e.formal]
         self.fresh = dict(kinds)
-        self.inside = kinds | {d.before + w: CALL for w in kinds} | {space + w: CALL for w in self.formal}
-        if calls:
-            self.fresh |= dict.fromkeys(d.frame, FRAME)
-        if self.bare:
+        self.inside = kinds | {d.before + w: CALL for w in kinds}
+        space = d.open[: len(d.open) - len(d.open.lstrip())]
+        self.inside |= {space + w: CALL for w in formal}
+        if bare or (d.guard and calls and "{" in self.entries):
             self.inside["`{"] = CODE  # inline code: it only talks about JSON
+        self._control(d, calls)
+        self._thoughts(d, calls)
+        self.beyond = tuple(self.fresh)
+        self.marks = marks(tuple(self.inside)) if self.inside else None
+        self.after = _after(d)
+        self.strays = _strays(d) if calls else ()
+        self.heads = _bare_heads(d.header) if d.header and calls else ()
+
+    def _control(self, d: Dialect, calls: bool) -> None:
+        """Frames, ends of turns, the heads of messages."""
+        words = dict.fromkeys((*(w.strip() for w in d.frame), *d.stop), FRAME) if calls else {}
+        if d.header:
+            words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
+            words |= dict.fromkeys(d.header.ends, END)
+        for word, kind in words.items():
+            self.fresh.setdefault(word, kind)
+            self.inside.setdefault(word, kind)
+
+    def _thoughts(self, d: Dialect, calls: bool) -> None:
+        """What opens a thought, and what ends it."""
+        self.unthink: tuple[str, ...] = ()
+        ends: list[str] = [w for w, kind in self.inside.items() if kind in (HEAD, END)]
         if d.thinking:
             word, close = d.thinking.open.strip(), d.thinking.close.strip()
-            self.fresh[word] = self.inside["\n" + word] = THINK
-            lines = ("\n" + close,) if d.thinking.close.startswith("\n") else ()
-            self.closers = marks((close, *lines))
-        self.marks = marks(tuple(self.inside)) if self.inside else None
-        self.strays = stray_words(d) if calls else ()
+            if word:
+                self.fresh[word] = self.inside["\n" + word] = THINK
+            if close:
+                self.fresh.setdefault(close, UNTHINK)
+                self.inside.setdefault("\n" + close, UNTHINK)
+            lines = ("\n" + close,) if close and d.thinking.close.startswith("\n") else ()
+            self.unthink = (close or d.thinking.close, *lines)
+            ends += self.unthink
+            if d.thinking.call_ends and calls:
+                ends += [w for w in self.entries if len(w) > 1]
+        self.closers = marks(tuple(ends)) if ends else None
 
-    def starts_in_thought(self, prompt: str) -> bool:
-        """Does the prompt end by opening a thought?"""
-        thinking = self.d.thinking
-        return thinking is not None and prompt[-1000:].rstrip().endswith(thinking.open.strip())
+    def begins(self, prompt: str) -> str:
+        """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
+        d, tail = self.d, prompt[-TAIL:].rstrip()
+        if d.thinking and (word := d.thinking.open.strip()) and tail.endswith(word):
+            return THINK
+        if d.header:
+            return self._message(d.header, tail)
+        if d.thinking and d.thinking.open.strip() and d.stop:
+            return THINK if self._thinking(d, prompt) else ""
+        return ""
+
+    def opened(self, prompt: str) -> str:
+        """The end of the prompt that opens a call already, or a part of such an opener; "" where none does."""
+        for word, entry in self.entries.items():
+            first = self.d.call[0] if entry.eaten else ""
+            words = (word, *entry.rest) if not entry.eaten else tuple(first.split()) if isinstance(first, str) else ()
+            for n in range(len(words), 0, -1):
+                if len(word) > 1 and words[0] == word and (seed := _ending(prompt[-TAIL:], words[:n])):
+                    return seed
+        return ""
+
+    def _thinking(self, d: Dialect, prompt: str) -> bool:
+        """Does the prompt, which goes on from a message, end within a thought?"""
+        assert d.thinking
+        behind = prompt.rpartition(d.thinking.open.strip())[2]
+        closed = (d.thinking.close.strip(), *d.stop, *d.control, *((d.layout.end.strip(),) if d.layout else ()))
+        return len(behind) < len(prompt) and not any(word and word in behind for word in closed)
+
+    def _message(self, header: Header, tail: str) -> str:
+        if tail.endswith(header.start.strip()):
+            return HEAD
+        starts = [i for w in (header.start, *header.also) if (i := tail.rfind(w)) >= 0]
+        if not starts:
+            return ""
+        last = tail[tail.rfind(header.start) if header.start in tail else max(starts) :]
+        words, stop, body = last.partition(header.stop)
+        if not stop or any(end in body for end in header.ends):
+            return ""
+        return THINK if route(header, words)[1] == "thought" else TEXT
 
 
-def first_words(part: Part) -> tuple[str, ...]:
-    """What may come first in a part."""
-    return ("{",) if isinstance(part, JsonCall) else tuple(part.split()[:1])
+def _ending(text: str, words: tuple[str, ...]) -> str:
+    """The end of the text, where it is these words with white space between."""
+    rest = text
+    for word in reversed(words):
+        rest = rest.rstrip()
+        if not rest.endswith(word):
+            return ""
+        rest = rest.removesuffix(word)
+    return text[len(rest) :]
 
 
-def stray_words(d: Dialect) -> tuple[str, ...]:
+def route(header: Header, head: str) -> tuple[str, str]:
+    """The needle that a head answers to, and what its message is: call, thought or text."""
+    framed = f"^{head}$"
+    return next(((needle, what) for needle, what in header.routes if needle in framed), ("", "text"))
+
+
+def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """What may come first in the parts, or beyond them."""
+    for i, part in enumerate(parts):
+        rest = parts[i + 1 :]
+        match part:
+            case str():
+                if part.strip():
+                    return (part.split()[0],)
+            case Maybe():
+                return (*first_words(part.parts), *first_words(rest, beyond))
+            case Tagged():
+                return (part.open.strip(), *first_words(rest, beyond))
+            case Tree():
+                return (part.mark + "<", *first_words(rest, beyond))
+            case Keywords():
+                return (part.open,)
+            case Slot():
+                return ()
+            case _:
+                return ("{",)
+    return beyond
+
+
+def words_of(parts: Form) -> tuple[str, ...]:
+    """Every literal word in the parts: what may come after a value that has ended."""
+    return tuple(w for part in parts if isinstance(part, str) for w in part.split())
+
+
+def _entries(d: Dialect) -> dict[str, Entry]:
+    """The words with which calls may begin."""
+    if d.header:
+        return {}
+    forms = (d.call, *d.forms)
+    first = d.call[0]
+    words = tuple(first.split()) if isinstance(first, str) else ()
+    found: dict[str, Entry] = {}
+    for opener, closer in ((d.open, d.close), *d.also):
+        if opener.strip():
+            head, *rest = opener.split()
+            found.setdefault(head, Entry(forms, tuple(rest), closer, section=True))
+    if not d.open:
+        if words:
+            found[words[0]] = Entry(tuple(f for f in forms if first_words(f) == words[:1]), eaten=1)
+        elif d.items:
+            found[d.items[0].strip()] = Entry(forms, listed=True)
+    for shape in (d.call, *d.forms) if d.guard else d.forms:
+        if isinstance(shape[0], JsonCall):
+            guarded = d.guard or shape is d.call
+            found.setdefault("{", Entry((shape,), eaten=1, formal=guarded, strict=not d.guard))
+            found.setdefault("[", Entry((shape,), formal=guarded, strict=not d.guard, listed=True))
+            break
+    return found | {w: e for w, e in _inner(d, words).items() if w not in found}
+
+
+def _inner(d: Dialect, words: tuple[str, ...]) -> dict[str, Entry]:
+    """Entries for a model that leaves the first words of the opener out; only an offered tool counts there."""
+    forms = (d.call, *d.forms)
+    opener = d.open.split()
+    out = {w: Entry(forms, tuple(opener[i + 1 :]), d.close, 0, False, True, True) for i, w in enumerate(opener) if i}
+    for i, word in enumerate(words):
+        if i or opener:
+            out.setdefault(word, Entry((d.call,), (), d.close, i + 1, False, True, bool(opener)))
+    fences = [mark for pair in d.fences for mark in pair]
+    return {w: e for w, e in out.items() if len(w) > 1 and not w[0].isalnum() and w not in fences}
+
+
+def _after(d: Dialect) -> tuple[str, ...]:
+    """What may come after a call that has ended, besides the end of the text."""
+    words = [*d.close.split()[:1], *d.between.split()[:1], *first_words(d.call), *(w.strip() for w in d.frame), *d.stop]
+    if d.items:
+        words += [d.items[1].strip(), d.items[2].strip()]
+    if d.header:
+        words += [*d.header.ends, d.header.start.strip(), *d.header.also]
+    if d.thinking:
+        words.append(d.thinking.open.strip())
+    return tuple(dict.fromkeys(w for w in words if w))
+
+
+def _strays(d: Dialect) -> tuple[str, ...]:
     """The closers that a model may write once too often after a call."""
     last = d.call[-1]
-    words = (*(last.split()[-1:] if isinstance(last, str) else ("}",)), *d.close.split()[-1:])
+    ends = last.split()[-1:] if isinstance(last, str) else ["}"] if isinstance(last, JsonCall) else []
+    words = (*ends, *d.close.split()[-1:])
     return (*words, d.items[2].strip()) if d.items else words
+
+
+def _bare_heads(header: Header) -> tuple[str, ...]:
+    """What a message whose start stood in an unknown prompt may begin with."""
+    needles = (needle for needle, what in header.routes if what == "call" and needle[:1] not in "^")
+    return tuple(dict.fromkeys(needle.strip() for needle in needles if needle.strip()))
 
 
 @lru_cache(512)

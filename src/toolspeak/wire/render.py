@@ -71,7 +71,7 @@ def render(
     native = (
         tell([cleaned(t, clean) for t in turns], d, replace(want, clean=clean, native=True), []) if d.layout else told
     )
-    prompt = _lay_out(native, d.layout or PLAIN, want, open_ended)
+    prompt = _lay_out(native, d, want, open_ended)
     return Rendered(prompt, told, d.stop if d.layout else PLAIN_STOP, _unique(lost + notes))
 
 
@@ -97,15 +97,18 @@ def _cleaner(markers: Sequence[str], notes: list[Note]) -> Callable[[str], str]:
     return lambda text: found.sub(broken, text)
 
 
-def _lay_out(messages: list[Message], layout: Layout, want: Wanted, open_ended: bool) -> str:
+def _lay_out(messages: list[Message], d: Dialect, want: Wanted, open_ended: bool) -> str:
     """The turns as one text. An open-ended one stops where the last message does."""
+    layout = d.layout or PLAIN
     before, after = layout.head
+    ended = d.header.ends if d.header else ()  # a call that is a message of its own has ended its turn
     title: Callable[[str], str] = str.capitalize if layout is PLAIN else str
     out = [str(want.variables.get("bos_token", layout.bos))]
     for message in messages:
         content = str(message.get("content") or "")
         content = content.strip() if layout.strip else content
-        out += [before, title(str(message.get("role"))), after, content, layout.end]
+        end = "" if ended and content.endswith(ended) else layout.end
+        out += [before, title(str(message.get("role"))), after, content, end]
     if open_ended:
         return "".join(out[:-1])
     return "".join((*out, before, title("assistant"), after)).rstrip("\n" if layout is PLAIN else "")

@@ -9,7 +9,7 @@ consumed before it is whole, and limits hold as well when all the text is there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from functools import lru_cache
 from typing import TypeVar, cast
 
@@ -18,7 +18,7 @@ from ..events import ArgumentsDelta, TextDelta, ThoughtDelta
 T = TypeVar("T")
 Scan = Generator[None, None, T]
 Delta = type[TextDelta] | type[ThoughtDelta] | type[ArgumentsDelta]
-Search = Callable[[str], "re.Match[str] | None"]
+Search = Callable[..., "re.Match[str] | None"]
 
 GAP = 256
 """White space longer than this, in characters, ends the search for what follows it."""
@@ -79,6 +79,19 @@ class Source:
     def kept(self) -> str:
         """What was read since `keep`."""
         return "".join(self.log or ()) + self.text[self.logpos : self.pos]
+
+    def eaten(self) -> int:
+        """How much was read since `keep`: a place to `rewind` to."""
+        return sum(map(len, self.log or ())) + self.pos - self.logpos
+
+    def rewind(self, place: int) -> None:
+        """Give back what was read since that place, and go on keeping."""
+        if self.log:
+            old = "".join(self.log)
+            self.text, self.log = old + self.text[self.logpos :], []
+            self.base -= len(old)
+            self.logpos = 0
+        self.pos = self.logpos + place
 
     def back(self) -> None:
         """Give back what was read since `keep`."""
@@ -174,6 +187,34 @@ def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
         if best and eat:
             s.pos = i + len(best)
         return best
+
+
+def token(s: Source, ends: Marks, cap: int = CAP, names: Collection[str] | None = None) -> Scan[tuple[str, str]]:
+    """A short text up to one of `ends` (not eaten), and that end, "" where the text ends.
+
+    Eats nothing until it is whole, so that a failure gives all of it back. With `names` it is given back as soon
+    as it cannot become one of them. Raises Malformed where it is longer than `cap`.
+    """
+    while True:
+        text, pos = s.text, s.pos
+        limit = pos + cap + 64
+        m = (ends.full if s.closed or len(text) > limit else ends.search)(text, pos, limit)
+        if m is not None and m.lastindex:
+            if m.start() - pos > cap:
+                break
+            s.pos = m.start()
+            return text[pos : s.pos], m[1]
+        if len(text) >= limit or (s.closed and len(text) - pos > cap):
+            break
+        if s.closed:
+            s.pos = len(text)
+            return text[pos:], ""
+        if names is not None and len(text) - pos > 1:
+            seen = text[pos : m.start() if m else len(text)].strip()
+            if not any(name.startswith(seen) for name in names):
+                raise Malformed("no such tool")
+        yield
+    raise Malformed("too long for a name")
 
 
 def expect(s: Source, literal: str) -> Scan[None]:

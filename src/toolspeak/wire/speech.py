@@ -9,9 +9,35 @@ from typing import Any
 
 from ..errors import TemplateError
 from ..types import Message, Note, Tool
-from .syntax import DATE, ID, NAME, RESULT, SYSTEM, TOOL_NAMES, TOOLS, USER, Dialect, Results, Slot, Speech, When
+from .normal import id_form, with_ids
+from .said import example, said
+from .syntax import (
+    DATE,
+    EXAMPLE,
+    ID,
+    INDEX,
+    NAME,
+    RESULT,
+    SYSTEM,
+    TOOL_NAMES,
+    TOOLS,
+    USER,
+    Dialect,
+    Results,
+    Slot,
+    When,
+)
 from .turns import Turn
-from .write import dumps, write_calls, write_tools
+from .write import dumps, write_tools
+
+OPENING: tuple[str | Slot | When, ...] = (
+    "You can call tools. These are offered, each with the JSON Schema of its parameters:\n",
+    TOOLS,
+    "\n\nTo call one, write exactly in this form, with the name of an offered tool and its own parameters:\n",
+    EXAMPLE,
+    "\nWithout need of a tool, answer in plain text.",
+)
+"""What opens a conversation in a dialect that has no words of its own for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +56,8 @@ class Wanted:
 def tell(turns: Sequence[Turn], d: Dialect, want: Wanted, notes: list[Note]) -> list[Message]:
     """The conversation as messages: the tools declared first, calls and results as the dialect writes them."""
     speech = d.speech
+    form = id_form(d)
+    turns = with_ids(turns, form) if form else turns
     rest = _joined(turns) if speech.alternate else list(turns)
     if speech.strip:
         rest = [replace(turn, text=turn.text.strip()) for turn in rest]
@@ -37,6 +65,7 @@ def tell(turns: Sequence[Turn], d: Dialect, want: Wanted, notes: list[Note]) -> 
     out = _opening(rest, system, d, want, notes)
     results = speech.native_results if want.native and speech.native_results else speech.results
     row: list[Turn] = []
+    count = 0
     for turn in rest:
         if row and (turn.role != "tool" or not results.grouped):
             out.append(_results(row, results))
@@ -44,7 +73,8 @@ def tell(turns: Sequence[Turn], d: Dialect, want: Wanted, notes: list[Note]) -> 
         if turn.role == "tool":
             row.append(turn)
         elif turn.role == "assistant":
-            out.append({"role": "assistant", "content": _said(turn, d, notes)})
+            out.append({"role": "assistant", "content": _said(turn, d, notes, count)})
+            count += len(turn.calls)
         elif turn.role == "user":
             out.append({"role": "user", "content": speech.user + turn.text})
         elif speech.alternate:
@@ -79,13 +109,14 @@ def _opening(rest: list[Turn], system: str | None, d: Dialect, want: Wanted, not
     if not want.tools:
         text = "\n\n".join(filter(None, (system, user)))
         return [{"role": "user", "content": text}] if text or not rest else []
-    text = _filled(speech, system, user, want)
+    text = _filled(d, system, user, want)
     order = _order(want, d, notes)
     return [{"role": "user" if inside else "system", "content": text + order}]
 
 
-def _filled(speech: Speech, system: str | None, user: str, want: Wanted) -> str:
+def _filled(d: Dialect, system: str | None, user: str, want: Wanted) -> str:
     """The opening with its holes filled."""
+    speech, opening = d.speech, d.speech.opening or OPENING
     declared = want.variables.get("functions")
     values = {
         SYSTEM: speech.system if system is None else system.strip() if speech.strip else system,
@@ -93,16 +124,17 @@ def _filled(speech: Speech, system: str | None, user: str, want: Wanted) -> str:
         TOOLS: declared if isinstance(declared, str) else want.clean(write_tools(want.tools, speech.tools)),
         TOOL_NAMES: want.clean(", ".join(sorted(tool.name for tool in want.tools))),
         DATE: want.date,
+        EXAMPLE: example(d, [tool.name for tool in want.tools]) if EXAMPLE in opening else "",
     }
     there = {"thinking": bool(want.thinking), "date": bool(want.date)}
     parts: list[str | Slot] = []
-    for part in speech.opening:
+    for part in opening:
         if isinstance(part, When):
             parts += part.parts if there[part.what] else ()
         else:
             parts.append(part)
     text = "".join(part if isinstance(part, str) else values[part] for part in parts)
-    before = system.strip() if system and SYSTEM not in speech.opening else ""
+    before = system.strip() if system and SYSTEM not in opening else ""
     return f"{before}\n\n{text}" if before else text
 
 
@@ -117,21 +149,13 @@ def _order(want: Wanted, d: Dialect, notes: list[Note]) -> str:
     return f"\nThis time you have to call {wanted}."
 
 
-def _said(turn: Turn, d: Dialect, notes: list[Note]) -> str:
+def _said(turn: Turn, d: Dialect, notes: list[Note], first: int) -> str:
     """An assistant's turn: its text, its calls on the wire, or both."""
     if turn.thought:
         notes.append(Note("thought-lost", "earlier thoughts are not told"))
-    if not turn.calls:
-        return d.speech.text + turn.text
-    wire = write_calls(turn.calls, d)
-    if d.speech.exclusive:
-        if turn.text.strip():
-            notes.append(
-                Note("text-lost", "a turn of this dialect is a text or calls: the text beside calls is not told")
-            )
-        return wire
-    text = turn.text.strip()
-    return text + (d.before if text else "") + wire
+    if turn.calls and turn.text.strip() and d.speech.exclusive:
+        notes.append(Note("text-lost", "a turn of this dialect is a text or calls: the text beside calls is not told"))
+    return said(turn.text, turn.calls, d, first)
 
 
 def _results(row: Sequence[Turn], how: Results) -> Message:
@@ -144,7 +168,7 @@ def _results(row: Sequence[Turn], how: Results) -> Message:
 
 
 def _field(turn: Turn, slot: Slot) -> str:
-    return {RESULT: turn.text, NAME: turn.name or "the tool", ID: turn.id}[slot]
+    return {RESULT: turn.text, NAME: turn.name or "the tool", ID: turn.id, INDEX: str(max(turn.index, 0))}[slot]
 
 
 def _record(turn: Turn, how: Results) -> dict[str, object]:

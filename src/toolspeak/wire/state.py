@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
 from ..types import Note, Tool
 from .scan import Malformed, Source
 
@@ -37,9 +37,10 @@ class State(Source):
     `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
     given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
     becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
+    `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
     """
 
-    __slots__ = ("calls", "cut", "ids", "live", "noted", "out", "parts", "spent", "spoken", "tools", "waiting")
+    __slots__ = ("calls", "cut", "ids", "live", "noted", "out", "parts", "seed", "spent", "spoken", "tools", "voice", "waiting")
 
     def __init__(self, tools: dict[str, Tool[..., Any]] | None, ids: Callable[[], str] | None) -> None:
         super().__init__()
@@ -54,16 +55,18 @@ class State(Source):
         self.spent = False
         self.spoken = False
         self.cut = False
+        self.seed = 0
+        self.voice: type[TextDelta] | type[ThoughtDelta] = TextDelta
 
     def args(self, text: str) -> None:
         """More of the open call's arguments."""
         self.parts.append(text)
 
     def say(self, text: str) -> None:
-        """More text for the user."""
+        """More text for the user, or of a thought."""
         if text:
-            self.spoken = self.spoken or not text.isspace()
-            self.push(TextDelta(text))
+            self.spoken = self.spoken or (self.voice is TextDelta and not text.isspace())
+            self.push(self.voice(text))
 
     def flush(self) -> None:
         if self.parts:
@@ -101,6 +104,11 @@ class State(Source):
     def forget(self) -> None:
         """What was noted since `keep` was about something that is none."""
         self.waiting = []
+
+    def schema(self, call: Call) -> Mapping[str, Any]:
+        """The parameters of the tool that is called, {} where it is not known."""
+        tool = (self.tools or {}).get(call.name or "")
+        return tool.parameters if tool else {}
 
     def offered(self, name: str) -> bool:
         return self.tools is None or name in self.tools

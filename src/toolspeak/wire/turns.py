@@ -15,7 +15,10 @@ ROLES = ("system", "user", "assistant", "tool")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message: who speaks, the text, and what it calls; `id` and `name` are of the call that a result answers."""
+    """One message: who speaks, the text, and what it calls.
+
+    `id`, `name` and `index` are of the call that a result answers; `index` is its number in the chat, from 0, or -1.
+    """
 
     role: str
     text: str = ""
@@ -23,6 +26,7 @@ class Turn:
     calls: tuple[ToolCall, ...] = ()
     id: str = ""
     name: str = ""
+    index: int = -1
 
 
 def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
@@ -30,19 +34,31 @@ def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
     is no conversation."""
     if not messages:
         raise TemplateError("Expected non-empty messages")
-    called: dict[str, str] = {}
+    called: list[ToolCall] = []
+    waiting: list[int] = []
     turns: list[Turn] = []
     for i, message in enumerate(messages):
         role = _role(message)
         if role == "system" and message.get("content") is None:
             continue
         calls = _calls(message, i, notes) if role == "assistant" else ()
-        called.update((call.id, call.name) for call in calls)
-        answered = str(message.get("tool_call_id") or "")
-        name = str(message.get("name") or called.get(answered, ""))
+        waiting += range(len(called), len(called) + len(calls))
+        called += calls
         thought = str(message.get("reasoning_content") or "")
-        turns.append(Turn(role, text_of(message.get("content"), i, notes), thought, calls, answered, name))
+        turn = Turn(role, text_of(message.get("content"), i, notes), thought, calls)
+        turns.append(_answer(turn, message, called, waiting) if role == "tool" else turn)
     return turns
+
+
+def _answer(turn: Turn, message: Message, called: Sequence[ToolCall], waiting: list[int]) -> Turn:
+    """The result with the call it answers: that of its id, else the first that has no result yet."""
+    answered = str(message.get("tool_call_id") or "")
+    named = (n for n in reversed(range(len(called))) if answered and called[n].id == answered)
+    index = next(named, waiting[0] if waiting and not answered else -1)
+    if index in waiting:
+        waiting.remove(index)
+    name = str(message.get("name") or (called[index].name if index >= 0 else ""))
+    return replace(turn, id=answered, name=name, index=index)
 
 
 def _role(message: Message) -> str:

@@ -3,33 +3,113 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from ..types import Tool, ToolCall
-from .codecs import json_call
-from .syntax import Dialect, ToolJson, ToolReprs, ToolSignatures
+from .codecs import json_args, json_call, keywords, raw, tagged, tree
+from .syntax import (
+    ID,
+    INDEX,
+    NAME,
+    Dialect,
+    Header,
+    Json,
+    JsonCall,
+    Keywords,
+    Maybe,
+    NumberedName,
+    Part,
+    Raw,
+    Slot,
+    Tagged,
+    ToolJson,
+    ToolReprs,
+    ToolSignatures,
+    Tree,
+)
+
 
 TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict", "null": "None"}
 
 
-def write_calls(calls: Sequence[ToolCall], d: Dialect) -> str:
-    """The calls as the model would write them, one section of the dialect; "" for none."""
+def write_calls(calls: Sequence[ToolCall], d: Dialect, first: int = 0) -> str:
+    """The calls as the model would write them, one section of the dialect; "" for none.
+
+    `first` is how many calls of the conversation came before, for dialects that count them.
+    """
     if not calls:
         return ""
-    glue = d.items[1] if d.items else d.between
+    bodies = [_one(call, d, first + i) for i, call in enumerate(calls)]
+    if d.header:
+        return _messages(calls, bodies, d, d.header)
     if d.items and len(d.items[0]) > 1:  # the calls stand on lines of their own: what is inside moves with them
         pad = "\n" + d.items[0].rpartition("\n")[2]
-        body = glue.join(_one(call, d).replace("\n", pad) for call in calls)
-    else:
-        body = glue.join(_one(call, d) for call in calls)
+        bodies = [body.replace("\n", pad) for body in bodies]
+    inner = (d.items[1] if d.items else d.between).join(bodies)
     if d.items:
-        body = d.items[0] + body + d.items[2]
-    return d.open + body + d.close
+        inner = d.items[0] + inner + d.items[2]
+    return d.open + inner + d.close
 
 
-def _one(call: ToolCall, d: Dialect) -> str:
-    return "".join(part if isinstance(part, str) else json_call.write(part, call) for part in d.call)
+def _messages(calls: Sequence[ToolCall], bodies: Sequence[str], d: Dialect, header: Header) -> str:
+    """Each call as a message of its own."""
+    heads = ("".join(call.name if part is NAME else str(part) for part in header.call) for call in calls)
+    rows = (
+        header.start + head + header.stop + d.open + body + d.close for head, body in zip(heads, bodies, strict=True)
+    )
+    return d.between.join(rows) + header.end
+
+
+def _one(call: ToolCall, d: Dialect, index: int) -> str:
+    return "".join(_part(part, call, d, index) for part in d.call)
+
+
+def _part(part: Part, call: ToolCall, d: Dialect, index: int) -> str:
+    """One part of a call, which is the `index`th of its conversation."""
+    number = str(index + d.index_base)
+    match part:
+        case str():
+            return part
+        case JsonCall():
+            counted = any(slot is INDEX for _, slot in part.keys)
+            return json_call.write(part, replace(call, id=number if counted else written_id(call.id, d, index)))
+        case Slot():
+            return {NAME: call.name, ID: written_id(call.id, d, index), INDEX: number}[part]
+        case NumberedName():
+            return f"{part.prefix}{call.name}{part.mid}{number}"
+        case Maybe():
+            return "".join(_part(p, call, d, index) for p in part.parts) if part.written else ""
+        case Json():
+            return json_args.write(call.json or call.arguments)
+        case Tagged():
+            return tagged.write(part, _arguments(call))
+        case Tree():
+            return tree.write(part, _arguments(call))
+        case Keywords():
+            return keywords.write(part, _arguments(call))
+        case Raw():
+            return raw.write(part, _arguments(call))
+
+
+def _arguments(call: ToolCall) -> Mapping[str, Any]:
+    """The arguments as data, also of a call that came as text alone."""
+    if call.arguments or not call.json:
+        return call.arguments
+    try:
+        value: object = json.loads(call.json)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def written_id(id: str, d: Dialect, index: int) -> str:
+    """The id as the dialect writes it: of so many letters and digits where it says so."""
+    if not d.id_length or re.fullmatch(f"[A-Za-z0-9]{{{d.id_length}}}", id):
+        return id or f"call_{index}"
+    return str(index + 1).zfill(d.id_length)
 
 
 def write_tools(tools: Sequence[Tool[..., Any]], how: ToolJson | ToolSignatures | ToolReprs) -> str:

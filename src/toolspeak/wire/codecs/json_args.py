@@ -135,3 +135,7 @@ def write(arguments: Mapping[str, Any] | str, encoded: bool = False, indent: int
     """The arguments as JSON text (text that is JSON already stays as it is), or as a JSON string holding it."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, indent=indent)
     return quoted(text) if encoded else text
+
+
+def read_hole(s, hole, schema, follow):
+    yield from read(s, s.args, s.note)

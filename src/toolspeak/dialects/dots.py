@@ -1,0 +1,14 @@
+"""Dots: `<dots_function_call>` around invokes as Claude 2 wrote them, or around one JSON object."""
+
+from ..wire.syntax import ARGS, NAME, Dialect, JsonCall, Tagged
+
+DOTS = Dialect(
+    "dots",
+    ('<invoke name="', NAME, '">\n', Tagged('<parameter name="', '">', "</parameter>\n"), "</invoke>"),
+    open="<dots_function_call>\n",
+    between="\n",
+    close="\n</dots_function_call>",
+    before="\n",
+    forms=((JsonCall(also=(("parameters", ARGS),)),),),
+    models=("dots.llm", "dots-llm", "dots-3", "/dots"),
+)

@@ -1,0 +1,16 @@
+"""ERNIE 4.5, thinking: calls as Hermes writes them, the answer between `<response>` marks."""
+
+from ..wire.syntax import Dialect
+from ._json import BARE, JSON_CALL
+
+ERNIE45 = Dialect(
+    "ernie45",
+    ("<tool_call>\n", JSON_CALL, "\n</tool_call>"),
+    between="\n",
+    before="\n",
+    forms=BARE,
+    frame=("<response>", "</response>"),
+    stop=("</s>",),
+    control=("<|im_start|>", "<|im_end|>", "<tool_output>", "</tool_output>", "<s>", "</s>"),
+    models=("ernie-4.5", "ernie4.5", "ernie-45"),
+)

@@ -1,0 +1,75 @@
+"""Functionary, five wires of one house: marks (v1), recipients (v2, v3), a token (v2.5), a tag (v3.1).
+
+The tool `python` may be sent its code as it is.
+"""
+
+from ..wire.syntax import NAME, Dialect, Header, Json, Raw
+from ._llama3 import CONTROL
+
+CODE = Json(plain=True)
+TURNS = (
+    "<|END_OF_SYSTEM|>",
+    "<|END_OF_USER|>",
+    "<|END_OF_ASSISTANT|>",
+    "<|END_OF_FUNCTION_RESULT|>",
+)
+
+FUNCTIONARY_V1 = Dialect(
+    "functionary-v1",
+    ("<|START_OF_FUNCTION_CALL|>", NAME, ":\n", CODE, "<|END_OF_FUNCTION_CALL|>"),
+    before="\n",
+    thinking=None,
+    frame=("<|END_OF_ASSISTANT|>",),
+    stop=("<|END_OF_FUNCTION_CALL|>", "<|END_OF_ASSISTANT|>"),
+    control=TURNS,
+    models=("functionary-7b-v0", "functionary-7b-v1", "functionary-v1"),
+)
+
+FUNCTIONARY_V2 = Dialect(
+    "functionary-v2",
+    (CODE,),
+    between="\n",
+    before="\n",
+    thinking=None,
+    header=Header(
+        "<|from|>assistant\n<|recipient|>",
+        "<|content|>",
+        (("^ all\n$", "text"), ("^all\n$", "text"), ("^ ", "call"), ("^", "call")),
+        ("<|stop|>",),
+        ("<|from|> assistant\n<|recipient|>", "<|recipient|>"),
+        (NAME, "\n"),
+        text="all\n",
+    ),
+    stop=("<|stop|>",),
+    control=("<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"),
+    models=("functionary-small-v2", "functionary-medium-v2", "functionary-7b-v2"),
+)
+
+FUNCTIONARY_V2_LLAMA3 = Dialect(
+    "functionary-v2-llama3",
+    ("<|reserved_special_token_249|>", NAME, "\n", CODE),
+    thinking=None,
+    stop=("<|eot_id|>", "<|end_of_text|>"),
+    control=CONTROL,
+    models=("functionary-small-v2.5", "functionary-medium-v2.5"),
+)
+
+FUNCTIONARY_V3 = Dialect(
+    "functionary-v3",
+    (CODE,),
+    guard=True,
+    thinking=None,
+    header=Header(">>>", "\n", (("^all$", "text"), ("^", "call")), text="all"),
+    stop=("<|eot_id|>", "<|end_of_text|>"),
+    control=CONTROL,
+    models=("functionary-medium-v3", "functionary-small-v3"),
+)
+
+FUNCTIONARY_V31 = Dialect(
+    "functionary-v31",
+    ("<function=", NAME, ">", Json(), "</function>"),
+    forms=(("<|python_tag|>", Raw("code", "python")),),
+    stop=("<|eom_id|>", "<|eot_id|>"),
+    control=CONTROL,
+    models=("functionary-small-v3.1", "functionary-medium-v3.1", "functionary-v3.1"),
+)

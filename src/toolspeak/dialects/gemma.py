@@ -1,0 +1,67 @@
+"""Gemma: 3 writes Python in a fence as it was prompted, FunctionGemma and 4 `call:f{k:..}` with quotes of their own."""
+
+from ..wire.syntax import NAME, RESULT, Dialect, Keywords, Results, Speech, Thinking
+
+GEMMA3 = Dialect(
+    "gemma3",
+    (NAME, Keywords()),
+    open="```tool_code\n",
+    between="\n",
+    close="\n```",
+    before="\n",
+    thinking=None,
+    stop=("<end_of_turn>",),
+    control=("<bos>", "<start_of_turn>", "<end_of_turn>"),
+    models=("gemma-3", "gemma3", "gemma-2"),
+    speech=Speech(results=Results(each=("```tool_output\n", RESULT, "\n```"))),
+)
+
+FUNCTIONGEMMA = Dialect(
+    "functiongemma",
+    (
+        "<start_function_call>call:",
+        NAME,
+        Keywords("{", "}", ":", ("<escape>",), escapes=False, bare=True, constants=("true", "false", "None")),
+        "<end_function_call>",
+    ),
+    thinking=None,
+    frame=("<start_function_response>", "<end_of_turn>"),
+    stop=("<end_of_turn>", "<start_function_response>"),
+    control=(
+        *("<bos>", "<start_of_turn>", "<end_of_turn>", "<start_function_declaration>", "<end_function_declaration>"),
+        *("<start_function_response>", "<end_function_response>"),
+    ),
+    models=("functiongemma",),
+    speech=Speech(
+        results=Results(
+            each=(
+                "<start_function_response>response:",
+                NAME,
+                "{value:<escape>",
+                RESULT,
+                "<escape>}<end_function_response>",
+            ),
+            between="",
+        )
+    ),
+)
+
+GEMMA4 = Dialect(
+    "gemma4",
+    (
+        "<|tool_call>call:",
+        NAME,
+        Keywords("{", "}", ":", ('<|"|>',), escapes=False, bare=True, constants=("true", "false", "None")),
+        "<tool_call|>",
+    ),
+    thinking=Thinking("<|channel>thought\n", "\n<channel|>"),
+    frame=("<turn|>", "<|tool_response>", "<|channel>"),
+    stop=("<turn|>", "<|tool_response>"),
+    control=("<bos>", "<|turn>", "<turn|>", "<|tool>", "<tool|>", "<|tool_response>", "<tool_response|>", "<|think|>"),
+    models=("gemma-4", "gemma4"),
+    speech=Speech(
+        results=Results(
+            each=("<|tool_response>response:", NAME, '{value:<|"|>', RESULT, '<|"|>}<tool_response|>'), between=""
+        )
+    ),
+)

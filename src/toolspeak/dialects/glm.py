@@ -1,0 +1,138 @@
+"""GLM 4.5 and later, and those that write as it does: `<tool_call>name<arg_key>..</arg_key><arg_value>..`.
+
+4.5 and 4.6 put each tag on a line of its own, 4.7 and 5 write no line breaks at all.
+"""
+
+from dataclasses import replace
+
+from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Layout, Results, Speech, Tagged, Thinking, ToolJson
+
+TOLD = """\
+# Tools
+
+You may call one or more functions to assist with the user query.
+
+You are provided with function signatures within <tools></tools> XML tags:
+<tools>
+"""
+ASKED = """
+</tools>
+
+For each function call, output the function name and arguments within the following XML format:
+"""
+LINES = """\
+<tool_call>{function-name}
+<arg_key>{arg-key-1}</arg_key>
+<arg_value>{arg-value-1}</arg_value>
+<arg_key>{arg-key-2}</arg_key>
+<arg_value>{arg-value-2}</arg_value>
+...
+</tool_call>"""
+ROW = (
+    "<tool_call>{function-name}<arg_key>{arg-key-1}</arg_key><arg_value>{arg-value-1}</arg_value>"
+    "<arg_key>{arg-key-2}</arg_key><arg_value>{arg-value-2}</arg_value>...</tool_call>"
+)
+JSON_LINES = ToolJson(wrapped=True, lines=True)
+ON_LINES = Results(each=("<tool_response>\n", RESULT, "\n</tool_response>"))
+IN_A_ROW = Results(each=("<tool_response>", RESULT, "</tool_response>"), between="")
+TURNS = ("[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>", "<|endoftext|>")
+TURN_ENDS = ("<|observation|>", "<|user|>")
+
+GLM45 = Dialect(
+    "glm45",
+    ("<tool_call>", NAME, "\n", Tagged("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n"), "</tool_call>"),
+    between="\n",
+    before="\n",
+    thinking=Thinking("<think>", "</think>\n"),
+    frame=TURN_ENDS,
+    stop=(*TURN_ENDS, "<|endoftext|>"),
+    control=(*TURNS, "<tool_response>", "</tool_response>"),
+    models=("glm-4.5", "glm4.5", "glm-4.6", "glm4.6"),
+    speech=Speech(
+        (TOLD, TOOLS, f"{ASKED}{LINES}"),
+        tools=JSON_LINES,
+        results=ON_LINES,
+        native_results=replace(ON_LINES, role="observation"),
+    ),
+    layout=Layout(("<|", "|>\n"), "", bos="[gMASK]<sop>", strip=False),
+)
+
+GLM47 = Dialect(
+    "glm47",
+    ("<tool_call>", NAME, Tagged("<arg_key>", "</arg_key><arg_value>", "</arg_value>"), "</tool_call>"),
+    thinking=Thinking("<think>", "</think>"),
+    frame=TURN_ENDS,
+    stop=(*TURN_ENDS, "<|endoftext|>"),
+    control=(*TURNS, "<tool_response>", "</tool_response>"),
+    models=("glm-4.7", "glm4.7", "glm-5", "glm5"),
+    speech=Speech(
+        (TOLD, TOOLS, f"{ASKED}{ROW}"),
+        tools=JSON_LINES,
+        results=IN_A_ROW,
+        native_results=replace(IN_A_ROW, role="observation"),
+    ),
+    layout=Layout(("<|", "|>"), "", bos="[gMASK]<sop>", strip=False),
+)
+
+SPARK25 = replace(
+    GLM47,
+    name="spark-2.5",
+    frame=("<｜end▁of▁sentence｜>",),
+    stop=("<｜end▁of▁sentence｜>",),
+    control=(
+        "<｜start▁of▁sentence｜>",
+        "<｜end▁of▁sentence｜>",
+        *("<|System|>", "<|User|>", "<|Bot|>", "<|Tool|>", "<tool_response>", "</tool_response>"),
+    ),
+    models=("spark-2.5", "spark2.5"),
+    speech=Speech(results=IN_A_ROW),
+    layout=None,
+)
+
+LAGUNA = replace(
+    GLM47,
+    name="laguna",
+    frame=("</assistant>",),
+    stop=("</assistant>",),
+    control=(
+        "〈|EOS|〉",
+        *(f"{mark}{role}>" for role in ("system", "user", "assistant", "tool_response") for mark in ("<", "</")),
+    ),
+    models=("laguna",),
+    speech=Speech(results=replace(IN_A_ROW, between="\n")),
+    layout=None,
+)
+
+LAGUNA_XS = replace(
+    LAGUNA,
+    name="laguna-xs",
+    call=GLM45.call,
+    between="\n",
+    before="\n",
+    thinking=Thinking(close="\n</think>\n"),
+    models=("laguna-xs",),
+    speech=Speech(
+        (
+            "### Tools\n\nYou may call functions to assist with the user query.\nAll available function signatures are"
+            " listed below:\n<available_tools>\n",
+            TOOLS,
+            "\n</available_tools>\n\nFor each function call, return an unescaped XML-like object with function name and"
+            " arguments within '<tool_call>' and '</tool_call>' tags, like here:\n<tool_call>function-name\n"
+            "<arg_key>argument-key</arg_key>\n<arg_value>value-of-argument-key</arg_value>\n</tool_call>",
+        ),
+        tools=JSON_LINES,
+        results=ON_LINES,
+    ),
+)
+
+IQUEST_Q1 = replace(
+    GLM47,
+    name="iquest-q1",
+    call=("<iquest_tool_call>", *GLM47.call[1:-1], "</iquest_tool_call>"),
+    frame=("<|iquest_end|>",),
+    stop=("<|iquest_end|>",),
+    control=("<|iquest_end|>", "<|iquest_assistant|>", "<tool_response>", "</tool_response>"),
+    models=("iquest-q1",),
+    speech=Speech(results=IN_A_ROW),
+    layout=None,
+)

@@ -1,0 +1,36 @@
+"""Harmony, gpt-oss: messages on channels, a call one that is addressed to a tool."""
+
+from ..wire.syntax import NAME, Dialect, Header
+from ._json import JSON
+
+HARMONY = Dialect(
+    "harmony",
+    (JSON,),
+    between="<|call|>",
+    before="<|end|>",
+    thinking=None,
+    header=Header(
+        "<|start|>assistant",
+        "<|message|>",
+        (
+            ("to=functions.", "call"),
+            ("to=assistant<|channel|>analysis", "thought"),
+            ("to=assistant", "text"),
+            ("to=user", "text"),
+            ("to=all", "text"),
+            ("to=", "call"),
+            ("analysis", "thought"),
+            ("final", "text"),
+            ("commentary", "text"),
+        ),
+        ("<|end|>", "<|return|>", "<|call|>"),
+        ("<|channel|>",),
+        ("<|channel|>commentary to=functions.", NAME, " <|constrain|>json"),
+        "<|channel|>analysis",
+        "<|channel|>final",
+        "<|call|>",
+    ),
+    stop=("<|return|>", "<|call|>"),
+    control=("<|start|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|startoftext|>", "<|endoftext|>"),
+    models=("gpt-oss",),
+)

@@ -1,0 +1,14 @@
+"""InternLM 2, 2.5 and 3, Intern-S1: an object between plugin marks, its arguments called parameters."""
+
+from ..wire.syntax import Dialect
+from ._chatml import CONTROL
+from ._json import PARAMETERS
+
+INTERNLM2 = Dialect(
+    "internlm2",
+    ("<|action_start|><|plugin|>\n", PARAMETERS, "<|action_end|>"),
+    forms=((PARAMETERS,),),
+    stop=("<|im_end|>",),
+    control=(*CONTROL, "<|interpreter|>"),
+    models=("internlm2", "internlm-2", "internlm3", "internlm-3", "intern-s1"),
+)

@@ -1,0 +1,17 @@
+"""AI21 Jamba: `<tool_calls>[..]</tool_calls>`, a call to a line."""
+
+from ..wire.syntax import Dialect
+from ._json import BARE, JSON_CALL, LINES
+
+JAMBA = Dialect(
+    "jamba",
+    (JSON_CALL,),
+    open="<tool_calls>",
+    close="</tool_calls>",
+    items=LINES,
+    forms=BARE,
+    thinking=None,
+    stop=("<|eom|>",),
+    control=("<|startoftext|>", "<|bom|>", "<|eom|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"),
+    models=("jamba",),
+)

@@ -1,0 +1,30 @@
+"""LFM 2 and 2.5: Python calls in a list between markers, or a JSON list where they were asked for one."""
+
+from dataclasses import replace
+
+from ..wire.syntax import NAME, RESULT, SYSTEM, TOOLS, Dialect, JsonCall, Keywords, Results, Speech, Thinking, ToolJson
+from ._chatml import CHATML
+
+LFM2 = Dialect(
+    "lfm2",
+    (NAME, Keywords()),
+    open="<|tool_call_start|>",
+    items=("[", ", ", "]"),
+    close="<|tool_call_end|>",
+    forms=((JsonCall(),),),
+    thinking=Thinking("<think>", "</think>"),
+    frame=("<|im_end|>",),
+    stop=("<|im_end|>",),
+    control=(
+        *("<|startoftext|>", "<|im_start|>", "<|im_end|>", "<|tool_list_start|>", "<|tool_list_end|>"),
+        *("<|tool_response_start|>", "<|tool_response_end|>"),
+    ),
+    models=("lfm2",),
+    speech=Speech(
+        (SYSTEM, "\nList of tools: ", TOOLS),
+        system="You are a helpful assistant trained by Liquid AI.",
+        tools=ToolJson(wrapped=True),
+        native_results=Results("tool", (RESULT,), grouped=False),
+    ),
+    layout=replace(CHATML, bos="<|startoftext|>"),
+)

@@ -1,0 +1,63 @@
+"""Mistral: a JSON list behind `[TOOL_CALLS]` (tokenizers v2 to v7), or name, id and arguments behind a mark each."""
+
+from dataclasses import replace
+
+from ..wire.syntax import ARGS, ID, NAME, Dialect, JsonCall, Maybe, Thinking
+from ._json import ALSO, JSON, JSON_CALL, LIST
+
+LISTED = JsonCall((("name", NAME), ("arguments", ARGS), ("id", ID)), ALSO)
+CONTROL = (
+    "[INST]",
+    "[/INST]",
+    "[SYSTEM_PROMPT]",
+    "[/SYSTEM_PROMPT]",
+    "[AVAILABLE_TOOLS]",
+    "[/AVAILABLE_TOOLS]",
+    "[TOOL_RESULTS]",
+    "[/TOOL_RESULTS]",
+    "[TOOL_CONTENT]",
+    "<s>",
+    "</s>",
+)
+ARGS_MARK = Maybe(("[ARGS]",), written=True)
+CALL = ("[TOOL_CALLS]", NAME, Maybe(("[CALL_ID]", ID)), ARGS_MARK, JSON)
+
+MISTRAL_V3 = Dialect(
+    "mistral-v3",
+    (LISTED,),
+    open="[TOOL_CALLS] ",
+    items=LIST,
+    forms=(CALL, (JSON_CALL,)),
+    thinking=None,
+    frame=("</s>",),
+    stop=("</s>",),
+    control=CONTROL,
+    id_length=9,
+    models=("mistral-7b", "mistral-large-2407", "mixtral", "codestral"),
+)
+
+MISTRAL_NEMO = replace(
+    MISTRAL_V3,
+    name="mistral-nemo",
+    open="[TOOL_CALLS]",
+    models=("mistral-nemo", "ministral-8b", "pixtral", "mistral-small-24", "mistral-small-3.1", "mistral-large-2411"),
+)
+
+MISTRAL_V11 = Dialect(
+    "mistral-v11",
+    ("[TOOL_CALLS]", NAME, Maybe(("[CALL_ID]", ID), written=True), ARGS_MARK, JSON),
+    forms=(("[TOOL_CALLS]", LISTED),),
+    frame=("</s>",),
+    stop=("</s>",),
+    control=CONTROL,
+    id_length=9,
+    models=("mistral-small-3.2", "mistral-small-2506", "magistral-small-2506", "mistral-medium"),
+)
+
+MISTRAL_V13 = replace(
+    MISTRAL_V11,
+    name="mistral-v13",
+    call=CALL,
+    thinking=Thinking("[THINK]", "[/THINK]"),
+    models=("devstral", "magistral", "ministral-3", "mistral-large-3", "mistral-small-4"),
+)

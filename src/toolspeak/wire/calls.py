@@ -1,0 +1,231 @@
+"""Calls, from behind the word with which they begin: sections, lists, the parts of one call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from .codecs import json_args, json_call, keywords, raw, tagged, tree
+from .program import Entry, Form, Program, first_words, words_of
+from .salvage import closing, missing
+from .scan import CAP, SPACE, Malformed, Marks, Scan, at, expect, following, marks, token
+from .state import Call, State
+from .syntax import ID, INDEX, NAME, Json, JsonCall, Keywords, Maybe, NumberedName, Part, Raw, Slot, Tagged, Tree
+
+NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
+"""What a tool may be called on a wire."""
+
+
+def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
+    """One or more calls, from behind the first word to behind the last closer."""
+    fence = p.fences.get(word, "")
+    if fence:
+        s.note("fence", word)
+        word = yield from at(s, *p.openers)
+    if not word:
+        raise Malformed("no call in the fence")
+    entry = p.entries[word]
+    if not entry.formal:
+        s.note("missing-opener")
+    for w in entry.rest:
+        yield from expect(s, w)
+    closers: list[str] = []
+    if entry.listed:
+        closers = [p.d.items[2] if p.d.items else "]"]
+    elif entry.section and not entry.eaten and p.d.items and (yield from at(s, p.d.items[0].strip())):
+        closers = [p.d.items[2]]
+    elif (bare := _bare(p, entry)) and (yield from at(s, "[")):
+        s.note("list")  # several calls between the marks of one
+        entry, closers = replace(entry, forms=(bare,), eaten=0), ["]", *words_of(entry.forms[0][-1:])]
+    strict = entry.strict or thinking or (bool(fence) and s.tools is not None)
+    yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers))
+    yield from closing(s, [*closers, entry.close if entry.formal else "", fence])
+    if not entry.formal:
+        for w in entry.close.split():
+            yield from at(s, w)
+
+
+def _bare(p: Program, entry: Entry) -> Form | None:
+    """The JSON object of a call that stands between marks, where it may stand without them."""
+    call = entry.forms[0]
+    wrapped = entry.formal and len(call) == 3 and isinstance(call[1], JsonCall)
+    return next((form for form in p.d.forms if form == call[1:2]), None) if wrapped else None
+
+
+def begin(s: State, p: Program, name: str) -> Scan[None]:
+    """The calls of a message whose head told the name of the first."""
+    call = Call(p.d.guard)
+    call.name = name
+    if not NAMED(name):
+        raise Malformed("no name")
+    s.start(call)
+    opener = p.d.open.split()
+    if opener and (yield from at(s, opener[0], eat=False)):
+        yield from expect(s, p.d.open)
+    yield from one_call(s, p, p.d.call, call, 0)
+    entry = Entry((p.d.call,), close=p.d.close, section=bool(opener))
+    if opener:
+        yield from more(s, p, entry, Call(p.d.guard), False)
+    for w in p.d.close.split():
+        yield from at(s, w)
+
+
+def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
+    """The calls of a section, all of one `kind`."""
+    yield from shaped(s, p, entry, kind, s.eaten())
+    if listed or entry.section or p.d.between.strip():
+        yield from more(s, p, replace(entry, eaten=0), kind, listed)
+
+
+def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
+    """The calls after the first."""
+    firsts = tuple(w for form in entry.forms for w in first_words(form))
+    named = any(form[0] is NAME for form in entry.forms)
+    glue = (",", *p.d.between.split())
+    while True:
+        s.keep()
+        s.spent = False
+        separated = yield from at(s, *glue)
+        if separated and listed and (yield from at(s, "]", eat=False)):
+            return s.note("trailing-comma")
+        if not (firsts and (yield from at(s, *firsts, eat=False))) and not (
+            named and (separated or (entry.close and not listed)) and (yield from _letter(s))
+        ):
+            return s.back()
+        try:
+            yield from shaped(s, p, entry, kind, s.eaten())
+        except Malformed:
+            if s.live or s.log is None or s.spent:
+                raise
+            s.forget()
+            return s.back()  # the calls before stay; what follows is text
+
+
+def _letter(s: State) -> Scan[bool]:
+    c = yield from following(s)
+    return c.isalpha() or c == "_"
+
+
+def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[None]:
+    """One call in the first of the shapes that fits it."""
+    first: Malformed | None = None
+    for form in entry.forms:
+        if first:
+            s.forget()
+            s.rewind(place)
+        try:
+            return (yield from one_call(s, p, form, replace(kind), entry.eaten))
+        except Malformed as e:
+            if s.live or s.log is None or s.spent:
+                raise
+            first = first or e
+    assert first
+    raise first
+
+
+def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[None]:
+    """The parts of one call, of whose first part so many words were eaten."""
+    for i, part in enumerate(form):
+        rest = form[i + 1 :]
+        match part:
+            case str():
+                yield from _words(s, part, call, eaten)
+            case JsonCall():
+                yield from expect(s, "" if eaten else "{")
+                yield from json_call.read(s, part, call)
+            case Slot():
+                yield from _slot(s, p, part, call, rest)
+            case NumberedName():
+                text, _ = yield from token(s, _ends(p, rest))
+                _numbered(call, part, text.strip())
+            case Maybe():
+                yield from _maybe(s, p, part, call, rest)
+            case _:
+                yield from _arguments(s, p, part, call, rest)
+        eaten = 0
+    s.end(call)
+
+
+def _words(s: State, part: str, call: Call, eaten: int) -> Scan[None]:
+    """A literal. Before the arguments every word counts; after them one may be missing."""
+    for w in part.split()[eaten:]:
+        if not (yield from at(s, w)):
+            if not call.filled:
+                raise Malformed(f"expected {w!r}")
+            yield from missing(s, w)
+
+
+def _ends(p: Program, rest: Form) -> Marks:
+    """What ends a short text."""
+    return marks(first_words(rest, p.after) or ("\n",))
+
+
+def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None]:
+    """A name or an id."""
+    guarded = call.guard and slot is NAME and s.tools is not None
+    text, hit = yield from token(s, _ends(p, rest), CAP, s.tools if guarded else None)
+    text = text.strip()
+    if slot is NAME:
+        if call.name is None or not call.started:
+            if not NAMED(text) or not (hit or s.closed):
+                raise Malformed("no name")
+            call.name = text
+        if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
+            s.start(call)
+    elif slot is ID or slot is INDEX:
+        call.id = text if slot is ID else call.id
+
+
+def _numbered(call: Call, part: NumberedName, text: str) -> None:
+    """An id that holds the name: `functions.f:0`."""
+    head, mid, tail = text.rpartition(part.mid)
+    name = (head if mid and tail.strip().isdigit() else text).removeprefix(part.prefix)
+    if not NAMED(name):
+        raise Malformed("no name")
+    call.id, call.name = text, name
+
+
+def _maybe(s: State, p: Program, part: Maybe, call: Call, rest: Form) -> Scan[None]:
+    """Parts that may be left out."""
+    if not (yield from at(s, *first_words(part.parts), eat=False)):
+        return
+    for i, inner in enumerate(part.parts):
+        if isinstance(inner, str):
+            yield from expect(s, inner)
+        else:
+            yield from _slot(s, p, inner, call, (*part.parts[i + 1 :], *rest))
+
+
+def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan[None]:
+    """The arguments, in one of the ways to write them."""
+    if isinstance(part, Raw) and call.name is None:
+        call.name = part.tool
+    s.start(call)
+    schema = s.schema(call)
+    follow = (*words_of(rest), *p.after)
+    match part:
+        case Json():
+            yield from _json(s, part, schema, follow)
+        case Tagged():
+            yield from tagged.read(s, part, schema, follow)
+        case Tree():
+            yield from tree.read(s, part, schema, follow)
+        case Keywords():
+            yield from keywords.read(s, part, schema, follow)
+        case Raw():
+            yield from raw.read(s, part, schema, follow)
+        case _:
+            raise TypeError(part)
+    call.filled = True
+
+
+def _json(s: State, part: Json, schema: object, follow: tuple[str, ...]) -> Scan[None]:
+    """Arguments as JSON; none at all are {}."""
+    if not (yield from at(s, "{", '"', eat=False)):
+        nothing = yield from at(s, *follow, eat=False)
+        if nothing or (s.closed and SPACE(s.text, s.pos).end() == len(s.text)):
+            s.args("{}")
+            return s.note("no-arguments")
+    yield from json_args.read_hole(s, part, schema, follow)
+
+

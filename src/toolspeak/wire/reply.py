@@ -1,0 +1,242 @@
+"""A whole reply: texts, thoughts and messages, and where calls may begin in them."""
+
+from __future__ import annotations
+
+from ..events import TextDelta, ThoughtDelta
+from .calls import begin, section
+from .jsonscan import json_value
+from .program import CALL, CODE, END, FRAME, HEAD, TEXT, THINK, UNTHINK, Program, route
+from .salvage import after_call
+from .scan import SPACE, Malformed, Scan, at, marks, skip, token, until
+from .state import State
+
+HEAD_SIZE = 512
+"""The head of a message is at most this long, in characters."""
+
+
+def reply(s: State, p: Program, prompt: str, split: bool) -> Scan[None]:
+    """The whole reply: text, and what its marks open. Thoughts that are not `split` off stay in the text."""
+    now = p.begins(prompt)
+    fresh = now != TEXT
+    if not now and not prompt and p.heads and (yield from at(s, *p.heads, eat=False)):
+        now = HEAD
+    if now == HEAD:
+        s.keep()
+        now = yield from message(s, p, "")
+    if not now and (seed := p.opened(prompt)):
+        s.seed, s.base = len(seed), -len(seed)
+        s.text = seed + s.text
+    while True:
+        if now == THINK:
+            word = yield from thought(s, p, split)
+        else:
+            word = yield from mark(s, p, fresh)
+        if word is None:
+            return
+        kind, literal, space = word
+        fresh = True
+        if kind == CALL:
+            done = yield from attempt(s, p, literal, now == THINK)
+            fresh, now = done, TEXT if done else now
+        elif kind == HEAD:
+            now = yield from message(s, p, literal)
+        elif kind == THINK:
+            yield from opened(s, p, literal, space, split)
+            now = THINK
+        else:
+            now = TEXT
+            fresh = yield from small(s, p, kind, literal, split)
+        s.voice = ThoughtDelta if now == THINK and split else TextDelta
+
+
+Found = tuple[str, str, str]
+
+
+def mark(s: State, p: Program, fresh: bool) -> Scan[Found | None]:
+    """Pass text on to the next mark and eat it: its kind, its word, the white space before it if there may be some.
+
+    From before the mark of a call or a message on, text can be given back.
+    """
+    if fresh and p.fresh:
+        s.keep()
+        word = yield from at(s, *p.fresh)
+        if word:
+            kind, space = p.fresh[word], s.kept()[: -len(word)]
+            if kind not in (CALL, HEAD):
+                s.commit()
+            return END if kind == FRAME else kind, word, space
+        s.back()
+    if p.marks is None:
+        yield from _all(s)
+        return None
+    word = yield from until(s, p.marks, s.say, TextDelta)
+    if word is None:
+        return None
+    kind = p.inside[word]
+    if kind in (CALL, HEAD):
+        _keep_from(s, word)
+    return kind, word, ""
+
+
+def _keep_from(s: State, word: str) -> None:
+    """From before the word that was just eaten on, text can be given back."""
+    s.pos -= len(word)
+    s.keep()
+    s.pos += len(word)
+
+
+def _all(s: State) -> Scan[None]:
+    """Nothing is looked for: all of it is text."""
+    while True:
+        s.say(s.text[s.pos :])
+        s.pos = len(s.text)
+        if s.closed:
+            return
+        yield
+
+
+def small(s: State, p: Program, kind: str, word: str, split: bool) -> Scan[bool]:
+    """A mark that opens nothing. Does what comes next begin anew?"""
+    if kind == END:
+        return True
+    if kind == UNTHINK and p.d.thinking and split:
+        s.note("stray-closer", word.strip())
+        yield from skip(s, len(p.d.thinking.close) - len(p.d.thinking.close.rstrip()))
+        return True
+    if kind == FRAME and (yield from _ends(s, p)):
+        return True
+    s.say(word)
+    return False
+
+
+def _ends(s: State, p: Program) -> Scan[bool]:
+    """Does nothing come after this, or something that begins anew?"""
+    if (yield from at(s, *p.beyond, eat=False)):
+        return True
+    return s.closed and SPACE(s.text, s.pos).end() == len(s.text)
+
+
+def opened(s: State, p: Program, word: str, space: str, split: bool) -> Scan[None]:
+    """The opener of a thought was eaten."""
+    if not split:
+        return s.say(space + word)
+    s.say("\n" if word[0] == "\n" else "")
+    if p.d.thinking:
+        yield from skip(s, len(p.d.thinking.open) - len(p.d.thinking.open.rstrip()))
+    return None
+
+
+def thought(s: State, p: Program, split: bool) -> Scan[Found | None]:
+    """Pass a thought on to what ends it."""
+    s.voice = ThoughtDelta if split else TextDelta
+    if p.closers is None:
+        yield from _all(s)
+        return None
+    thinking = p.d.thinking
+    word = yield from until(s, p.closers, s.say, s.voice)
+    if word is None:
+        return s.note("unclosed-thought") if split and thinking else None
+    if thinking and word in p.unthink:
+        if not split:
+            s.say(word)
+            return END, "", ""
+        yield from skip(s, len(thinking.close) - len(thinking.close.rstrip()))
+        close = thinking.close.strip()
+        while close and (yield from at(s, close)):
+            s.note("stray-closer", close)
+        return END, "", ""
+    kind = p.inside[word]
+    if kind in (CALL, HEAD):
+        _keep_from(s, word)
+    return kind, word, ""
+
+
+def message(s: State, p: Program, word: str) -> Scan[str]:
+    """Read the head of a message, its start being eaten, and the call where it is one: what its body is."""
+    header = p.d.header
+    assert header
+    s.spent, s.live = False, None
+    try:
+        head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
+        needle, what = route(header, head)
+        if not hit or (what == "call" and not p.calls):
+            raise Malformed("no head of a message")
+        s.pos += len(hit)
+        if what == "call":
+            name = f"^{head}$".split(needle, 1)[1]
+            yield from begin(s, p, _name(name))
+            yield from at(s, *header.ends)
+            s.commit()
+            return TEXT
+    except Malformed as e:
+        yield from failed(s, p, e, word)
+        return TEXT
+    s.commit()
+    return THINK if what == "thought" else TEXT
+
+
+def _name(text: str) -> str:
+    """The name that a head tells: up to white space or a mark."""
+    words = text.removesuffix("$").split()
+    return words[0].partition("<")[0] if words else ""
+
+
+def _heads(s: State, p: Program) -> tuple[str, ...] | None:
+    """All heads that there may be, where only those count."""
+    if not p.d.guard or s.tools is None or p.d.header is None:
+        return None
+    return (*s.tools, *(needle.strip("^$") for needle, _ in p.d.header.routes if needle.strip("^$")))
+
+
+def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
+    """Read what may be calls, its first word being eaten; what is none comes back as text. Was it one?"""
+    s.spent, s.live = False, None
+    try:
+        yield from section(s, p, word.strip(), thinking)
+    except Malformed as e:
+        return (yield from failed(s, p, e, word))
+    s.commit()
+    s.seed, s.voice = 0, TextDelta
+    yield from after_call(s, p.strays)
+    return True
+
+
+def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
+    """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
+    s.place = None
+    if s.log is None:
+        s.cut = s.cut or s.closed
+        s.note("cut" if s.closed else "malformed", str(why))
+        if s.live:
+            s.end(s.live, whole=s.live.filled)
+        return True
+    s.forget()
+    if s.spent:
+        s.say(s.kept()[s.seed :])
+        s.log = None
+        return False
+    s.back()
+    s.seed, s.pos, word = 0, s.pos + s.seed, "" if s.seed else word
+    if why.unknown:
+        s.note("unknown-tool", why.unknown)
+    word = word.strip()
+    start = SPACE(s.text, s.pos).end()
+    value = word in ("{", "[") and word in p.entries
+    if not value:
+        start += len(word)
+    s.say(s.text[s.pos : start])
+    s.pos = start
+    if value:
+        yield from data(s)
+    return False
+
+
+def data(s: State) -> Scan[None]:
+    """Pass a JSON value of the reply on as the text that it is: nothing in it is a call."""
+    start = s.base + s.pos
+    try:
+        yield from json_value(s, s.say, None, s.voice)
+    except Malformed:
+        if s.base + s.pos == start:
+            s.say(s.text[s.pos : s.pos + 1])
+            s.pos += 1

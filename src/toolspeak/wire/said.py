@@ -1,0 +1,40 @@
+"""What an assistant said, as its dialect writes it: texts and calls in one turn, or each in a message of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..types import ToolCall
+from .syntax import Dialect, Raw
+from .write import write_calls
+
+
+def said(text: str, calls: Sequence[ToolCall], d: Dialect, first: int = 0) -> str:
+    """A whole turn of the assistant: its text, then its calls; `first` is the number of calls before it in the chat."""
+    if not calls:
+        return _text(text, d)
+    wire = write_calls(calls, d, first)
+    text = text.strip()
+    if not text or d.speech.exclusive:
+        return wire
+    return _text(text, d) + (d.between if d.header else d.before) + wire
+
+
+def _text(text: str, d: Dialect) -> str:
+    if d.header:
+        text = d.header.start + d.header.text + d.header.stop + text
+    return d.speech.text + text + d.speech.text_end
+
+
+def example(d: Dialect, taken: Sequence[str] = ()) -> str:
+    """A call as the dialect writes it, of a tool that is not there: who repeats it has called nothing.
+
+    `taken` are the names of the tools that are.
+    """
+    raw = next((part for part in d.call if isinstance(part, Raw)), None)
+    if raw:
+        return write_calls((ToolCall("", raw.tool, {raw.key: "value"}),), d)
+    name = "example_tool"
+    while name in taken:
+        name += "_"
+    return write_calls((ToolCall("", name, {"first_parameter": "value", "second_parameter": 2}),), d)

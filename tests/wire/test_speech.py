@@ -1,0 +1,95 @@
+"""How a conversation is told in a dialect's own words, for what the dialects' own files do not show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from toolspeak.dialects import get
+from toolspeak.types import Message, Tool
+from toolspeak.wire.normal import short_ids, with_ids
+from toolspeak.wire.render import render
+from toolspeak.wire.said import example, said
+from toolspeak.wire.syntax import EXAMPLE, ID, INDEX, NAME, RESULT, Dialect, Header, Layout, Results, Speech
+from toolspeak.wire.turns import turns_of
+
+HERMES = get("hermes")
+TOOLS = [Tool("weather", "Weather.")]
+
+
+def calls(*ids: str) -> Message:
+    rows = [{"id": i, "type": "function", "function": {"name": "weather", "arguments": "{}"}} for i in ids]
+    return {"role": "assistant", "content": "", "tool_calls": rows}
+
+
+def result(of: str, text: str = "21") -> Message:
+    return {"role": "tool", "tool_call_id": of, "content": text}
+
+
+def test_a_dialect_without_words_of_its_own_declares_tools_and_shows_a_call() -> None:
+    plain = replace(HERMES, speech=Speech(), layout=None)
+    prompt = render([{"role": "user", "content": "Hi"}], TOOLS, plain).prompt
+    assert '"name": "weather"' in prompt
+    assert example(plain) in prompt
+    system: Message = {"role": "system", "content": "Be nice."}
+    assert render([system, {"role": "user", "content": "Hi"}], TOOLS, plain).prompt.startswith(
+        "System:\nBe nice.\n\nYou"
+    )
+    assert "example_tool" not in render([{"role": "user", "content": "Hi"}], None, plain).prompt
+
+
+def test_the_example_is_no_call_of_an_offered_tool() -> None:
+    speech = replace(HERMES.speech, opening=(EXAMPLE,))
+    d = replace(HERMES, speech=speech)
+    assert '"name": "example_tool"' in render([{"role": "user", "content": "Hi"}], TOOLS, d).prompt
+    taken = [Tool("example_tool"), Tool("example_tool_")]
+    assert '"name": "example_tool__"' in render([{"role": "user", "content": "Hi"}], taken, d).prompt
+
+
+def test_what_goes_after_a_text_stands_before_the_calls() -> None:
+    d = replace(HERMES, speech=replace(HERMES.speech, text="<t>", text_end="</t>"))
+    turns = turns_of([calls("a")], [])
+    assert said("Hi", (), d) == "<t>Hi</t>"
+    assert said("Hi", turns[0].calls, d).startswith("<t>Hi</t>\n<tool_call>")
+    assert said(" ", turns[0].calls, d).startswith("<tool_call>")
+
+
+def test_a_text_is_a_message_of_its_own_where_calls_are() -> None:
+    header = Header(
+        "<|channel|>", "<|message|>", (("to=", "call"),), ("<|end|>", "<|call|>"), text="final", end="<|call|>"
+    )
+    d = Dialect(
+        "h", (NAME,), between="<|end|><|start|>assistant", header=header, layout=Layout(("<|start|>", ""), "<|end|>")
+    )
+    assert said("Hi", (), d) == "<|channel|>final<|message|>Hi"
+    prompt = render([{"role": "user", "content": "Q"}, {"role": "assistant", "content": "Hi"}], None, d).prompt
+    assert prompt.endswith("<|start|>assistant<|channel|>final<|message|>Hi<|end|><|start|>assistant")
+
+
+def test_results_tell_the_number_and_the_id_of_their_call() -> None:
+    results = Results("tool", (INDEX, " ", ID, " ", NAME, " ", RESULT), grouped=False)
+    d = replace(HERMES, id_length=9, speech=Speech(results=results), layout=None)
+    told: list[Any] = [
+        {"role": "user", "content": "Q"},
+        calls("call_abc", "123456789"),
+        result("123456789", "two"),
+        result("call_abc", "one"),
+        calls("", ""),
+        {"role": "tool", "content": "three"},
+        {"role": "tool", "content": "four"},
+    ]
+    prompt = render(told, None, d).prompt
+    rows = [line for line in prompt.splitlines() if " weather " in line]
+    assert rows == [
+        "1 123456789 weather two",
+        "0 000000001 weather one",
+        "2 000000003 weather three",
+        "3 000000004 weather four",
+    ]
+
+
+def test_ids_are_changed_with_the_results_that_answer_them() -> None:
+    turns = turns_of([calls("call_1", "abcdefghi"), result("abcdefghi"), result("call_1"), result("")], [])
+    changed = with_ids(turns, short_ids(9))
+    assert [call.id for call in changed[0].calls] == ["000000001", "abcdefghi"]
+    assert [turn.id for turn in changed[1:]] == ["abcdefghi", "000000001", ""]
