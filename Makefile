@@ -1,10 +1,12 @@
 # Every target makes what it needs: the virtual environment when it is missing or when its pins changed.
-# Variables: VENV (default .venv), PYTHON (default python3), ARGS (passed on to pytest or the demo).
+# Variables: VENV (default .venv), PYTHON (default python3), ARGS (passed on to pytest or the demo),
+# SECONDS (how long to fuzz, default 60).
 
 VENV ?= .venv
 PYTHON ?= python3
 UV ?= uv
 ARGS ?=
+SECONDS ?= 60
 
 BIN := $(VENV)/bin
 RUN := $(VENV)/.package
@@ -15,16 +17,19 @@ COMPILE := $(UV) pip compile --quiet --upgrade --universal --python-version 3.11
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # one pip at a time in an environment
-.PHONY: help demo test fetch lint format bench docs lock clean
+.PHONY: help demo test fuzz fetch lint format bench bench-decode docs lock clean
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*## ' Makefile | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
 
 demo: $(RUN)  ## watch a small embedded model call Python functions
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: $(DEV) fetch  ## fetch what the tests need, then run them with the network blocked
 	$(BIN)/python -m pytest $(ARGS)
+
+fuzz: $(DEV) $(VENV)/.fuzz  ## feed every dialect damaged texts for SECONDS (default 60); findings are kept in .fuzz/
+	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(ARGS)
 
 # What the tests need from outside: the embedded model's weights, and the packages they compare with.
 # Both are kept in the user's cache, so that a second run needs no network.
@@ -45,6 +50,9 @@ format: $(DEV)  ## rewrite the code in the house's format
 bench: $(DEV)  ## measure speed, as ratios against peers in the same run
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
+bench-decode: $(DEV)  ## measure what streaming a call costs in every dialect, beside peers
+	$(BIN)/python benchmarks/run.py decode
+
 docs: $(RUN) $(VENV)/.docs  ## build the documentation into site/
 	$(BIN)/zensical build --clean --strict
 
@@ -52,7 +60,8 @@ docs: $(RUN) $(VENV)/.docs  ## build the documentation into site/
 # Python from 3.11 on. Run `make lock` after changing a dependency there, and to move to newer versions.
 lock:  ## refresh the pins in requirements/ (needs uv)
 	$(COMPILE) pyproject.toml --extra local --group build -o requirements/run.txt
-	$(COMPILE) --group test --group lint -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) --group test --group bench --group lint -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) --group fuzz -c requirements/run.txt -c requirements/dev.txt -o requirements/fuzz.txt
 	$(COMPILE) --group docs -c requirements/run.txt -c requirements/dev.txt -o requirements/docs.txt
 
 clean:  ## remove the virtual environment and everything that was built
@@ -77,6 +86,11 @@ $(VENV)/.package: $(VENV)/.run pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# atheris has wheels for some Pythons only: where it does not install, the fuzzer does without it.
+$(VENV)/.fuzz: $(VENV)/.run requirements/fuzz.txt
+	@$(PIP) install --require-hashes -r requirements/fuzz.txt || echo "atheris does not install for this Python"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run requirements/docs.txt

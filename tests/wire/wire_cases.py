@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from toolspeak.dialects import get, names
 from toolspeak.events import ArgumentsDelta, Event, TextDelta, ThoughtDelta
 from toolspeak.types import Reply, Tool, ToolCall
@@ -115,6 +117,13 @@ READ = [  # read as well, though written otherwise
     Case("tool-call", '{"type": "weather", "args": {"city": "Paris", "n": 3}}', (PARIS,)),
     Case("tool-call", '{"type": "object", "args": {}}', (), '{"type": "object", "args": {}}'),
 ]
+
+
+def one_of(*wanted: str) -> Dialect:
+    """The first of these dialects that there is; the test is skipped where there is none of them."""
+    known = names()
+    found = next((name for name in wanted if name in known), None)
+    return get(found) if found else pytest.skip(f"there is no {' or '.join(wanted)} yet")
 
 
 def stream(

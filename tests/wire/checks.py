@@ -1,0 +1,104 @@
+"""What must hold whatever text a dialect is fed: `problems` says what does not. The fuzzer and the properties share it."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from wire_cases import cuts, merged, stream
+
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
+from toolspeak.types import Reply, Tool
+from toolspeak.wire.collect import collect
+from toolspeak.wire.syntax import TEXT, Dialect, JsonCall, Kind, Part
+
+Tools = Sequence[Tool[..., Any]] | None
+WORD = re.compile(r"\w+")
+ESCAPE = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+OF_JSON = "true false null none name arguments parameters args id type function string number boolean array object json"
+OF_HEADS = "index assistant user system commentary analysis final constrain to functions code xml self"
+COMMON = frozenset(f"{OF_JSON} {OF_HEADS}".split())
+"""Words that belong to the way calls are written, in any dialect."""
+
+
+def problems(
+    d: Dialect, text: str, tools: Tools, prompt: str = "", thoughts: str = "split", seed: int = 0
+) -> Iterator[str]:
+    """What is wrong with how the dialect reads the text: nothing raised, the same at every cut, none invented or lost."""
+    whole = stream(d, [text], tools, prompt, thoughts)
+    told = merged(whole)
+    for chunks in cuts(text, random.Random(seed)):
+        if merged(stream(d, chunks, tools, prompt, thoughts)) != told:
+            yield f"cut {[len(c) for c in chunks][:20]} tells otherwise"
+            break
+    reply = collect(whole)
+    yield from disorder(whole)
+    yield from invented(reply, text, tools)
+    yield from lost(d, reply, text, tools, thoughts)
+
+
+def disorder(events: Sequence[Event]) -> Iterator[str]:
+    """One call open at a time, its pieces inside it, no empty pieces, one `Finished` and it is last."""
+    live = False
+    for event in events:
+        match event:
+            case CallStart() if live:
+                yield "a call starts in a call"
+            case CallEnd() | ArgumentsDelta() if not live:
+                yield f"{event} outside a call"
+            case ArgumentsDelta("") | TextDelta("") | ThoughtDelta(""):
+                yield "an empty piece"
+            case _:
+                pass
+        live = isinstance(event, CallStart) or (live and not isinstance(event, CallEnd))
+    if live or [type(e) for e in events].index(Finished) != len(events) - 1:
+        yield "no proper end"
+
+
+def invented(reply: Reply, text: str, tools: Tools) -> Iterator[str]:
+    """Calls whose name, or a word of whose arguments, nobody wrote; arguments that are no JSON though whole."""
+    low = text.lower()
+    for call in reply.calls:
+        keys = {key for tool in tools or () if tool.name == call.name for key in tool.parameters.get("properties", ())}
+        code = any(tool.name == call.name for tool in tools or ())
+        if call.name not in text and not (code and call.name == "python") and "\\" not in text:
+            yield f"invented name {call.name!r}"
+        for word in WORD.findall(ESCAPE.sub(" ", call.json)):
+            if word not in keys and word.lower() not in low and word != "null" and "\\" not in text:
+                yield f"invented argument {word!r}"
+        if call.whole and json.loads(call.json) != call.arguments:
+            yield "arguments that are not their text"
+
+
+def lost(d: Dialect, reply: Reply, text: str, tools: Tools, thoughts: str) -> Iterator[str]:
+    """Text that is neither in the reply nor a mark of the dialect, where no note tells of it."""
+    if tools is not None and not tools and thoughts == "keep" and reply.text != text:
+        yield "changed though no tool was offered"
+    wrapped = d.frame or d.header or any(map(says, d.call))
+    if not reply.calls and thoughts == "keep" and not wrapped and reply.text != text:
+        yield "changed though nothing was called"
+    if reply.notes:
+        return
+    parts = [reply.text, reply.thought, *(f" {c.name} {c.id} {c.json} {json.dumps(c.arguments)}" for c in reply.calls)]
+    kept, own = ESCAPE.sub(" ", " ".join(parts)).lower(), own_words(d)
+    for word in WORD.findall(ESCAPE.sub(" ", text)):
+        if word.lower() not in own and word.lower() not in kept:
+            yield f"lost {word!r}"
+
+
+def says(part: Part) -> bool:
+    """Can the part carry a text, so that a reply without a call is unwrapped?"""
+    return isinstance(part, JsonCall) and any(
+        value is TEXT or isinstance(value, Kind) for _, value in (*part.keys, *part.also)
+    )
+
+
+@cache
+def own_words(d: Dialect) -> frozenset[str]:
+    """The words of which the dialect's own marks and keys are made."""
+    fields = (d.call, d.open, d.close, d.between, d.items, d.also, d.before, d.fences, d.forms, d.thinking, d.header)
+    return COMMON | {word.lower() for word in WORD.findall(repr((fields, d.frame, d.stop)).replace("\\n", " "))}
