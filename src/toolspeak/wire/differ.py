@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from ..types import Tool, ToolCall
+from ..types import ToolCall
 from . import probe as asked
 from .decode import parse
 from .margins import MARK, margins
@@ -85,11 +85,10 @@ def draft(template: str) -> Dialect | None:
 
 
 def reads(p: Probe, d: Dialect, *calls: ToolCall) -> bool:
-    """Does the dialect read the calls as the template writes them?"""
+    """Does the dialect read the calls, or else one with two arguments, as the template writes them?"""
     calls = calls or (BOTH,)
-    written = p.show(*calls)
-    tools = tuple(Tool(t.name, "", t.parameters) for t in TOOLS)
-    found = parse(written, d, tools).calls
+    prompt, written = p.reply(*calls)
+    found = parse(written, d, TOOLS, prompt).calls
     return [(c.name, c.arguments) for c in found] == [(c.name, c.arguments) for c in calls]
 
 

@@ -17,6 +17,7 @@ NAMES = ("alpha_tool", "omega_tool")
 IDS = ("abcdefg01", "uvwxyzt02")
 KEYS = ("first_key", "second_key")
 VALUES = ("red_value", "tan_value")
+QUESTION = "Probe the question."
 TEXT = "Probe the text."
 THOUGHT = "Ponder the thought."
 NAME, ID, KEY, VALUE = "\ue000", "\ue001", "\ue002", "\ue003"
@@ -65,7 +66,7 @@ class Probe:
         return self.render([answer], False, more)
 
     def render(self, answer: list[dict[str, Any]], generate: bool, variables: Mapping[str, Any]) -> str:
-        messages = [{"role": "user", "content": "Probe the question."}, *answer]
+        messages = [{"role": "user", "content": QUESTION}, *answer]
         tools = [
             {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
             for t in TOOLS
@@ -82,6 +83,11 @@ class Probe:
     def _call(self, c: ToolCall) -> dict[str, Any]:
         arguments = c.arguments if self.objects else json.dumps(c.arguments)
         return {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": arguments}}
+
+    def reply(self, *calls: ToolCall) -> tuple[str, str]:
+        """How the answer began in the prompt, as far as it can be told, and the rest of it."""
+        shown, head = self.show(*calls).rpartition(QUESTION)[2], self.head()
+        return (head, shown.partition(head)[2]) if head and head in shown else ("", shown)
 
     def head(self) -> str:
         """What goes before a reply, in the prompt."""
