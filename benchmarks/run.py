@@ -24,7 +24,7 @@ def main(names: list[str]) -> int:
         module = importlib.import_module(f"bench_{name}")
         print(f"\n{name}: {(module.__doc__ or '').partition(chr(10))[0]}")
         for what, value, note in module.rows():
-            print(f"  {what:<36} {value:>12}  {note}")
+            print(f"  {what:<36} {value:>12}  {note}", flush=True)
     return 0
 
 

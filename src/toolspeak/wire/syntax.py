@@ -121,7 +121,8 @@ class Keywords:
     """The arguments in a syntax like a programming language's: open, key assign value, .., close.
 
     `quotes` may stand around a string, the first is written; `escapes`: with a backslash inside. `bare`: the keys
-    of inner objects stand without quotes. `constants` are the words written for JSON's true, false and null
+    of inner objects stand without quotes, and are written sorted. `json`: an argument that is an object is written
+    as JSON. `constants` are the words written for JSON's true, false and null
     (JSON's and Python's are read everywhere).
     """
 
@@ -131,6 +132,7 @@ class Keywords:
     quotes: tuple[str, ...] = ("'", '"')
     escapes: bool = True
     bare: bool = False
+    json: bool = False
     constants: tuple[str, str, str] = ("True", "False", "None")
 
 

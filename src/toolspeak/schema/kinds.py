@@ -1,0 +1,134 @@
+"""What a schema says of a value before there is one: the JSON types it allows, the schemas of its parts.
+
+Schemas come from outside: references may run in circles, unions may double at each step, and what stands in
+the place of a schema may be none. Nothing of that costs more than the schema's own length, and what is not
+understood allows everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from .walk import DEPTH, resolve
+
+Kinds = frozenset[str]
+ANY: Kinds = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
+STRING: Kinds = frozenset(["string"])
+NONE: Kinds = frozenset()
+
+OF_VALUE: Mapping[object, Kinds] = {
+    str: STRING,
+    bool: frozenset(["boolean"]),
+    int: frozenset(["integer", "number"]),
+    float: frozenset(["number"]),
+    list: frozenset(["array"]),
+    dict: frozenset(["object"]),
+    type(None): frozenset(["null"]),
+}
+IMPLIED = {"properties": "object", "additionalProperties": "object", "items": "array", "prefixItems": "array"}
+"""Keywords that speak of one type alone: a schema that has one and names no type means it."""
+
+
+class Shapes:
+    """The types and the parts that the schemas inside `root` allow, each worked out once."""
+
+    __slots__ = ("known", "parts", "root")
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
+        self.known: dict[int, Kinds] = {}
+        self.parts: dict[tuple[int, str | None], Any] = {}
+
+    def kinds(self, schema: object) -> Kinds:
+        """The JSON types that a schema allows, `ANY` where it does not say; a number's include integer."""
+        return self._kinds(schema, 0) or ANY
+
+    def _kinds(self, schema: object, depth: int) -> Kinds:
+        if not isinstance(schema, Mapping) or depth > DEPTH:
+            return ANY
+        found = self.known.get(id(cast("object", schema)))
+        if found is None:
+            self.known[id(cast("object", schema))] = NONE  # a circle adds nothing to a union
+            found = self._worked_out(cast("Mapping[str, Any]", schema), depth + 1)
+            self.known[id(cast("object", schema))] = found
+        return found
+
+    def _worked_out(self, schema: Mapping[str, Any], depth: int) -> Kinds:
+        allowed = _named(schema)
+        if isinstance(ref := schema.get("$ref"), str):
+            allowed &= self._kinds(resolve(self.root, ref), depth)
+        for union in ("anyOf", "oneOf"):
+            if options := _list(schema.get(union)):
+                allowed &= NONE.union(*[self._kinds(option, depth) for option in options])
+        for part in _list(schema.get("allOf")):
+            allowed &= self._kinds(part, depth)
+        if allowed == ANY:
+            implied = frozenset(kind for word, kind in IMPLIED.items() if word in schema)
+            return implied or ANY
+        return allowed | {"null"} if schema.get("nullable") is True else allowed
+
+    def member(self, schema: object, key: str) -> Any:
+        """The schema of the property `key`; None where nothing is said of it. Of several branches, any of theirs."""
+        found = self.parts.get((id(schema), key))
+        if found is None:
+            branches = list(self._branches(schema))
+            found = _one_of([p[key] for p in map(_properties, branches) if key in p]) or _one_of(
+                [node["additionalProperties"] for node in branches if "additionalProperties" in node]
+            )
+            self.parts[id(schema), key] = found
+        return found
+
+    def items(self, schema: object) -> Any:
+        """The schema of the elements of an array; None where nothing is said of them."""
+        found = self.parts.get((id(schema), None))
+        if found is None:
+            found = _one_of([node["items"] for node in self._branches(schema) if "items" in node])
+            self.parts[id(schema), None] = found
+        return found
+
+    def names(self, schema: object, key: str) -> bool:
+        """Whether the schema names the property `key`."""
+        return any(key in _properties(node) for node in self._branches(schema))
+
+    def _branches(self, schema: object) -> Iterator[Mapping[str, Any]]:
+        """A schema and all that it refers to or unites, each once."""
+        seen: set[int] = set()
+        todo: list[object] = [schema]
+        while todo:
+            node = todo.pop()
+            if not isinstance(node, Mapping) or id(cast("object", node)) in seen:
+                continue
+            seen.add(id(cast("object", node)))
+            here = cast("Mapping[str, Any]", node)
+            yield here
+            todo.extend(part for word in ("allOf", "oneOf", "anyOf") for part in reversed(_list(here.get(word))))
+            if isinstance(ref := here.get("$ref"), str):
+                todo.append(resolve(self.root, ref))
+
+
+def _named(schema: Mapping[str, Any]) -> Kinds:
+    """The types that a schema names itself, or that its values have."""
+    given = schema.get("type")
+    words = [given] if isinstance(given, str) else _list(given)
+    allowed = frozenset(word for word in words if isinstance(word, str)) & ANY or ANY
+    if "number" in allowed:
+        allowed |= {"integer"}
+    values = _list(schema.get("enum")) or ([schema["const"]] if "const" in schema else [])
+    if values:
+        allowed &= NONE.union(*[OF_VALUE.get(cast("object", type(value)), ANY) for value in values])
+    return allowed
+
+
+def _one_of(schemas: list[Any]) -> Any:
+    schemas = [schema for schema in schemas if isinstance(schema, Mapping)]
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas} if schemas else None
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = schema.get("properties")
+    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -1,0 +1,227 @@
+"""Arguments one by one, each between tags: open key mid value close, some with their type written beside them.
+
+A closer counts only where something legal follows it: the next opener, a word that may come after the arguments, or
+the end; otherwise it is part of the value. Where a closer is missing, two things end a value all the same: a line that
+opens a key that the schema has and that was not given yet, and the closers of the call one after another up to the end
+of the text (or, from the start of a line, three such words). Text that quotes less than that stays text.
+
+A key that comes twice keeps its first value, since that one was passed on; the second is told in a note.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ...schema.kinds import ANY, STRING, Kinds, Shapes
+from ..jsonscan import quoted
+from ..scan import SPACE, Malformed, Scan, at, expect, marks, peek
+from ..state import State
+from ..syntax import Tagged
+from . import json_args
+from .typed import ahead, text_until, token, value
+
+WORDS = re.compile(r"\s+|(?<=>)(?=<)").split
+"""The words of a literal: white space may stand, or be missing, between two tags."""
+TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
+RUN = 3
+"""So many words that may follow a call, one after another from the start of a line, end a value that nothing closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What to look for in a hole: the opener, the words behind a key, the closer and what may follow it."""
+
+    opener: str
+    before: tuple[str, ...]
+    mid: tuple[str, ...]
+    key_ends: tuple[str, ...]
+    lead: str
+    close: str
+    line: str
+    follow: tuple[str, ...]
+    legal: tuple[str, ...]
+    ends: tuple[str, ...]
+
+
+@lru_cache(256)
+def _words(hole: Tagged, follow: tuple[str, ...]) -> _Words:
+    opener, close = hole.open.strip(), hole.close.strip()
+    before = tuple(WORDS(hole.typed.before.strip())) if hole.typed else ()
+    mid = tuple(WORDS(hole.mid.strip()))
+    space = hole.close[: len(hole.close) - len(hole.close.lstrip())]
+    follow = tuple(word for word in follow if word)
+    ends = [close, "\n" + opener, *(("\n" + follow[0], follow[0]) if follow else ())]
+    return _Words(
+        opener=opener,
+        before=before,
+        mid=mid,
+        key_ends=tuple(dict.fromkeys((*before[:1], mid[0]))),
+        lead=hole.mid[len(hole.mid.rstrip()) :],
+        close=close,
+        line="\n" + opener,
+        follow=follow,
+        legal=(opener, *follow),
+        ends=tuple(dict.fromkeys((space + close, *ends))),
+    )
+
+
+def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
+    """Pass the arguments on as the text of one JSON object, {} where there are none."""
+    words = _words(hole, follow)
+    if (yield from at(s, words.opener, "{", eat=False)) == "{":
+        s.note("json-body")
+        return (yield from json_args.read(s, s.args, s.note))
+    reader = _Reader(s, hole, words, schema)
+    s.args("{")
+    while (yield from at(s, words.opener, eat=False)):
+        yield from reader.parameter()
+    s.args("}")
+
+
+class _Reader:
+    """The parameters of one call."""
+
+    __slots__ = ("given", "hole", "s", "schema", "shapes", "words")
+
+    def __init__(self, s: State, hole: Tagged, words: _Words, schema: Mapping[str, Any]) -> None:
+        self.s, self.hole, self.words, self.schema = s, hole, words, schema
+        self.shapes = Shapes(schema)
+        self.given: set[str] = set()
+
+    def parameter(self) -> Scan[None]:
+        """From an opener, which is there, to behind the closer."""
+        s, words = self.s, self.words
+        s.pos = SPACE(s.text, s.pos).end()
+        found = yield from token(s, len(words.opener), words.key_ends)
+        key = found[0].strip() if found else ""
+        if found is None or not key:
+            raise Malformed("expected a key")
+        s.pos += len(words.opener) + len(found[0]) + len(found[1])
+        twice = key in self.given
+        if not twice:
+            s.args(f"{', ' if self.given else ''}{quoted(key)}: ")
+        self.given.add(key)
+        word = yield from self.type_word(found[1])
+        if words.lead and (yield from peek(s, len(words.lead))) == words.lead:
+            s.pos += len(words.lead)
+        if twice:
+            return (yield from self.drop(key))
+        return (yield from self.value(self.allowed(key, word)))
+
+    def type_word(self, hit: str) -> Scan[str]:
+        """The type that is written behind the key, "" for none; eats up to the value."""
+        s, words = self.s, self.words
+        rest, word = words.mid[1:], ""
+        if words.before and hit == words.before[0]:
+            if (yield from at(s, words.before[1], words.mid[-1], eat=False)) == words.mid[-1]:
+                rest = words.mid[-1:]  # the type was left out
+            else:
+                for expected in words.before[1:]:
+                    yield from expect(s, expected)
+                found = yield from token(s, 0, words.mid[:1])
+                if found is None:
+                    raise Malformed("expected a type")
+                word = found[0].strip()
+                s.pos += len(found[0]) + len(found[1])
+        for expected in rest:
+            yield from expect(s, expected)
+        return word
+
+    def allowed(self, key: str, word: str) -> Kinds:
+        """The types that a value may have: by the word beside it, else by the schema."""
+        typed = self.hole.typed
+        if typed and word == typed.string:
+            return STRING
+        if typed and not typed.other and word in TYPES:
+            return frozenset((word, "integer") if word == "number" else (word,))
+        kinds = self.shapes.kinds(self.shapes.member(self.schema, key))
+        return (kinds - STRING or ANY - STRING) if typed and typed.other and word == typed.other else kinds
+
+    def value(self, allowed: Kinds) -> Scan[None]:
+        s, quote = self.s, self.hole.quote
+        if quote is None or not (yield from at(s, quote[0])):
+            return (yield from value(s, self.words.ends, self.closes, allowed))
+        yield from value(s, quote[1:], self.closes_quote, STRING if "string" in allowed else allowed)
+        if not (yield from at(s, self.words.close)):
+            s.note("missing-closer", self.words.close)
+        return None
+
+    def drop(self, key: str) -> Scan[None]:
+        """The value of a key that was given before: told, not passed on."""
+        parts: list[str] = []
+        yield from text_until(self.s, marks(self.words.ends), self.closes, parts.append)
+        self.s.note("doubled-key", f"{key}: {''.join(parts)[:200]}")
+
+    def closes_quote(self, hit: str) -> Scan[str | None]:
+        found = yield from ahead(self.s, 0, (self.words.close, *self.words.legal))
+        return None if found else hit
+
+    def closes(self, hit: str) -> Scan[str | None]:
+        """Whether a mark ends the value; if so, what stands there for a missing closer is given back."""
+        s, words = self.s, self.words
+        if hit.endswith(words.close):
+            return None if not words.follow or (yield from ahead(s, 0, words.legal)) else hit
+        size = len(hit)
+        s.pos -= size
+        if hit == words.line:
+            ended = yield from self.opens_next(size)
+        else:
+            ended = yield from self.runs_out(size, RUN if hit[0] == "\n" else 0)
+        if ended:
+            s.note("missing-closer", words.close)
+            return None
+        s.pos += size
+        return hit
+
+    def opens_next(self, offset: int) -> Scan[bool]:
+        """Whether a key stands at `offset` that the schema has, and that was not given yet."""
+        found = yield from token(self.s, offset, self.words.key_ends)
+        key = found[0].strip() if found else ""
+        return key not in self.given and self.shapes.names(self.schema, key)
+
+    def runs_out(self, offset: int, enough: int) -> Scan[bool]:
+        """Whether from `offset` on there is nothing but words that may follow a call, or `enough` of them."""
+        follow = self.words.follow
+        for count in range(1, len(follow) + 1):
+            offset = yield from ahead(self.s, offset, follow)
+            if offset <= 0 or count + 1 == enough:
+                return offset != 0
+        return False
+
+
+def write(hole: Tagged, arguments: Mapping[str, Any]) -> str:
+    """The arguments as the dialect writes them: strings as they are, all else as JSON."""
+    return "".join(
+        f"{hole.open}{key}{_type(hole, given)}{hole.mid}{_text(hole, given)}{hole.close}"
+        for key, given in arguments.items()
+    )
+
+
+def _text(hole: Tagged, given: object) -> str:
+    if not isinstance(given, str):
+        return json.dumps(given, ensure_ascii=False)
+    if hole.quote and any(c in given for c in "<&\n"):
+        return given.join(hole.quote)
+    return given
+
+
+def _type(hole: Tagged, given: object) -> str:
+    if hole.typed is None:
+        return ""
+    if isinstance(given, str):
+        return hole.typed.before + hole.typed.string
+    return hole.typed.before + (hole.typed.other or json_type(given))
+
+
+def json_type(given: object) -> str:
+    """The JSON type of a value that is no string."""
+    if given is None or isinstance(given, bool):
+        return "null" if given is None else "boolean"
+    if isinstance(given, (int, float)):
+        return "number"
+    return "object" if isinstance(given, Mapping) else "array"

@@ -1,0 +1,188 @@
+"""The value of one parameter that stands as text between two marks, typed by what its schema allows.
+
+Exactly a string: its text, verbatim, as it comes. A string or another type: it is a string as soon as it
+cannot be the other, else its end is waited for. Others wait for their end; what then does not fit stays a string,
+with a note. Of an unknown type: JSON if it is valid JSON, else the text, and a text in quotes keeps them, since
+strings are written without.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ...events import ArgumentsDelta
+from ...schema.kinds import ANY, STRING, Kinds
+from ..jsonscan import NUMBER_OR_WORD, PYTHON, SCALAR, Emit, Note, escaped, json_value, quoted, whole_value
+from ..scan import CAP, GAP, SPACE, Delta, Malformed, Marks, Scan, Source, following, marks, until
+from ..state import State
+
+Closes = Callable[[str], Scan[str | None]]
+"""Told a mark that was found and eaten: None if the value ended, or what of it belongs to the value after all."""
+
+SPECIAL = r'"\\\x00-\x1f'
+"""What JSON must escape in a string, as a character class."""
+WORD = re.compile(rf"[\w.+-]{{1,{SCALAR + 1}}}").match
+OPENS = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
+WORD_OF = {"T": "boolean", "F": "boolean", "N": "null", "(": "array"}
+"""The first characters of what Python writes, and JSON does not."""
+DIGITS = frozenset("-0123456789")
+FROM_PYTHON = frozenset(["single-quotes", "python-literal"])
+
+
+def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds) -> Scan[None]:
+    """Pass the text up to that of `words` which closes it on as one JSON value; Malformed where that never comes."""
+    wanted = marks(words, SPECIAL)
+    if "string" in allowed and (allowed == STRING or not (yield from _may_be_other(s, allowed, words))):
+        s.args('"')
+        yield from text_until(s, wanted, closes, lambda piece: s.args(escaped(piece)), ArgumentsDelta)
+        s.args('"')
+        return
+    parts: list[str] = []
+    try:
+        yield from text_until(s, wanted, closes, parts.append)
+    except Malformed:
+        s.args(unfinished("".join(parts)))
+        raise
+    s.args(as_json("".join(parts), allowed, s.note))
+
+
+def text_until(s: Source, wanted: Marks, closes: Closes, emit: Emit, delta: Delta | None = None) -> Scan[None]:
+    """Pass text on up to the mark that closes it."""
+    while (hit := (yield from until(s, wanted, emit, delta))) is not None:
+        kept = yield from closes(hit)
+        if kept is None:
+            return
+        emit(kept)
+    raise Malformed("unclosed value")
+
+
+def unfinished(text: str) -> str:
+    """What of a value that was cut can be passed on as the beginning of JSON."""
+    body = text.strip()
+    return body if body[:1] in ("{", "[", '"') or NUMBER_OR_WORD(body) else f'"{escaped(text)}' if body else ""
+
+
+def _may_be_other(s: Source, allowed: Kinds, closers: tuple[str, ...]) -> Scan[bool]:
+    """Whether the value that comes may still be other than a string. Eats nothing."""
+    while True:
+        text = s.text
+        i = SPACE(text, s.pos).end()
+        if i - s.pos > GAP:
+            return False
+        if i < len(text):
+            if text[i] in "[{(":
+                return _kind(text[i], allowed) in allowed
+            m = WORD(text, i)
+            if m is None or m.end() - i > SCALAR or _kind(text[i], allowed) not in allowed:
+                return False
+            if m.end() < len(text) or s.closed:
+                if _word(m[0], allowed) not in allowed:
+                    return False
+                c = yield from following(s, m.end() - s.pos)
+                return not c or any(word.lstrip().startswith(c) for word in closers)
+        elif s.closed:
+            return False
+        yield
+
+
+def _kind(c: str, allowed: Kinds) -> str:
+    """The type of what begins with `c`; "" for none. Of an unknown type only JSON counts."""
+    return "integer" if c in DIGITS else OPENS.get(c) or (WORD_OF.get(c, "") if allowed != ANY else "")
+
+
+def _word(word: str, allowed: Kinds) -> str:
+    """The type of a whole word."""
+    if word in PYTHON and allowed != ANY:
+        return WORD_OF[word[0]]
+    return _json_kind(word) if NUMBER_OR_WORD(word) else ""
+
+
+def as_json(text: str, allowed: Kinds, note: Note) -> str:
+    """The text of a value as JSON text, of a type that is allowed; a string where it is of none, which is noted."""
+    if allowed == STRING:
+        return quoted(text)
+    body = text.strip()
+    kind = _json_kind(body) if body else ""
+    if kind in allowed and kind != "string":
+        return body
+    if kind == "string" and "string" not in allowed:
+        note("kept-as-text", body[:40])
+        return body
+    if body and not kind and (made := _repaired(body, allowed, note)):
+        return made
+    if "string" not in allowed:
+        note("kept-as-text", body[:40])
+    return quoted(text)
+
+
+def _json_kind(body: str) -> str:
+    """The type of a text that is strict JSON; "" for one that is none."""
+    c = body[0]
+    if c not in DIGITS and c not in OPENS:
+        return ""
+    whole = whole_value(body, 0)
+    if whole is None or whole[1] != len(body):
+        return ""
+    if c in OPENS:
+        return OPENS[c]
+    return "integer" if not set(body).intersection(".eE") or float(body).is_integer() else "number"
+
+
+def _repaired(body: str, allowed: Kinds, note: Note) -> str | None:
+    """A literal of Python's, or what is nearly JSON, as JSON, if it is of a type that is allowed.
+
+    Where a string is allowed too, only what cannot be meant for one counts: what is JSON or Python as it stands.
+    """
+    kind = _kind(body[0], allowed)
+    if kind not in allowed or kind == "string":
+        return None
+    source, parts, notes = Source(), list[str](), list[tuple[str, str]]()
+    source.text, source.closed = body, True
+    try:
+        for _ in json_value(source, parts.append, lambda rule, detail: notes.append((rule, detail))):
+            pass
+    except Malformed:
+        return None
+    rules = {rule for rule, _ in notes}
+    if source.pos < len(body) or ("string" in allowed and rules - FROM_PYTHON) or (rules and allowed == ANY):
+        return None
+    if rules & FROM_PYTHON:
+        note("python-literal", "")
+    for rule, detail in notes:
+        if rule not in FROM_PYTHON:
+            note(rule, detail)
+    return "".join(parts)
+
+
+def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
+    """How far from here the word ends that stands `offset` from here after white space: the longest of `words`.
+
+    0 where none does, -1 where nothing but the end of the text does. Eats nothing.
+    """
+    while True:
+        text, start = s.text, s.pos + offset
+        i = SPACE(text, start).end()
+        left = len(text) - i
+        if i - start > GAP:
+            return 0
+        if s.closed or (left and not any(left < len(word) and word.startswith(text[i:]) for word in words)):
+            best = max((len(word) for word in words if text.startswith(word, i)), default=0)
+            return i + best - s.pos if best else 0 if left else -1
+        yield
+
+
+def token(s: Source, offset: int, ends: tuple[str, ...], most: int = CAP) -> Scan[tuple[str, str] | None]:
+    """The text `offset` from here, at most `most` characters, and the mark behind it; None if none comes. Eats nothing."""
+    search, longest = marks(ends).full, max(map(len, ends))
+    while True:
+        text, start = s.text, s.pos + offset
+        m = search(text, start, start + most + longest)
+        whole = s.closed or len(text) - start >= most + longest
+        if m and m.start() - start > most:
+            return None
+        if m and (whole or not any(len(word) > len(m[1]) and word.startswith(m[1]) for word in ends)):
+            return text[start : m.start()], m[1]
+        if whole:
+            return None
+        yield

@@ -1,0 +1,399 @@
+"""Literals of Python and of JSON as they come: to JSON text, repaired only where the meaning is plain.
+
+Nothing is ever evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from ..events import ArgumentsDelta
+from . import literal
+from .jsonscan import SCALAR, escaped, quoted
+from .scan import SPACE, Malformed, Scan, Source
+from .syntax import Keywords
+
+Note = Callable[[str, str], None]
+
+NAMED, ITEMS, KEYED, SPREAD = "named", "items", "keyed", "spread"
+"""What a bracket holds: name=value, values, key: value; or key: value meant for the bracket around it."""
+
+CLOSERS = {"[": "]", "(": ")", "{": "}"}
+SIMPLE = re.compile(r"\\(.)").sub
+
+
+class Frame:
+    """A bracket that is open: what closes it here and in JSON, and whether there is something in it."""
+
+    __slots__ = ("close", "filled", "json", "kind", "positional")
+
+    def __init__(self, kind: str, close: str, json: str, filled: bool = False) -> None:
+        self.kind, self.close, self.json, self.filled = kind, close, json, filled
+        self.positional = 0
+
+
+class LiteralReader:
+    """A machine whose `mode` is what it does next; a mode tells False where it needs more text, and has then decided nothing.
+
+    `text_only`: the schema wants a string here.
+    """
+
+    def __init__(
+        self, s: Source, emit: Callable[[str], None], note: Note, hole: Keywords, properties: Mapping[str, Any]
+    ) -> None:
+        self.s, self.emit, self.note, self.hole = s, emit, note, hole
+        self.syntax = literal.syntax(hole)
+        self.names, self.properties = list(properties), properties
+        self.follow: tuple[str, ...] = ()
+        self.streams = False
+        self.stack: list[Frame] = []
+        self.mode: Callable[[], bool] | None = self.value
+        self.quote = self.syntax.quotes[hole.quotes[0]]
+        self.in_key = self.odd = self.text_only = False
+
+    def run(self) -> Scan[None]:
+        while self.mode:
+            if not self.mode():
+                if self.s.closed:
+                    raise Malformed("unclosed literal")
+                yield
+
+    def push(self, frame: Frame, opener: str) -> None:
+        self.emit(opener)
+        self.stack.append(frame)
+        self.go_on(frame)
+
+    def go_on(self, frame: Frame) -> None:
+        """An element of this bracket is next, or its end."""
+        self.text_only = False
+        self.mode = self.value if frame.kind == ITEMS else self.name if frame.kind == NAMED else self.key
+
+    def pop(self, frame: Frame) -> bool:
+        self.s.pos += len(frame.close)
+        self.emit(frame.json)
+        self.stack.pop()
+        if frame.kind == SPREAD:
+            self.stack[-1].filled |= frame.filled
+        self.mode = self.after if self.stack else None
+        return True
+
+    def visible(self) -> str:
+        """The next visible character, all before it eaten; "" if it is not here yet."""
+        s = self.s
+        s.pos = SPACE(s.text, s.pos).end()
+        return s.text[s.pos : s.pos + 1]
+
+    def begin(self, frame: Frame) -> None:
+        """One more element."""
+        if frame.filled:
+            self.emit(", ")
+        frame.filled = True
+
+    def closing(self) -> bool | None:
+        """Does the innermost bracket close here? None: that is not known yet."""
+        return literal.comes(self.s.text, self.s.pos, (self.stack[-1].close,), self.s.closed)
+
+    def name(self) -> bool:
+        """Where `name=value` may stand, or a value without its name."""
+        if not self.visible() or (close := self.closing()) is None:
+            return False
+        s, frame = self.s, self.stack[-1]
+        if close:
+            return self.pop(frame)
+        m = literal.NAME(s.text, s.pos)
+        if m is None:
+            if not s.closed and literal.HALF_NAME(s.text, s.pos):
+                return False
+            return self.spread(frame) if s.text.startswith("*", s.pos) else self.unnamed(frame)
+        self.begin(frame)
+        key = m[1] or m[3]
+        self.emit(quoted(key) + ": ")
+        self.text_only = literal.is_text(self.properties.get(key))
+        s.pos = m.end()
+        self.mode = self.value
+        return True
+
+    def spread(self, frame: Frame) -> bool:
+        """`**{..}`: keys that are no names, or a dict that is all the arguments."""
+        s = self.s
+        m = literal.SPREAD(s.text, s.pos)
+        if m is None:
+            if not s.closed and literal.HALF_SPREAD(s.text, s.pos):
+                return False
+            raise Malformed("'*' where none may be")
+        s.pos = m.end()
+        self.push(Frame(SPREAD, "}", "", frame.filled), "")
+        return True
+
+    def unnamed(self, frame: Frame) -> bool:
+        """A value without its name takes the next property's."""
+        s, i = self.s, frame.positional
+        key = self.names[i] if i < len(self.names) else f"arg{i}"
+        schema = self.properties.get(key)
+        self.note("positional", key)
+        if s.text[s.pos] == "{" and not i and not literal.may_be_object(schema):
+            s.pos += 1
+            self.push(Frame(SPREAD, "}", "", frame.filled), "")
+            return True
+        frame.positional += 1
+        self.begin(frame)
+        self.emit(quoted(key) + ": ")
+        self.text_only = literal.is_text(schema)
+        self.mode = self.value
+        return True
+
+    def key(self) -> bool:
+        """Where `key: value` may stand."""
+        if not self.visible() or (close := self.closing()) is None:
+            return False
+        s, frame = self.s, self.stack[-1]
+        if close:
+            return self.pop(frame)
+        opener = self.opener()
+        if opener is None:
+            return False
+        if opener:
+            self.begin(frame)
+            self.in_key = True
+            return self.open(opener)
+        m = literal.KEY(s.text, s.pos)
+        if m is None:
+            if not s.closed and literal.HALF_KEY(s.text, s.pos):
+                return False
+            raise Malformed(f"expected a key, found {s.text[s.pos]!r}")
+        self.begin(frame)
+        word = m[1]
+        self.emit(quoted(word if self.hole.bare else self.syntax.constants.get(word, word)))
+        outer = len(self.stack) == 1 or frame.kind == SPREAD
+        self.text_only = outer and literal.is_text(self.properties.get(word))
+        s.pos += len(word)
+        self.mode = self.assign
+        return True
+
+    def assign(self) -> bool:
+        c = self.visible()
+        if not c:
+            return False
+        if c not in ":=":
+            raise Malformed(f"expected {self.hole.assign!r}, found {c!r}")
+        self.s.pos += 1
+        self.emit(": ")
+        self.mode = self.value
+        return True
+
+    def after(self) -> bool:
+        """Behind a value: a comma, or the end of what it is in."""
+        c = self.visible()
+        if not c or (close := self.closing()) is None:
+            return False
+        frame = self.stack[-1]
+        if close:
+            return self.pop(frame)
+        if c != ",":
+            raise Malformed(f"expected ',', found {c!r}")
+        self.s.pos += 1
+        self.go_on(frame)
+        return True
+
+    def value(self) -> bool:
+        c = self.visible()
+        if not c:
+            return False
+        frame = self.stack[-1] if self.stack and self.stack[-1].kind == ITEMS else None
+        if frame:
+            close = self.closing()
+            if close is None:
+                return False
+            if close:
+                return self.pop(frame)
+        if c in ",)]}":
+            raise Malformed(f"expected a value, found {c!r}")
+        if c not in "[({":
+            return self.scalar(frame)
+        a_set = c == "{" and self.hole.escapes and literal.opens_set(self.s.text, self.s.pos, self.s.closed)
+        if a_set is None:
+            return False
+        if frame:
+            self.begin(frame)
+        if a_set:
+            self.note("set", "")
+        self.s.pos += 1
+        if c == "{" and not a_set:
+            self.push(Frame(KEYED, "}", "}"), "{")
+        else:
+            self.push(Frame(ITEMS, CLOSERS[c], "]"), "[")
+        return True
+
+    def scalar(self, frame: Frame | None) -> bool:
+        """A string, a number, a word."""
+        opener = self.opener()
+        if opener is None:
+            return False
+        s = self.s
+        if opener:
+            if frame:
+                self.begin(frame)
+            self.in_key = False
+            return self.open(opener)
+        m = literal.BARE(s.text, s.pos, s.pos + SCALAR + 1)
+        if m is None or m.end() - s.pos > SCALAR:
+            raise Malformed("a long word")
+        if m.end() == len(s.text) and not s.closed:
+            return False
+        if frame:
+            self.begin(frame)
+        self.emit(self.plain(m[0].strip()))
+        s.pos = m.end()
+        self.mode = self.after if self.stack else None
+        return True
+
+    def plain(self, word: str) -> str:
+        """A word without quotes as JSON."""
+        if word in self.syntax.constants:
+            return self.syntax.constants[word]
+        number = None if self.text_only else literal.number(word)
+        if number is None:
+            self.note("bare-word", word[:40])
+            return quoted(word)
+        return number
+
+    def opener(self) -> re.Match[str] | Literal[False] | None:
+        """The prefix and the quotes of a string that begins here; False if none does, None if that is not known yet."""
+        s = self.s
+        m = self.syntax.opener(s.text, s.pos)
+        if m is None:
+            return False if literal.comes(s.text, s.pos, self.hole.quotes, s.closed) is False else None
+        if len(m[2]) == 1 and not s.closed and s.text[m.end() : m.end() + 2] in ("", m[2]):
+            return None  # it may be three
+        return m
+
+    def open(self, opener: re.Match[str], joined: bool = False) -> bool:
+        """A string begins, or goes on in the next one, `joined` to it."""
+        prefix, quote = opener[1].lower(), opener[2]
+        if "f" in prefix or "b" in prefix:
+            self.note("string-prefix", opener[1])
+        if quote not in self.syntax.own:
+            self.note("quotes", quote)
+        self.quote = self.syntax.quotes["r" + quote if "r" in prefix else quote]
+        self.s.pos = opener.end()
+        if not joined:
+            self.odd = False
+            self.emit('"')
+        self.mode = self.content
+        return True
+
+    def content(self) -> bool:
+        """What a string holds, as it comes."""
+        s, quote = self.s, self.quote
+        while True:
+            text, pos = s.text, s.pos
+            m = quote.run(text, pos)
+            end = m.end() if m else pos
+            if end > pos:
+                piece = text[pos:end]
+                self.emit(
+                    escaped(SIMPLE(literal.simple, piece) if quote.slash == "escape" and "\\" in piece else piece)
+                )
+                s.pos = end
+            if end == len(text):
+                if self.streams:
+                    s.lane, s.delta = quote.lane, ArgumentsDelta
+                return False
+            step = self.escape() if text[end] == "\\" and quote.slash else self.mark()
+            if not step:
+                return False
+            if self.mode != self.content:
+                return True
+
+    def mark(self) -> bool:
+        """A quote, or what looks like the beginning of one."""
+        s, quote = self.s, self.quote.text
+        here = literal.comes(s.text, s.pos, (quote,), s.closed)
+        if not here:
+            if here is False:
+                self.emit(escaped(s.text[s.pos]))
+                s.pos += 1
+            return here is False
+        ends = self.closes(s.pos + len(quote))
+        if ends is False:
+            self.odd = True
+            self.note("quote-in-string", "")
+            self.emit(escaped(quote))
+        elif ends == "join":
+            self.mode = self.another
+        elif ends:
+            self.emit('"')
+            self.mode = self.assign if self.in_key else self.after if self.stack else None
+        else:
+            return False
+        s.pos += len(quote)
+        return True
+
+    def another(self) -> bool:
+        """The next of several strings that are one."""
+        opener = self.visible() and self.opener()
+        return self.open(opener, joined=True) if opener else False
+
+    def escape(self) -> bool:
+        """A backslash that is more than a simple one; in a raw string, one where the text ends."""
+        s = self.s
+        found = literal.escape(s.text, s.pos, s.closed)
+        if found is None:
+            return False
+        text, size, lone = found
+        if lone:
+            self.note("lone-surrogate", "")
+        self.emit(escaped(text))
+        s.pos += size
+        return True
+
+    def closes(self, i: int) -> bool | str | None:
+        """Does the quote before `i` end its string? Only where something legal follows; None: that is not known yet."""
+        text, closed = self.s.text, self.s.closed
+        j = literal.next_visible(text, i, closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        c = text[j]
+        if self.in_key:
+            return c in ":="
+        if self.stack:
+            frame = self.stack[-1]
+            here = literal.comes(text, j, (frame.close,), closed)
+            if here is None:
+                return None
+            if here:
+                return self.leaves(j + len(frame.close))
+            if c == ",":
+                return self.goes_on(frame, j + 1)
+        if c in "\"'" and j > i and self.hole.escapes and not self.odd:
+            return "join"
+        return False
+
+    def leaves(self, i: int) -> bool | None:
+        """May what comes at `i` follow the innermost bracket?"""
+        text, closed = self.s.text, self.s.closed
+        j = literal.next_visible(text, i, closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        if len(self.stack) > 1:
+            return literal.comes(text, j, (",", self.stack[-2].close), closed)
+        here = literal.comes(text, j, self.follow, closed) if self.follow else True
+        return literal.begins_key(text, j, self.hole.open, closed) if here is False and "\n" in text[i:j] else here
+
+    def goes_on(self, frame: Frame, i: int) -> bool | None:
+        """May what comes at `i` follow a comma in this bracket?"""
+        text, closed = self.s.text, self.s.closed
+        j = literal.next_visible(text, i, closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        here = literal.comes(text, j, (frame.close, *self.hole.quotes), closed)
+        if here is None or text.startswith(frame.close, j):
+            return here
+        if frame.kind == ITEMS:
+            return here or literal.begins_value(text, j, closed)
+        if frame.kind != NAMED:
+            return here or text[j] in "\"'" or literal.begins_key(text, j, ":", closed)
+        name = literal.begins_name(text, j, closed)
+        return here or literal.begins_value(text, j, closed) if name is False and frame.positional else name

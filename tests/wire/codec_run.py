@@ -1,0 +1,83 @@
+"""Drives the reader of one codec as the decoder does: pieces in, events out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from toolspeak.events import ArgumentsDelta, Event, Noted
+from toolspeak.types import Note
+from toolspeak.wire.scan import Malformed, Scan
+from toolspeak.wire.state import State
+
+Read = Callable[[State, Any, Mapping[str, Any], tuple[str, ...]], Scan[None]]
+
+
+class Ran(NamedTuple):
+    """`rest` is the text behind the arguments, `error` why they are none (rest is then what was not eaten)."""
+
+    events: list[Event]
+    notes: list[Note]
+    rest: str
+    error: str = ""
+
+    @property
+    def json(self) -> str:
+        """What was passed on of the arguments."""
+        return "".join(event.json for event in self.events if isinstance(event, ArgumentsDelta))
+
+    @property
+    def rules(self) -> list[str]:
+        return [note.rule for note in self.notes]
+
+
+def run(
+    read: Read, hole: Any, chunks: Iterable[str], schema: Mapping[str, Any] | None = None, follow: tuple[str, ...] = ()
+) -> Ran:
+    """Feed the chunks to `read`, which starts at their first character, and end the text."""
+    s = State(None, None)
+    events = s.out
+    scan = read(s, hole, schema or {}, follow)
+    rest: list[str] = []
+    error, done = "", next(scan, True) is True
+    for chunk in [*chunks, None]:
+        if done:
+            rest.append(chunk or "")
+        elif chunk and s.lane is not None and s.delta is not None and s.lane(chunk) is None:
+            s.base += len(chunk)
+            events.append(s.delta(chunk))
+        elif chunk != "":
+            if chunk is None:
+                s.closed, s.lane = True, None
+            else:
+                s.add(chunk)
+            try:
+                done = next(scan, True) is True
+            except Malformed as e:
+                error, done = str(e), True
+            s.flush()
+    assert done
+    notes = [event.note for event in events if isinstance(event, Noted)]
+    return Ran(events, notes, s.text[s.pos :] + "".join(rest), error)
+
+
+def cuts(text: str, seed: int = 0, some: int = 4) -> Iterator[list[str]]:
+    """The text in pieces: each character alone, sizes, and cut at random."""
+    for size in (1, 2, 3, 7, 64):
+        yield [text[i : i + size] for i in range(0, len(text), size)]
+    rng = random.Random(seed)
+    for _ in range(some if len(text) > 2 else 0):
+        at = sorted(rng.sample(range(1, len(text)), min(len(text) - 1, rng.randint(1, 8))))
+        yield [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)]
+
+
+def same_at_every_cut(
+    read: Read, hole: Any, text: str, schema: Mapping[str, Any] | None = None, follow: tuple[str, ...] = ()
+) -> Ran:
+    """What a whole text gives, once it was seen that every cut of it gives the same."""
+    whole = run(read, hole, [text], schema, follow)
+    for chunks in cuts(text):
+        other = run(read, hole, chunks, schema, follow)
+        assert (other.json, other.notes, other.rest, other.error) == (whole.json, whole.notes, whole.rest, whole.error)
+    return whole

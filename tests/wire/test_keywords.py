@@ -1,0 +1,264 @@
+"""Arguments as code writes them: Python's keywords, objects with bare keys. Both directions, at every cut."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from wire_cases import CODE, cuts
+
+from toolspeak.events import ArgumentsDelta, Noted
+from toolspeak.wire.codecs import keywords
+from toolspeak.wire.scan import Malformed
+from toolspeak.wire.state import State
+from toolspeak.wire.syntax import Keywords
+
+PYTHON = Keywords()
+JSONIC = Keywords(quotes=('"', "'"), constants=("true", "false", "null"))
+BARE = Keywords("{", "}", ":", ('<|"|>',), escapes=False, bare=True, constants=("true", "false", "None"))
+ESCAPE = Keywords("{", "}", ":", ("<escape>",), escapes=False, bare=True, constants=("true", "false", "None"))
+HOLES = {PYTHON: ("]", ","), JSONIC: ("</calls>",), BARE: ("<tool_call|>",), ESCAPE: ("<end>",)}
+SCHEMA = {"properties": {"city": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "object"}}}
+
+
+def run(chunks: list[str], hole: Keywords, schema: dict[str, Any]) -> tuple[str, list[Any], str, str]:
+    """The JSON text, the notes, why it failed, what was left; as the decoder would drive it."""
+    s = State(None, None)
+    why, out = "", s.out
+    scan = keywords.read(s, hole, schema, HOLES[hole])
+    done = next(scan, True) is True
+    for chunk in [*chunks, None]:
+        if chunk is not None and s.lane is not None and s.delta is not None and s.lane(chunk) is None:
+            s.base += len(chunk)
+            out.append(s.delta(chunk))
+            continue
+        s.closed = chunk is None
+        if chunk is not None:
+            s.add(chunk)
+        try:
+            done = done or next(scan, True) is True
+        except Malformed as e:
+            why, done = str(e), True
+        s.flush()
+    assert done
+    text = "".join(event.json for event in out if isinstance(event, ArgumentsDelta))
+    return text, [event.note for event in out if isinstance(event, Noted)], why, s.text[s.pos :]
+
+
+def read(wire: str, hole: Keywords = PYTHON, schema: dict[str, Any] | None = None) -> tuple[str, list[str], str, str]:
+    """What the whole wire gives, which is what every cut of it gives."""
+    text, notes, why, rest = run([wire], hole, schema or {})
+    for chunks in cuts(wire, random.Random(1)):
+        assert run(chunks, hole, schema or {}) == (text, notes, why, rest)
+    return text, [note.rule for note in notes], why, rest
+
+
+@pytest.mark.parametrize(
+    ("wire", "arguments"),
+    [
+        ("()", {}),
+        ("( )", {}),
+        ("(city='Paris', n=3)", {"city": "Paris", "n": 3}),
+        ("(\n    city = 'Paris',\n    n = 3,\n)", {"city": "Paris", "n": 3}),
+        ("""(a="it's", b='say "x"')""", {"a": "it's", "b": 'say "x"'}),
+        ("(a=[1, 2.5, None, True,], b=(), c=(1,), d={})", {"a": [1, 2.5, None, True], "b": [], "c": [1], "d": {}}),
+        ("(o={'a': {'b': [False]}, 'c d': 1, 3: 4, None: 5, 1.5: 6,})", {"o": {"a": {"b": [False]}, "c d": 1, "3": 4, "null": 5, "1.5": 6}}),
+        ('(o={"enabled": true, "note": null})', {"o": {"enabled": True, "note": None}}),
+        ("(a=1_000, b=0x1F, c=.5, d=-1e5, e=+5, f=5., g=0o17, h=0b11, i=-0, j=1_0.5_0)", {"a": 1000, "b": 31, "c": 0.5, "d": -1e5, "e": 5, "f": 5.0, "g": 15, "h": 3, "i": 0, "j": 10.5}),
+        ("(a='\\x41\\u00e9\\U0001F600\\ud83d\\ude00\\101\\d\\N{DASH}\\\nx\\'\\t')", {"a": "Aé\U0001f600\U0001f600A\\d\\N{DASH}x'\t"}),
+        ('(a="""x "y"\nz""", b=\'\'\'\'\'\', c="", d=r"\\d+", e=u\'x\')', {"a": 'x "y"\nz', "b": "", "c": "", "d": "\\d+", "e": "x"}),
+        ("(a='x' \"y\"\n'z')", {"a": "xyz"}),
+        ("(my-key='v', a.b=2)", {"my-key": "v", "a.b": 2}),
+        ("(**{'a b': 1, 'c': [True]}, d=2)", {"a b": 1, "c": [True], "d": 2}),
+        ("(d=2, **{})", {"d": 2}),
+        ("(a='one\ntwo')", {"a": "one\ntwo"}),
+    ],
+)  # fmt: skip
+def test_python(wire: str, arguments: dict[str, Any]) -> None:
+    text, notes, why, rest = read(wire + "]")
+    assert (json.loads(text), notes, why, rest) == (arguments, [], "", "]")
+
+
+@pytest.mark.parametrize(
+    ("wire", "arguments", "notes"),
+    [
+        ("('Rome', 3)", {"city": "Rome", "n": 3}, ["positional", "positional"]),
+        ("('Rome', n=3)", {"city": "Rome", "n": 3}, ["positional"]),
+        ("({'city': 'Rome', 'n': 3})", {"city": "Rome", "n": 3}, ["positional"]),
+        ("(1, 2, {}, 4)", {"city": "1", "n": 2, "o": {}, "arg3": 4}, ["positional"] * 2 + ["bare-word"] + ["positional"] * 2),
+        ("(city=New York, n=3)", {"city": "New York", "n": 3}, ["bare-word"]),
+        ("(city=00123, n=007, o=nan)", {"city": "00123", "n": "007", "o": "nan"}, ["bare-word"] * 3),
+        ("(city=1.50)", {"city": "1.50"}, ["bare-word"]),
+        ("(city=None, n=True)", {"city": None, "n": True}, []),
+        ("(city: 'Rome', \"n\"=3)", {"city": "Rome", "n": 3}, []),
+        ("(o={city='Rome', 'n': 3})", {"o": {"city": "Rome", "n": 3}}, []),
+        ("(o={1, 'a', (2,)})", {"o": [1, "a", [2]]}, ["set"]),
+        ("(o={'a',})", {"o": ["a"]}, ["set"]),
+        ("(city=f'a{b}', n=b'x')", {"city": "a{b}", "n": "x"}, ["string-prefix"] * 2),
+        ("(city='\\ud800x')", {"city": "\ufffdx"}, ["lone-surrogate"]),
+        ("(city='print('hello')')", {"city": "print('hello')"}, ["quote-in-string"]),
+        ('(city="print("hi")", n=1)', {"city": 'print("hi")', "n": 1}, ["quote-in-string"]),
+        ('(city="he said "yes", then left", n=1)', {"city": 'he said "yes", then left', "n": 1}, ["quote-in-string"]),
+        ('(o=["a "b" c", \'it\'s\'])', {"o": ['a "b" c', "it's"]}, ["quote-in-string"]),
+        ('(o={"a": "x "y": z", "b": 2})', {"o": {"a": 'x "y": z', "b": 2}}, ["quote-in-string"]),
+    ],
+)  # fmt: skip
+def test_python_repaired(wire: str, arguments: dict[str, Any], notes: list[str]) -> None:
+    text, rules, why, rest = read(wire + ", G()]", schema=SCHEMA)
+    assert (json.loads(text), why, rest) == (arguments, "", ", G()]")
+    assert sorted(set(rules)) == sorted(set(notes))
+
+
+@pytest.mark.parametrize(
+    ("wire", "arguments", "notes"),
+    [
+        ('{city:<|"|>Par <b> "q" \\ is<|"|>,n:3}', {"city": 'Par <b> "q" \\ is', "n": 3}, []),
+        ('{o:{x:[1,None,true,null],<|"|>a b<|"|>:<|"|><|"|>,my-key:1}}', {"o": {"x": [1, None, True, None], "a b": "", "my-key": 1}}, []),
+        ("{}", {}, []),
+        ("{ city : 1 , None: 2, }", {"city": "1", "None": 2}, ["bare-word"]),
+        ('{city:"Paris",n:\'a\'}', {"city": "Paris", "n": "a"}, ["quotes", "quotes"]),
+        ("{city:Paris at night,n:2}", {"city": "Paris at night", "n": 2}, ["bare-word"]),
+        ('{city:<|"|>x<|"|>y<|"|>}', {"city": 'x<|"|>y'}, ["quote-in-string"]),
+        ('{city:<|"|>a<|"|>,<|"|>n<|"|>:1}', {"city": "a", "n": 1}, []),
+    ],
+)  # fmt: skip
+def test_bare_keys(wire: str, arguments: dict[str, Any], notes: list[str]) -> None:
+    text, rules, why, rest = read(wire + "<tool_call|>", BARE, SCHEMA)
+    assert (json.loads(text), rules, why, rest) == (arguments, notes, "", "<tool_call|>")
+
+
+@pytest.mark.parametrize(
+    ("wire", "told"),
+    [
+        ("(city='Par", '{"city": "Par'),
+        ("(city=", '{"city": '),
+        ("(city='a', n=[1", '{"city": "a", "n": [1'),
+        ("(city=, n=1)", '{"city": '),
+        ("(city='a'; n=1)]", '{"city": "a\'; n=1)]'),
+        ("(n=[1)]", '{"n": [1'),
+        ("(*a)", "{"),
+        ("(n=" + "1" * 600 + ")", '{"n": '),
+    ],
+)
+def test_a_text_that_leaves_the_format_is_told_up_to_there(wire: str, told: str) -> None:
+    text, _, why, _ = read(wire)
+    assert why
+    assert text == told
+
+
+def test_a_call_on_a_line_of_its_own_may_follow() -> None:
+    text, notes, why, rest = read('(a="x")\nG(b="y")</calls>', JSONIC)
+    assert (text, notes, why, rest) == ('{"a": "x"}', [], "", '\nG(b="y")</calls>')
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]))
+    | st.sampled_from([CODE, "'", '"', "\\", "\\'", "a'b\"c", "', n=1", "<", '<|"', "True", "1"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+KEYS = st.text(max_size=6) | st.sampled_from(["my-key", "a.b", "class", "1a", "a b", "a=b", "", "None", "é", "'", "*"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from([PYTHON, JSONIC, BARE, ESCAPE]), st.dictionaries(KEYS, VALUES, max_size=4))
+def test_what_is_written_is_read_again(hole: Keywords, arguments: dict[str, Any]) -> None:
+    wire = keywords.write(hole, arguments)
+    if any(quote in json.dumps(arguments) for quote in hole.quotes if not hole.escapes):
+        return
+    text, notes, why, rest = read(wire, hole)
+    assert (json.loads(text), notes, why, rest) == (arguments, [], "", "")
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_a_repr_is_transcoded(value: Any) -> None:
+    text = keywords.transcode(f" {value!r}\n")
+    assert text is not None
+    assert json.loads(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hello", "nan", "[1, 2", "[1] 2", "{1, 2}", "'it's'", "f'x'", "a=1", "[a]", "1 2", "007", "{'a'}", ")"]
+)
+def test_what_is_no_literal_is_not_transcoded(text: str) -> None:
+    assert keywords.transcode(text) is None
+
+
+def test_tuples_and_python_constants_are_transcoded() -> None:
+    assert keywords.transcode("(1, (None, True), {'a': \"b'\"})") == '[1, [null, true], {"a": "b\'"}]'
+
+
+@pytest.mark.parametrize(
+    ("hole", "wire"),
+    [
+        (PYTHON, "(s='Paris', n=3, x=None, l=['a', {'b': True}], o={'k': 1.5}, my-key='\\n', **{'a b': 1})"),
+        (JSONIC, '(s="Paris", n=3, x=null, l=["a", {"b": true}], o={"k": 1.5}, my-key="\\n", **{"a b": 1})'),
+        (Keywords(json=True), "(s='Paris', n=3, x=None, l=['a', {'b': True}], o={\"k\": 1.5}, my-key='\\n', **{'a b': 1})"),
+        (BARE, '{<|"|>a b<|"|>:1,l:[<|"|>a<|"|>,{b:true}],my-key:<|"|>\n<|"|>,n:3,o:{k:1.5},s:<|"|>Paris<|"|>,x:None}'),
+    ],
+)  # fmt: skip
+def test_writing(hole: Keywords, wire: str) -> None:
+    arguments = {"s": "Paris", "n": 3, "x": None, "l": ["a", {"b": True}], "o": {"k": 1.5}, "my-key": "\n", "a b": 1}
+    assert keywords.write(hole, arguments) == wire
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from([PYTHON, BARE]),
+    st.lists(
+        st.sampled_from([*"abn1=:,()[]{}'\"\\ \n*<", "n=", '<|"|>', '"""', "True", "r'", "\\x4", "\\ud83d", "f("])
+    ),
+)
+def test_any_text_reads_the_same_at_every_cut(hole: Keywords, pieces: list[str]) -> None:
+    text, _, why, _ = read(hole.open + "".join(pieces), hole)
+    if not why:
+        json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a=[",
+        "a={'b': ",
+        "a='x\", ",
+        "'",
+        "\"'",
+        "a=(1, ",
+        "a=1, ",
+        "{",
+        "a" * 50 + " ",
+        "\\",
+        "' ' ",
+        "'" + " " * 200,
+        "',",
+        '","b',
+    ],
+)
+def test_linear(unit: str) -> None:
+    def cost(n: int) -> float:
+        wire = "(a='" + unit * n if unit[0] in "'\"\\" else "(" + unit * n
+        best = 9.0
+        for _ in range(3):
+            start = time.perf_counter()
+            run([wire[i : i + 64] for i in range(0, len(wire), 64)], PYTHON, {})
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    assert cost(8000) < 16 * cost(2000) + 0.01
+
+
+def test_nesting_is_no_recursion() -> None:
+    deep = 10_000
+    wire = "(a=" + "[" * deep + "{'k': " * deep + "1" + "}" * deep + "]" * deep + ")"
+    text, notes, why, rest = run([wire], PYTHON, {})
+    assert (len(text), notes, why, rest) == (len('{"a": }') + deep * 2 + len('{"k": }') * deep + 1, [], "", "")
