@@ -49,7 +49,7 @@ BOOK = {
         "where": schema(city="string", zip="string"),
     },
 }
-TOOLS = [
+TOOLS: list[Tool[..., Any]] = [
     Tool("weather", "", schema(city="string", days="integer")),
     Tool("search", "", schema(q="string", o="object", z="string")),
     Tool("book", "", BOOK),

@@ -114,7 +114,7 @@ MARKERS = [
 ]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(list(HOLES)),
     st.fixed_dictionaries({}, optional=VALUES),

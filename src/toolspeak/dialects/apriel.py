@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import ARGS, ID, NAME, Dialect, JsonCall, Thinking
+from ..wire.syntax import ARGS, ID, NAME, TOOLS, Dialect, JsonCall, Speech, Thinking, ToolJson
 from ._json import ALSO, BARE, LIST
 
 APRIEL = Dialect(
@@ -25,6 +25,20 @@ APRIEL = Dialect(
         "<|end|>",
     ),
     models=("apriel",),
+    speech=Speech(
+        opening=(
+            "You are provided with function signatures within <available_tools></available_tools> XML tags. You may call"
+            " one or more functions to assist with the user query. Don't make assumptions about the arguments. You"
+            " should infer the argument values from previous user responses and the system message. Here are the"
+            " available tools:\n<available_tools>\n",
+            TOOLS,
+            "\n</available_tools>\n\nReturn all function calls as a list of JSON objects within <tool_calls></tool_calls>"
+            " XML tags. Each JSON object should contain a function name and arguments as follows:\n<tool_calls>[\n"
+            '    {"name": <function-name-1>, "arguments": <args-dict-1>},\n    {"name": <function-name-2>, "arguments":'
+            " <args-dict-2>},\n    ...\n]</tool_calls>",
+        ),
+        tools=ToolJson(wrapped=True, lines=True),
+    ),
 )
 
 APRIEL15 = replace(

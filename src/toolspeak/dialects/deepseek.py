@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import NAME, Dialect, Thinking
+from ..wire.syntax import ARGS, NAME, RESULT, TEXT, TOOLS, Dialect, Results, Speech, Thinking, ToolJson, ToolRows
 from ._json import JSON
 
 CONTROL = (
@@ -17,6 +17,13 @@ CONTROL = (
 )
 FENCED = ("<｜tool▁call▁begin｜>function<｜tool▁sep｜>", NAME, "\n```json\n", JSON, "\n```<｜tool▁call▁end｜>")
 PLAIN = ("<｜tool▁call▁begin｜>", NAME, "<｜tool▁sep｜>", JSON, "<｜tool▁call▁end｜>")
+
+RESULTS = Results(
+    "user",
+    ("<｜tool▁output▁begin｜>", RESULT, "<｜tool▁output▁end｜>"),
+    open="<｜tool▁outputs▁begin｜>",
+    close="<｜tool▁outputs▁end｜>",
+)
 
 DEEPSEEK_V3 = Dialect(
     "deepseek-v3",
@@ -34,6 +41,19 @@ DEEPSEEK_V3 = Dialect(
     stop=("<｜end▁of▁sentence｜>",),
     control=CONTROL,
     models=("deepseek-v3", "deepseek-r1", "deepseek-chat-v3"),
+    speech=Speech(
+        opening=(
+            "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with"
+            " function signatures within <tools></tools> XML tags:\n<tools>\n",
+            TOOLS,
+            "\n</tools>\n\nFor function call returns, you should first print <｜tool▁calls▁begin｜>For each function"
+            " call, you should return object like:\n<｜tool▁call▁begin｜>function<｜tool▁sep｜><function_name>\n```json\n"
+            "<function_arguments_in_json_format>\n```<｜tool▁call▁end｜>At the end of function call returns, you should"
+            " print <｜tool▁calls▁end｜><｜end▁of▁sentence｜>",
+        ),
+        tools=ToolJson(wrapped=True, lines=True),
+        results=RESULTS,
+    ),
 )
 
 DEEPSEEK_V31 = replace(
@@ -45,4 +65,17 @@ DEEPSEEK_V31 = replace(
     forms=(FENCED,),
     thinking=Thinking("<think>", "</think>"),
     models=("deepseek-v3.1", "deepseek-chat-v3.1"),
+    speech=Speech(
+        opening=(
+            "## Tools\nYou have access to the following tools:\n\n",
+            TOOLS,
+            "\n\nIMPORTANT: ALWAYS adhere to this exact format for tool use:\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>"
+            "tool_call_name<｜tool▁sep｜>tool_call_arguments<｜tool▁call▁end｜>{additional_tool_calls}"
+            "<｜tool▁calls▁end｜>\n\nWhere:\n\n- `tool_call_name` must be an exact match to one of the available tools\n"
+            "- `tool_call_arguments` must be valid JSON that strictly follows the tool's Parameters Schema\n- For multiple"
+            " tool calls, chain them directly without separators or spaces",
+        ),
+        tools=ToolRows(("### ", NAME, "\nDescription: ", TEXT, "\n\nParameters: ", ARGS)),
+        results=replace(RESULTS, open="", between="", close=""),
+    ),
 )

@@ -1,6 +1,6 @@
 """ERNIE 4.5, thinking: calls as Hermes writes them, the answer between `<response>` marks."""
 
-from ..wire.syntax import Dialect
+from ..wire.syntax import RESULT, Dialect, Results, Speech
 from ._json import BARE, JSON_CALL
 
 ERNIE45 = Dialect(
@@ -12,5 +12,6 @@ ERNIE45 = Dialect(
     frame=("<response>", "</response>"),
     stop=("</s>",),
     control=("<|im_start|>", "<|im_end|>", "<tool_output>", "</tool_output>", "<s>", "</s>"),
+    speech=Speech(results=Results("user", ("<tool_output>\n", RESULT, "\n</tool_output>"))),
     models=("ernie-4.5", "ernie4.5", "ernie-45"),
 )

@@ -3,8 +3,8 @@
 The tool `python` may be sent its code as it is.
 """
 
-from ..wire.syntax import NAME, Dialect, Header, Json, Raw
-from ._llama3 import CONTROL
+from ..wire.syntax import NAME, RESULT, TEXT, TOOLS, Dialect, Header, Json, Raw, Results, Speech, ToolRows
+from ._llama3 import CONTROL, LLAMA3
 
 CODE = Json(plain=True)
 TURNS = (
@@ -52,6 +52,8 @@ FUNCTIONARY_V2_LLAMA3 = Dialect(
     stop=("<|eot_id|>", "<|end_of_text|>"),
     control=CONTROL,
     models=("functionary-small-v2.5", "functionary-medium-v2.5"),
+    speech=Speech(native_results=Results("tool", ("name=", NAME, "\n", RESULT), grouped=False)),
+    layout=LLAMA3,
 )
 
 FUNCTIONARY_V3 = Dialect(
@@ -63,6 +65,8 @@ FUNCTIONARY_V3 = Dialect(
     stop=("<|eot_id|>", "<|end_of_text|>"),
     control=CONTROL,
     models=("functionary-medium-v3", "functionary-small-v3"),
+    speech=Speech(native_results=Results("tool", (RESULT,), grouped=False)),
+    layout=LLAMA3,
 )
 
 FUNCTIONARY_V31 = Dialect(
@@ -72,4 +76,21 @@ FUNCTIONARY_V31 = Dialect(
     stop=("<|eom_id|>", "<|eot_id|>"),
     control=CONTROL,
     models=("functionary-small-v3.1", "functionary-medium-v3.1", "functionary-v3.1"),
+    speech=Speech(
+        opening=(
+            "You have access to the following functions:\n\n",
+            TOOLS,
+            "\n\n\nThink very carefully before calling functions.\nIf a you choose to call a function ONLY reply in the"
+            " following format:\n<{start_tag}={function_name}>{parameters}{end_tag}\nwhere\n\nstart_tag => `<function`\n"
+            "parameters => a JSON dict with the function argument name as key and function argument value as value.\n"
+            'end_tag => `</function>`\n\nHere is an example,\n<function=example_function_name>{"example_name":'
+            ' "example_value"}</function>\n\nReminder:\n- If looking for real time information use relevant functions'
+            " before falling back to brave_search\n- Function calls MUST follow the specified format, start with"
+            " <function= and end with </function>\n- Required parameters MUST be specified\n- Only call one function at a"
+            " time\n- Put the entire function call reply on one line\n\n",
+        ),
+        tools=ToolRows(("Use the function '", NAME, "' to '", TEXT, "'\n", TOOLS)),
+        native_results=Results("ipython", (RESULT,), grouped=False),
+    ),
+    layout=LLAMA3,
 )

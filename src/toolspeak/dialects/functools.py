@@ -2,7 +2,20 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import ARGS, DATE, RESULT, SYSTEM, TOOLS, Dialect, JsonCall, Results, Speech, ToolJson, When
+from ..wire.syntax import (
+    ARGS,
+    DATE,
+    RESULT,
+    SYSTEM,
+    TOOLS,
+    Dialect,
+    JsonCall,
+    Layout,
+    Results,
+    Speech,
+    ToolJson,
+    When,
+)
 from ._llama3 import LLAMA3
 
 CALL = JsonCall(also=(("parameters", ARGS), ("args", ARGS)))
@@ -51,5 +64,6 @@ PHI4_MINI = replace(
     stop=("<|end|>",),
     control=PHI_CONTROL,
     models=("phi-4-mini", "phi4-mini"),
-    layout=None,
+    speech=replace(FUNCTOOLS.speech, native_results=None),
+    layout=Layout(("<|", "|>"), "<|end|>", control=PHI_CONTROL, strip=False),
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import ARGS, CALL, ID, NAME, TEXT, THOUGHT, Dialect, JsonCall
+from ..wire.syntax import ARGS, CALL, EXAMPLE, ID, NAME, TEXT, THOUGHT, TOOLS, Dialect, JsonCall, Speech, ToolJson
 
 GENERIC_JSON = Dialect(
     "generic-json",
@@ -27,6 +27,16 @@ GENERIC_JSON = Dialect(
     between="\n",
     before="\n",
     guard=True,
+    speech=Speech(
+        opening=(
+            "These tools are offered, one to a line, each with the JSON Schema of its parameters:\n",
+            TOOLS,
+            "\n\nReply with one JSON object and nothing else. To call a tool:\n",
+            EXAMPLE,
+            '\nTo answer the user without a tool:\n{"message": "your answer"}',
+        ),
+        tools=ToolJson(lines=True),
+    ),
 )
 
 RESPONSE_TEMPLATE = replace(GENERIC_JSON, name="response-template")

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import Dialect
+from ..wire.syntax import RESULT, Dialect, Layout, Results, Speech
 from ._json import BARE, JSON_CALL
+
+CONTROL = ("<|message_sep|>", "<|role_sep|>", "<|function_call|>", "<s>", "</s>")
 
 GIGACHAT3 = Dialect(
     "gigachat3",
@@ -12,8 +14,10 @@ GIGACHAT3 = Dialect(
     thinking=None,
     frame=("</s>",),
     stop=("</s>",),
-    control=("<|message_sep|>", "<|role_sep|>", "<s>", "</s>"),
+    control=CONTROL,
     models=("gigachat3", "gigachat-3", "gigachat-20b"),
+    speech=Speech(native_results=Results("function result", (RESULT,), grouped=False)),
+    layout=Layout(("", "<|role_sep|>\n"), "<|message_sep|>\n\n", bos="<s>", control=CONTROL, strip=False),
 )
 
 GIGACHAT31 = replace(

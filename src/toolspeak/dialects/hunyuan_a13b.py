@@ -1,6 +1,6 @@
 """Tencent Hunyuan A13B: `<tool_calls>[..]</tool_calls>`, the answer between `<answer>` marks."""
 
-from ..wire.syntax import Dialect, Thinking
+from ..wire.syntax import RESULT, Dialect, Results, Speech, Thinking
 from ._json import BARE, JSON_CALL, LIST
 
 HUNYUAN_A13B = Dialect(
@@ -24,4 +24,5 @@ HUNYUAN_A13B = Dialect(
         "</tool_responses>",
     ),
     models=("hunyuan-a13b",),
+    speech=Speech(results=Results("user", ("<tool_response>", RESULT, "</tool_response>"))),
 )

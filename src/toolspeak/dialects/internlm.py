@@ -1,7 +1,9 @@
 """InternLM 2, 2.5 and 3, Intern-S1: an object between plugin marks, its arguments called parameters."""
 
-from ..wire.syntax import Dialect
-from ._chatml import CONTROL
+from dataclasses import replace
+
+from ..wire.syntax import RESULT, Dialect, Results, Speech
+from ._chatml import CHATML, CONTROL
 from ._json import PARAMETERS
 
 INTERNLM2 = Dialect(
@@ -11,4 +13,6 @@ INTERNLM2 = Dialect(
     stop=("<|im_end|>",),
     control=(*CONTROL, "<|interpreter|>"),
     models=("internlm2", "internlm-2", "internlm3", "internlm-3", "intern-s1"),
+    speech=Speech(native_results=Results("environment name=<|plugin|>", (RESULT,), grouped=False)),
+    layout=replace(CHATML, bos="<s>"),
 )

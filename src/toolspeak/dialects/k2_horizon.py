@@ -1,4 +1,7 @@
-"""K2 Horizon: keys and values in `<ifm|..>` tags; `k2-horizon-typed` is its mode in which each value tells its type."""
+"""K2 Horizon: keys and values in `<ifm|..>` tags, with or without the type of each value, or JSON.
+
+`k2-horizon` writes the types and reads all three; `k2-horizon-xml` is what its template asks for unless told otherwise.
+"""
 
 from dataclasses import replace
 
@@ -66,25 +69,24 @@ RULES = (
 
 K2_HORIZON = Dialect(
     "k2-horizon",
-    XML,
+    XML_TYPED,
     open="<ifm|tool_calls>\n",
     between="\n",
     close="\n</ifm|tool_calls>",
     before="\n",
-    forms=(XML_TYPED, JSON),
+    forms=(JSON,),
     thinking=Thinking("<ifm|think>\n", "</ifm|think>\n"),
     frame=("<|ifm|im_end|>",),
     stop=("<|ifm|im_end|>",),
     control=("<|ifm|begin_of_text|>", "<|ifm|im_start|>", "<|ifm|im_end|>"),
     models=("k2-horizon", "k2-v3"),
-    speech=Speech((TOLD, TOOLS, f"{ASKED}{SHOWN}{RULES}"), tools=ToolJson(lines=True)),
+    speech=Speech((TOLD, TOOLS, f"{ASKED}{SHOWN_TYPED}{RULES}"), tools=ToolJson(lines=True)),
 )
 
-K2_HORIZON_TYPED = replace(
+K2_HORIZON_XML = replace(
     K2_HORIZON,
-    name="k2-horizon-typed",
-    call=XML_TYPED,
-    forms=(XML, JSON),
+    name="k2-horizon-xml",
+    call=XML,
     models=(),
-    speech=Speech((TOLD, TOOLS, f"{ASKED}{SHOWN_TYPED}{RULES}"), tools=ToolJson(lines=True)),
+    speech=Speech((TOLD, TOOLS, f"{ASKED}{SHOWN}{RULES}"), tools=ToolJson(lines=True)),
 )

@@ -1,7 +1,23 @@
 """Llama 3.1, 3.2 and 3.3: a bare JSON object whose arguments are called parameters."""
 
-from ..wire.syntax import ARGS, CALL, ID, NAME, Dialect, JsonCall, Kind
-from ._llama3 import CONTROL
+from ..wire.syntax import (
+    ARGS,
+    CALL,
+    DATE,
+    ID,
+    NAME,
+    RESULT,
+    SYSTEM,
+    TOOLS,
+    Dialect,
+    JsonCall,
+    Kind,
+    Results,
+    Speech,
+    ToolJson,
+    When,
+)
+from ._llama3 import CONTROL, LLAMA3
 
 LLAMA3_JSON = Dialect(
     "llama3-json",
@@ -38,4 +54,19 @@ LLAMA3_JSON = Dialect(
         "llama-v3p2",
         "llama-v3p3",
     ),
+    speech=Speech(
+        opening=(
+            "Environment: ipython\nCutting Knowledge Date: December 2023\n",
+            When("date", ("Today Date: ", DATE, "\n")),
+            "\nYou have access to the following functions. To call a function, please respond with JSON for a function"
+            ' call.Respond in the format {"name": function name, "parameters": dictionary of argument name and its'
+            " value}.Do not use variables.\n\n",
+            TOOLS,
+            "\n\n",
+            SYSTEM,
+        ),
+        tools=ToolJson(wrapped=True, lines=True, between="\n\n", indent=4),
+        native_results=Results("ipython", (RESULT,), grouped=False),
+    ),
+    layout=LLAMA3,
 )

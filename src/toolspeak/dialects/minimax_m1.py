@@ -1,6 +1,6 @@
 """MiniMax M1: one object to a line between `<tool_calls>` marks."""
 
-from ..wire.syntax import Dialect
+from ..wire.syntax import RESULT, TOOLS, Dialect, Results, Speech, ToolJson
 from ._json import BARE, JSON_CALL
 
 MINIMAX_M1 = Dialect(
@@ -14,4 +14,15 @@ MINIMAX_M1 = Dialect(
     stop=("<end_of_sentence>",),
     control=("<begin_of_document>", "<beginning_of_sentence>", "<end_of_sentence>"),
     models=("minimax-m1", "minimax-text-01"),
+    speech=Speech(
+        opening=(
+            "You are provided with these tools:\n<tools>\n",
+            TOOLS,
+            "\n</tools>\n\nIf you need to call tools, please respond with <tool_calls></tool_calls> XML tags, and provide"
+            ' tool-name and json-object of arguments, following the format below:\n<tool_calls>\n{"name": <tool-name>,'
+            ' "arguments": <args-json-object>}\n...\n</tool_calls>',
+        ),
+        tools=ToolJson(wrapped=True, lines=True),
+        results=Results("user", ("tool result: ", RESULT), between="\n\n"),
+    ),
 )

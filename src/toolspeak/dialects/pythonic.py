@@ -40,7 +40,7 @@ LLAMA4_PYTHONIC = replace(
     name="llama4-pythonic",
     open="<|python_start|>",
     close="<|python_end|>",
-    also=(),
+    also=(("[", "]"),),
     before="",
     stop=("<|eot|>", "<|eom|>"),
     layout=replace(LLAMA3, head=("<|header_start|>", "<|header_end|>\n\n"), end="<|eot|>", control=()),

@@ -1,6 +1,6 @@
 """Any model, by prompt alone: Thought, Action and Action Input, then the observation it is told."""
 
-from ..wire.syntax import NAME, Dialect, Json, Thinking
+from ..wire.syntax import NAME, RESULT, TOOL_NAMES, TOOLS, Dialect, Json, Results, Speech, Thinking, ToolJson
 
 REACT = Dialect(
     "react",
@@ -11,4 +11,17 @@ REACT = Dialect(
     frame=("Final Answer:",),
     stop=("\nObservation:",),
     control=("Observation:",),
+    speech=Speech(
+        opening=(
+            "These tools are offered, one to a line, each with the JSON Schema of its parameters:\n",
+            TOOLS,
+            "\n\nTo use one, write exactly three lines, then wait for its result, which comes after Observation:\n"
+            "Thought: what you need to know and why\nAction: one of ",
+            TOOL_NAMES,
+            "\nAction Input: the tool's parameters as one JSON object\n\nWhen you can answer the user, write:\n"
+            "Thought: what the answer rests on\nFinal Answer: the answer",
+        ),
+        tools=ToolJson(lines=True),
+        results=Results("user", ("Observation: ", RESULT)),
+    ),
 )

@@ -1,6 +1,6 @@
 """Solar Open: id, name and arguments behind a mark each; ids of ten letters and digits."""
 
-from ..wire.syntax import ID, NAME, Dialect, Thinking
+from ..wire.syntax import ID, NAME, RESULT, TOOLS, Dialect, Results, Speech, Thinking, ToolJson
 from ._json import JSON
 
 SOLAR_OPEN = Dialect(
@@ -35,4 +35,34 @@ SOLAR_OPEN = Dialect(
     ),
     id_length=10,
     models=("solar-open",),
+    speech=Speech(
+        opening=(
+            "## Tools\n\n### Tool Call Instruction\nYou may invoke one or more tools to assist with the user's query."
+            " Available tools are provided in JSON Schema format: <|tools:begin|><|tool:begin|><tools-json-object>"
+            "<|tool:end|>...<|tools:end|>\n\n### Available Tools\n<|tools:begin|><|tool:begin|>",
+            TOOLS,
+            "<|tool:end|><|tools:end|>\n\n### Tool Call Format\nFor each tool call, return a JSON object with the"
+            " following structure, enclosed within <|tool_call:begin|> and <|tool_call:end|> tags: \n<|tool_call:begin|>"
+            "<tool-call-id><|tool_call:name|><tool-name><|tool_call:args|><args-json-object><|tool_call:end|>\n- The"
+            " <tool-call-id> must be a randomly generated string consisting of 10 lowercase letters (a-z) and/or digits"
+            " (0-9) (e.g., a1b2c3d4e5)\n\n### Tool Response Format\nEach tool is responded by `tool` with the following"
+            " structure:\n<|tool_response:id|><tool-call-id><|tool_response:name|><tool-name><|tool_response:result|>"
+            "<results><|tool_response:end|>\n- Ensure the <tool-call-id> matches the corresponding tool call",
+        ),
+        tools=ToolJson(lines=True, between="<|tool:end|><|tool:begin|>"),
+        results=Results(
+            "user",
+            (
+                "<|tool_response:begin|>",
+                ID,
+                "<|tool_response:name|>",
+                NAME,
+                "<|tool_response:result|>",
+                RESULT,
+                "<|tool_response:end|>",
+            ),
+            open="<|tool_response|>",
+            between="",
+        ),
+    ),
 )

@@ -206,12 +206,22 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class ToolJson:
-    """Tools declared as JSON: bare functions, or each in OpenAI's wrapper; one list, or one to a line."""
+    """Tools declared as JSON: bare functions, or each in OpenAI's wrapper; one list, or `lines` with `between`."""
 
     wrapped: bool = False
     lines: bool = False
+    between: str = "\n"
     indent: int | None = None
     ascii: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRows:
+    """Tools declared in words: NAME, TEXT (the description), ARGS (the schema of its parameters), TOOLS (all of it)."""
+
+    each: tuple[str | Slot, ...]
+    between: str = "\n\n"
+    indent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +282,7 @@ class Speech:
 
     opening: tuple[str | Slot | When, ...] = ()
     system: str = ""
-    tools: ToolJson | ToolSignatures | ToolReprs = ToolJson()
+    tools: ToolJson | ToolRows | ToolSignatures | ToolReprs = ToolJson()
     user: str = ""
     text: str = ""
     text_end: str = ""

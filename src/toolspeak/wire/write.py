@@ -11,9 +11,12 @@ from typing import Any, cast
 from ..types import Tool, ToolCall
 from .codecs import json_args, json_call, keywords, raw, tagged, tree
 from .syntax import (
+    ARGS,
     ID,
     INDEX,
     NAME,
+    TEXT,
+    TOOLS,
     Dialect,
     Header,
     Json,
@@ -27,10 +30,10 @@ from .syntax import (
     Tagged,
     ToolJson,
     ToolReprs,
+    ToolRows,
     ToolSignatures,
     Tree,
 )
-
 
 TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict", "null": "None"}
 
@@ -112,15 +115,17 @@ def written_id(id: str, d: Dialect, index: int) -> str:
     return str(index + 1).zfill(d.id_length)
 
 
-def write_tools(tools: Sequence[Tool[..., Any]], how: ToolJson | ToolSignatures | ToolReprs) -> str:
+def write_tools(tools: Sequence[Tool[..., Any]], how: ToolJson | ToolRows | ToolSignatures | ToolReprs) -> str:
     """The tools as they are declared to the model."""
     if isinstance(how, ToolSignatures):
         return "\n".join(_signature_block(tool) for tool in sorted(tools, key=lambda t: t.name))
     if isinstance(how, ToolReprs):
         return "[" + ", ".join(map(_repr, tools)) + "]"
+    if isinstance(how, ToolRows):
+        return how.between.join(_row(tool, how) for tool in tools)
     rows = [declared(tool, how.wrapped) for tool in tools]
     if how.lines:
-        return "\n".join(dumps(row, how.indent, how.ascii) for row in rows)
+        return how.between.join(dumps(row, how.indent, how.ascii) for row in rows)
     return dumps(rows, how.indent, how.ascii)
 
 
@@ -141,6 +146,16 @@ def dumps(value: object, indent: int | None = None, plain: bool = False) -> str:
 def _plain(value: object) -> object:
     """A mapping that is no dict as one; anything else as its text, so that a schema's default never fails."""
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else str(value)
+
+
+def _row(tool: Tool[..., Any], how: ToolRows) -> str:
+    values = {
+        NAME: tool.name,
+        TEXT: tool.description,
+        ARGS: dumps(tool.parameters, how.indent),
+        TOOLS: dumps(declared(tool, wrapped=False), how.indent),
+    }
+    return "".join(part if isinstance(part, str) else values[part] for part in how.each)
 
 
 def _signature_block(tool: Tool[..., Any]) -> str:

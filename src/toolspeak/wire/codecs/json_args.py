@@ -5,19 +5,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ...events import ArgumentsDelta
-from ..jsonscan import ESCAPES, IN_STRING, Emit, Note, json_value, quoted, unescape, whole_value
-from ..scan import Delta, Malformed, Scan, Source, at, blank, following, marks, until
+from ..jsonscan import ESCAPES, IN_STRING, Emit, Note, escaped, json_value, quoted, unescape, whole_value
+from ..literal import comes, next_visible
+from ..scan import CAP, SPACE, Delta, Malformed, Marks, Scan, Source, at, blank, following, marks, until
+from ..state import State
+from ..syntax import Json
 
 NULL = ("null", "None")
+SPECIAL = r'"\\\x00-\x1f'
+"""What JSON must escape in a string, as a character class."""
 RUNS = {
     '"': re.compile(r'(?:[^"\\]+|\\["\\/bfnrt])*').match,
     "'": re.compile(r"""(?:[^'\\]+|\\["'\\/bfnrt])*""").match,
 }
 """What of a string in these quotes can be told without looking further."""
 SIMPLE = re.compile(r"\\(.)").sub
+A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
+HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
 
 
 def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta) -> Scan[None]:
@@ -32,6 +39,80 @@ def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta
         yield from json_value(s, emit, note, delta)
     else:
         raise Malformed("no arguments")
+
+
+def read_hole(s: State, hole: Json, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
+    """Pass the arguments on as JSON text. Where the hole may be `plain`, what is no JSON object is the text of the
+    schema's first property ("input" without a schema), up to one of `follow` or the end."""
+    if not hole.plain or (yield from following(s)) == "{" or (yield from _holds_json(s)):
+        return (yield from read(s, s.args, s.note))
+    nothing = yield from at(s, *NULL, eat=False)
+    if nothing and (yield from _alone(s, len(nothing), follow)):
+        return (yield from read(s, s.args, s.note))
+    yield from blank(s)
+    properties: object = schema.get("properties")
+    key = next(iter(cast("Mapping[str, Any]", properties)), "input") if isinstance(properties, Mapping) else "input"
+    s.note("plain-argument", key)
+    s.args(f"{{{quoted(key)}: ")
+    text = yield from _only_string(s, follow)
+    if text:
+        s.args(text)
+    else:
+        s.args('"')
+        yield from _plain(s, marks(follow, SPECIAL) if any(follow) else None)
+        s.args('"')
+    s.args("}")
+    return None
+
+
+def _holds_json(s: State) -> Scan[bool]:
+    """Is a string next that holds an object? Eats nothing."""
+    if (yield from following(s)) != '"':
+        return False
+    return (yield from following(s, SPACE(s.text, s.pos).end() - s.pos + 1)) == "{"
+
+
+def _alone(s: State, offset: int, follow: tuple[str, ...]) -> Scan[bool]:
+    """Is what comes `offset` characters after the white space here one of `follow`, or the end? Eats nothing."""
+    while True:
+        start = SPACE(s.text, s.pos).end() + offset
+        i = next_visible(s.text, start, s.closed)
+        if i == -1:
+            return s.closed
+        found = None if i is None else comes(s.text, i, follow, s.closed)
+        if found is not None:
+            return found
+        yield
+
+
+def _only_string(s: State, follow: tuple[str, ...]) -> Scan[str]:
+    """A short JSON string that is all there is, eaten; or "" and nothing."""
+    while (m := A_STRING(s.text, s.pos)) is None:
+        if s.closed or not HALF_STRING(s.text, s.pos):
+            return ""
+        yield
+    text = m[0]
+    if whole_value(text, 0) is None or not (yield from _alone(s, len(text), follow)):
+        return ""
+    s.pos += len(text)
+    return text
+
+
+def _plain(s: State, ends: Marks | None) -> Scan[None]:
+    """Text as the content of a JSON string, without the line's end behind it."""
+    while True:
+        text, pos = s.text, s.pos
+        m = (ends.full if s.closed else ends.search)(text, pos) if ends else None
+        found = s.closed or (m is not None and m.lastindex)
+        stop = m.start() if m else len(text)
+        keep = stop - text.endswith("\n", pos, stop)
+        s.args(escaped(text[pos:keep]))
+        s.pos = stop if found else keep
+        if found:
+            return
+        if keep == len(text):
+            s.lane, s.delta = ends.lane if ends else IN_STRING, ArgumentsDelta
+        yield
 
 
 def _encoded(s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> Scan[None]:

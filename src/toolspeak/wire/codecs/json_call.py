@@ -10,7 +10,7 @@ from ...types import ToolCall
 from ..jsonscan import json_value, quoted, short_string
 from ..scan import Malformed, Scan, at, expect, following
 from ..state import Call, State
-from ..syntax import ARGS, ID, NAME, TEXT, THOUGHT, JsonCall, Kind, Slot
+from ..syntax import ARGS, CALL, ID, INDEX, NAME, TEXT, THOUGHT, JsonCall, Kind, Slot
 from . import json_args
 
 HELD = 4096
@@ -18,6 +18,8 @@ HELD = 4096
 
 IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 """What a tool may be called; other names are words."""
+
+DIGITS = frozenset("-0123456789")
 
 Held = tuple[type[TextDelta] | type[ThoughtDelta], str]
 
@@ -36,19 +38,32 @@ class _Object:
     foreign: bool = False  # the name is not offered, but the object is written in the dialect's own keys
     collapsed: bool = False  # the kind is the tool's name: keys that mean nothing else are arguments
     pieces: int = 0  # how many such arguments were written
+    inner: bool = False  # it stands in another, which ends the call
+    broken: bool = False  # the rest of it is given back as text
 
 
 def read(s: State, hole: JsonCall, call: Call) -> Scan[None]:
-    """Read the object from behind its brace, telling the call, or the text it carries, once it is sure which it is."""
-    o = _Object(hole, call)
-    slots = {**dict(hole.also), **dict(hole.keys)}
+    """Read the object from behind its brace, telling the call, or the text it carries, once it is sure which it is.
+
+    Where it carries several calls, the others are told as well; `call` is then filled, and may be none of them.
+    """
+    yield from _members(s, _Object(hole, call))
+
+
+def _members(s: State, o: _Object) -> Scan[None]:
+    slots: dict[str | Slot, Slot | Kind] = {**dict(o.hole.also), **dict(o.hole.keys)}
     while not (yield from at(s, "}")):
         if o.call.filled and (yield from following(s)) not in ('"', "'"):
             s.note("unclosed-object")
             break
         key = yield from short_string(s)
         yield from expect(s, ":")
-        yield from _value(s, o, key, slots.get(key))
+        slot = slots.get(key)
+        if slot is None and NAME in slots and (yield from _is_name(s, o, key)):
+            o, slot = _named(s, o, key), slots[NAME]
+        yield from _value(s, o, key, slot)
+        if o.broken:
+            break
         if not (yield from at(s, ",")):
             if (yield from at(s, "}")):
                 break
@@ -70,16 +85,19 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
         yield from _name(s, o, key)
     elif slot is TEXT or slot is THOUGHT:
         yield from _text(s, o, TextDelta if slot is TEXT else ThoughtDelta)
-    elif slot is ID and (yield from following(s)) in ('"', "'"):
+    elif slot is CALL and not o.filled and not o.pieces:
+        yield from _calls(s, o, key)
+    elif (slot is ID or slot is INDEX) and (yield from following(s)) in ('"', "'"):
         yield from _id(s, o)
+    elif slot is INDEX and (yield from following(s)) in DIGITS:
+        yield from _index(s, o)
     else:
         yield from _other(s, o, key)
 
 
 def _name(s: State, o: _Object, key: str) -> Scan[None]:
     if (yield from at(s, *json_args.NULL)):
-        o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in o.hole.keys))
-        return _say(s, o)
+        return _nobody(s, o)
     name = yield from short_string(s)
     if o.call.name is None:
         if not name or (o.call.strict and s.tools is None):
@@ -90,6 +108,79 @@ def _name(s: State, o: _Object, key: str) -> Scan[None]:
     if not o.call.guard or o.filled:
         _start(s, o)
     return None
+
+
+def _is_name(s: State, o: _Object, key: str) -> Scan[bool]:
+    """Is a key that means nothing else the tool's name?"""
+    if (o.call.filled and not s.offered(key)) or (o.call.name is not None and not o.call.filled):
+        return False
+    return bool(key) and ((s.tools is not None and key in s.tools) or (yield from following(s)) == "{")
+
+
+def _named(s: State, o: _Object, name: str) -> _Object:
+    """The call whose arguments stand under its name; it may be one of several."""
+    if o.call.guard and (not s.offered(name) or (o.call.strict and s.tools is None)):
+        raise Malformed(f"{name!r} is no tool", "" if o.call.strict else name)
+    if o.call.filled:
+        s.end(o.call)
+        o = _Object(o.hole, Call(o.call.guard, o.call.strict))
+    o.call.name = name
+    return o
+
+
+def _calls(s: State, o: _Object, key: str) -> Scan[None]:
+    """The call itself, or a list of calls; a string is its name, and none at all means that there is none."""
+    c = yield from following(s)
+    if c in ('"', "'") and c:
+        yield from _name(s, o, key)
+    elif c == "{" and o.call.name is None:
+        yield from expect(s, "{")
+        yield from _members(s, _Object(o.hole, o.call, said=_handed(o), inner=True))
+    elif c == "[" and o.call.name is None:
+        yield from _list(s, o)
+    elif (yield from at(s, *json_args.NULL)):
+        _nobody(s, o)
+    else:
+        yield from _other(s, o, key)
+
+
+def _list(s: State, o: _Object) -> Scan[None]:
+    yield from expect(s, "[")
+    while not (yield from at(s, "]")):
+        if o.call.filled:
+            s.keep()
+            s.spent = False
+            yield from at(s, ",")
+            if (yield from at(s, "]", eat=False)):
+                s.commit()
+                s.note("trailing-comma")
+                continue
+        try:
+            yield from expect(s, "{")
+            call = Call(o.call.guard, o.call.strict)
+            yield from _members(s, _Object(o.hole, call, said=_handed(o)))
+        except Malformed:
+            if not o.call.filled or s.live or s.log is None or s.spent:
+                raise
+            s.forget()
+            s.back()  # the calls before stay; what follows is text
+            o.broken = True
+            return
+        o.call.filled = True
+    if not o.call.filled:
+        _nobody(s, o)
+
+
+def _handed(o: _Object) -> list[Held]:
+    """What was held back, handed on to the object that holds the call."""
+    said, o.said = o.said, []
+    return said
+
+
+def _nobody(s: State, o: _Object) -> None:
+    """There is no call: the object carries a text, if it may."""
+    o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in (*o.hole.keys, *o.hole.also)))
+    _say(s, o)
 
 
 def _foreign(s: State, o: _Object, key: str, name: str) -> None:
@@ -166,6 +257,16 @@ def _id(s: State, o: _Object) -> Scan[None]:
         o.call.id = value
 
 
+def _index(s: State, o: _Object) -> Scan[None]:
+    """A number that is the call's id."""
+    digits: list[str] = []
+    yield from json_value(s, digits.append, s.note)
+    if o.call.started:
+        o.call.late_id = "".join(digits).strip()
+    else:
+        o.call.id = "".join(digits).strip()
+
+
 def _kind(s: State, o: _Object, kind: Kind) -> Scan[None]:
     word = yield from short_string(s)
     if word == kind.call:
@@ -191,7 +292,7 @@ def _piece(s: State, o: _Object, key: str) -> Scan[None]:
 
 def _other(s: State, o: _Object, key: str) -> Scan[None]:
     """A key that means nothing: passed over within a dialect's own markers; elsewhere a sign that this is no call."""
-    if o.call.guard and not o.call.started and not o.answer:
+    if o.call.guard and not (o.call.started or o.call.filled or o.answer):
         raise Malformed(f"key {key!r}")
     if s.log is not None:
         s.spent = True
@@ -204,6 +305,8 @@ def _drop(text: str) -> None:
 
 def _finish(s: State, o: _Object) -> None:
     call = o.call
+    if call.filled and not call.started and call.name is None:
+        return s.commit()
     if o.answer and not call.started:
         if not o.texts:
             raise Malformed("neither a call nor a text")
@@ -216,7 +319,8 @@ def _finish(s: State, o: _Object) -> None:
         call.filled = True
         if not o.pieces:
             s.note("no-arguments")
-    s.end(call)
+    if not o.inner:
+        s.end(call)
     return None
 
 
@@ -226,11 +330,12 @@ def write(hole: JsonCall, call: ToolCall) -> str:
     values = {
         NAME: quoted(call.name),
         ID: quoted(call.id),
+        INDEX: quoted(call.id),
         ARGS: json_args.write(call.json or call.arguments, encoded, hole.indent),
         TEXT: '""',
     }
     rows = [
-        f"{quoted(key)}: {quoted(slot.call) if isinstance(slot, Kind) else values[slot]}"
+        f"{quoted(call.name if isinstance(key, Slot) else key)}: {quoted(slot.call) if isinstance(slot, Kind) else values[slot]}"
         for key, slot in hole.keys
         if isinstance(slot, Kind) or slot in values
     ]

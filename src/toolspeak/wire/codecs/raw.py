@@ -7,7 +7,7 @@ from typing import Any
 
 from ...events import ArgumentsDelta
 from ..jsonscan import escaped, quoted
-from ..scan import SPACE, Scan, following, marks, until
+from ..scan import Scan, marks, until
 from ..state import State
 from ..syntax import Raw
 

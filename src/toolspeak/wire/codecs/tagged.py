@@ -55,7 +55,7 @@ def _words(hole: Tagged, follow: tuple[str, ...]) -> _Words:
     mid = tuple(WORDS(hole.mid.strip()))
     space = hole.close[: len(hole.close) - len(hole.close.lstrip())]
     follow = tuple(word for word in follow if word)
-    ends = [close, "\n" + opener, *(("\n" + follow[0], follow[0]) if follow else ())]
+    ends = [close, "\n" + opener, *(t for w in follow[:1] if not close.startswith(w) for t in ("\n" + w, w))]
     return _Words(
         opener=opener,
         before=before,

@@ -192,11 +192,11 @@ class _Reader:
         end = yield from ahead(self.s, 0, (self.opens, self.shuts, *self.follow))
         if end <= 0:
             return end < 0
-        text = self.s.text[self.s.pos : self.s.pos + end]
-        if not text.endswith(self.shuts):
+        shut, other = (self.s.text.endswith(word, 0, self.s.pos + end) for word in (self.shuts, self.opens))
+        if not shut and not other:
             return True
         found = yield from token(self.s, end, TAG_END)
-        return found is not None and self.tags[found[0]] > 0
+        return found is not None and (self.tags[found[0]] > 0 if shut else "<" not in found[0])
 
     def runs_out(self, end: int) -> Scan[bool]:
         """Whether from there on there is nothing but words that may follow a call."""

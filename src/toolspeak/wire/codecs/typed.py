@@ -158,7 +158,7 @@ def _repaired(body: str, allowed: Kinds, note: Note) -> str | None:
 def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
     """How far from here the word ends that stands `offset` from here after white space: the longest of `words`.
 
-    0 where none does, -1 where nothing but the end of the text does. Eats nothing.
+    0 where none does, -1 where the text ends before or within one. Eats nothing.
     """
     while True:
         text, start = s.text, s.pos + offset
@@ -166,9 +166,10 @@ def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
         left = len(text) - i
         if i - start > GAP:
             return 0
-        if s.closed or (left and not any(left < len(word) and word.startswith(text[i:]) for word in words)):
+        half = not left or any(left < len(word) and word.startswith(text[i:]) for word in words)
+        if s.closed or not half:
             best = max((len(word) for word in words if text.startswith(word, i)), default=0)
-            return i + best - s.pos if best else 0 if left else -1
+            return i + best - s.pos if best else -half
         yield
 
 
