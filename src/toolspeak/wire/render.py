@@ -10,9 +10,10 @@ from typing import Any, cast
 
 from ..errors import TemplateError
 from ..types import Message, Note, Tool
+from .engine import DATE_FORM, render_template
 from .speech import Wanted, tell
 from .syntax import Dialect, Layout
-from .template import DATE_FORM, abilities, render_template, speaks, tokens
+from .template import abilities, speaks, tokens
 from .turns import Turn, cleaned, message_of, turns_of
 from .write import declared
 
