@@ -10,9 +10,9 @@ from typing import Any
 
 from ..dialects import get, names
 from ..errors import UnknownDialect
-from .differ import BOTH, draft, reads
+from .differ import draft, reads
 from .margins import MARK
-from .probe import Probe, call, probe
+from .probe import BOTH, Probe, call, probe
 from .response_template import from_response_template
 from .syntax import Dialect
 from .template import literals
@@ -37,11 +37,13 @@ def detect(
         return from_response_template(response_template)
     if not (template or model):
         raise UnknownDialect("expected a chat template, a model's name or a response template to tell the dialect by")
-    found = _by_template(template, _plain(model or "")) if template else None
+    found = by_template(template, _plain(model or "")) if template else None
     found = found or (_by_name(model) if model else None)
     if found:
         return found
-    given = " and ".join(w for w, is_given in (("its chat template", template), (f"its name, {model},", model)) if is_given)
+    given = " and ".join(
+        w for w, is_given in (("its chat template", template), (f"its name, {model},", model)) if is_given
+    )
     return replace(get(ANY), origin=f"by default: {given} {'tell' if template and model else 'tells'} no dialect")
 
 
@@ -51,29 +53,36 @@ def _plain(name: str) -> str:
 
 
 def _by_name(model: str) -> Dialect | None:
-    """The dialect with the longest part of the name, or None."""
+    """The dialect whose models' name comes first in this one, the longest of those; None where none comes.
+
+    A model made from another is called after itself first: hermes-3-llama-3.1.
+    """
     name = _plain(model)
-    parts = [(len(part), d) for d in _known() for part in d.models if part in name]
-    if not parts:
-        return None
-    return replace(max(parts, key=lambda found: found[0])[1], origin=f"by the model's name, {model}")
+    parts = [(-name.index(part), len(part), -i) for i, d in enumerate(_known()) for part in d.models if part in name]
+    return replace(_known()[-max(parts)[2]], origin=f"by the model's name, {model}") if parts else None
 
 
 @lru_cache(64)
-def _by_template(template: str, name: str) -> Dialect | None:
-    """The dialect that the template writes, a draft if it is not known; None where the template tells none."""
+def by_template(template: str, name: str = "") -> Dialect | None:
+    """The dialect that the template writes, a draft if it is not known; None where the template tells none.
+
+    Of dialects that write the same calls, the one whose models are called `name` or like it.
+    """
     p = probe(template)
     if p is None:  # it writes no calls: what it says of them in words is all there is
-        scores = [(_told(template, d), _named(d, name), _share(template, d), -i) for i, d in enumerate(_known())]
+        scores = [
+            (_told(template, d), _named(d, name), _share(template, d), len(d.models), -i)
+            for i, d in enumerate(_known())
+        ]
         best = max(scores)
         return replace(_known()[-best[-1]], origin="by the words of its chat template") if any(best[0]) else None
-    shown, drafted = p.show(BOTH), draft(template)
-    spoken = [
-        (sum(map(len, _words(d))), _named(d, name), _likeness(p, d, drafted), -i)
-        for i, d in enumerate(_known())
-        if all(word in shown for word in literals(d)) and reads(p, replace(d, forms=()))
-    ]
-    return replace(_known()[-max(spoken)[-1]], origin="by its chat template") if spoken else drafted
+    shown, drafted = p.show(BOTH) + p.show(call(), call(1)), draft(template)
+    found: list[tuple[int, int, float, int, int]] = []
+    for i, d in enumerate(_known()):
+        if all(word in shown for word in literals(d)) and (reply := reads(p, replace(d, forms=()))):
+            likeness = _likeness(p, d, drafted) + (not reply.notes)
+            found.append((sum(map(len, _words(d))), _named(d, name), likeness, len(d.models), -i))
+    return replace(_known()[-max(found)[-1]], origin="by its chat template") if found else drafted
 
 
 @cache
@@ -90,12 +99,13 @@ def _likeness(p: Probe, d: Dialect, drafted: Dialect | None) -> float:
     """How like the template's rest is to the dialect, of those that write the same marks around a call.
 
     Variants differ in blanks, which two calls written in full show; in what stands before them, around thoughts
-    and around texts, which the draft tells; and in the other markers of their prompts.
+    and texts, and ends a turn, which the draft tells; and in the other markers of their prompts.
     """
     exact = sum(write_calls(calls, d) in p.show(*calls) for calls in ([BOTH], [call(), call(1)]))
     same = 0
     if drafted:
         same = (d.before == drafted.before) + (d.thinking == drafted.thinking) + (d.frame[:2] == drafted.frame[:2])
+        same += 2 * any(mark in d.stop for mark in drafted.stop)
     return exact / 2 + 1.5 * _share(p.template, d) + same / 4
 
 
@@ -111,7 +121,9 @@ def _marks(d: Dialect) -> frozenset[str]:
     layout = (*d.layout.head, d.layout.end, *d.layout.control) if d.layout else ()
     results = (d.speech.results, d.speech.native_results)
     told = (part for r in results if r for part in (*r.each, r.open, r.close) if isinstance(part, str))
-    return frozenset(m for text in (*thinking, *layout, *d.frame, *d.stop, *d.control, *told) for m in MARK.findall(text))
+    return frozenset(
+        m for text in (*thinking, *layout, *d.frame, *d.stop, *d.control, *told) for m in MARK.findall(text)
+    )
 
 
 def _share(template: str, d: Dialect) -> float:

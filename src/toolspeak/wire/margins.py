@@ -29,7 +29,10 @@ def margins(p: Probe, d: Dialect) -> Dialect:
         left = _without(thinking, left)
         literals = [_without(thinking, part) if isinstance(part, str) else part for part in d.call]
         d = replace(d, open=_without(thinking, d.open), call=tuple(part for part in literals if part))
-    opener, closer = LAST.search(before) if MARK.search(left) else None, FIRST.match(tail) if MARK.search(right) else None
+    opener, closer = (
+        LAST.search(before) if MARK.search(left) else None,
+        FIRST.match(tail) if MARK.search(right) else None,
+    )
     marks = [m[0].strip().removeprefix(p.head().strip()) for m in (opener, closer) if m]
     frame = dict.fromkeys((*d.frame, *(mark for mark in marks if mark and mark not in own)))
     ends = [m[0].strip() for m in FIRST.finditer(tail)]
@@ -55,20 +58,20 @@ def _thinking(p: Probe, plain: str) -> Thinking | None:
     return _named(p.template)
 
 
-def _around(p: Probe, shown: str, plain: str, next: str) -> Thinking | None:
+def _around(p: Probe, shown: str, plain: str, after: str) -> Thinking | None:
     """What stands before and behind the thought in this rendering."""
     left, _, right = shown.partition(THOUGHT)
-    close = right.partition(next)[0]
+    close = right.partition(after)[0]
     first = FIRST.match(close)
     close = first[0] if first else close
     last = LAST.search(left)
     empty = last and re.search(re.escape(last[0].strip()) + r"\s*" + re.escape(close.strip()), plain)
     if last and (empty or MARK.search(left[len(common_start(left, plain)) :])):
-        open = last[0].removeprefix(p.head().strip())
+        opener = last[0].removeprefix(p.head().strip())
     else:  # the turn's head is all there is: what a reply begins with, behind its marks
         head = p.head()
-        open = head[max((m.end() for m in MARK.finditer(head)), default=0) :].lstrip()
-    return Thinking(open, close) if open.strip() and close.strip() else None
+        opener = head[max((m.end() for m in MARK.finditer(head)), default=0) :].lstrip()
+    return Thinking(opener, close) if opener.strip() and close.strip() else None
 
 
 def _named(template: str) -> Thinking | None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from ..errors import TemplateError
 from ..types import Tool, ToolCall
-from .template import abilities, render_template
+from .engine import render_template
+from .template import abilities
 
 NAMES = ("alpha_tool", "omega_tool")
 IDS = ("abcdefg01", "uvwxyzt02")
@@ -30,7 +32,7 @@ SAMPLES: Mapping[str, Any] = {"number": 40961, "boolean": True, "array": ["in_li
 PIECE = re.compile(r"<[^<>\n]*(?:>|\Z)|\[/?[A-Z][A-Z_]*\]|\w+|.", re.DOTALL)
 """What is equal as a whole or not at all: a mark, a word, any other character."""
 
-TOOLS = tuple(
+TOOLS: tuple[Tool[..., Any], ...] = tuple(
     Tool(
         name,
         "probe",
@@ -49,16 +51,22 @@ def call(n: int = 0, **arguments: Any) -> ToolCall:
     return ToolCall(IDS[n], NAMES[n], arguments or {KEYS[0]: VALUES[n]})
 
 
+BOTH = ToolCall(IDS[0], NAMES[0], dict(zip(KEYS, VALUES, strict=True)))
+"""A call with two arguments."""
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A template to ask: `show` is a conversation as it writes it, `calls` only what it writes for the calls."""
 
     template: str
     objects: bool = True
+    blank: str | None = ""
+    seen: dict[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
 
     def show(self, *calls: ToolCall, text: str = "", thought: str = "", **more: Any) -> str:
         """A question and its answer; "" where the template refuses it. `more` are the template's variables."""
-        answer: dict[str, Any] = {"role": "assistant", "content": text}
+        answer: dict[str, Any] = {"role": "assistant", "content": text or (self.blank if calls else "")}
         if calls:
             answer["tool_calls"] = [self._call(c) for c in calls]
         if thought:
@@ -66,6 +74,12 @@ class Probe:
         return self.render([answer], False, more)
 
     def render(self, answer: list[dict[str, Any]], generate: bool, variables: Mapping[str, Any]) -> str:
+        key = json.dumps([answer, generate, dict(variables)])
+        if key not in self.seen:
+            self.seen[key] = self._rendered(answer, generate, variables)
+        return self.seen[key]
+
+    def _rendered(self, answer: list[dict[str, Any]], generate: bool, variables: Mapping[str, Any]) -> str:
         messages = [{"role": "user", "content": QUESTION}, *answer]
         tools = [
             {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
@@ -73,9 +87,7 @@ class Probe:
         ]
         now = datetime(2024, 7, 26)
         try:
-            shown = render_template(
-                self.template, messages, tools, now=now, variables=variables, generate=generate
-            )
+            shown = render_template(self.template, messages, tools, now=now, variables=variables, generate=generate)
         except TemplateError:
             return ""
         return shown if len(shown) <= LONGEST else ""
@@ -148,7 +160,8 @@ def between(plain: str, more: str) -> str:
     return more[len(start) : len(more) - len(end)]
 
 
+@lru_cache(8)
 def probe(template: str) -> Probe | None:
     """The template as one to ask, or None if it writes no calls."""
     known = abilities(template)
-    return Probe(template, known.objects) if known.calls else None
+    return Probe(template, known.objects, known.blank) if known.calls else None

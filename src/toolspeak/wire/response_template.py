@@ -14,12 +14,38 @@ from typing import Any, cast
 from ..errors import TemplateError
 from .margins import MARK
 from .patterns import GAP, Piece, pattern_pieces
-from .syntax import ARGS, CALL, ID, NAME, Arguments, Dialect, Header, Json, JsonCall, Keywords, Part, Slot, Tagged
-from .syntax import Thinking
+from .syntax import (
+    ARGS,
+    CALL,
+    ID,
+    NAME,
+    Arguments,
+    Dialect,
+    Header,
+    Json,
+    JsonCall,
+    Keywords,
+    Part,
+    Slot,
+    Tagged,
+    Thinking,
+)
 
 THOUGHTS = ("thinking", "reasoning_content", "reasoning")
 FIELD_KEYS = frozenset(
-    "open open_pattern close close_pattern content content_args repeats optional join transform transform_each".split()
+    [
+        "open",
+        "open_pattern",
+        "close",
+        "close_pattern",
+        "content",
+        "content_args",
+        "repeats",
+        "optional",
+        "join",
+        "transform",
+        "transform_each",
+    ]
 )
 TOP_KEYS = frozenset(("version", "defaults", "fields", "start_anchor", "start_anchor_pattern"))
 SLOTS = {"name": NAME, "id": ID}
@@ -57,7 +83,9 @@ def from_response_template(config: Mapping[str, Any]) -> Dialect:
         return _headed(calls, thought, text, anchors, control)
     thinking = None
     if thought:
-        thinking = Thinking(thought.opener, _one(thought.closers, f"{thought.where}.close"))
+        opener, closer = thought.opener, _one(thought.closers, f"{thought.where}.close")
+        strips = _object(thought.told.get("content_args") or {}, f"{thought.where}.content_args").get("strip", True)
+        thinking = Thinking(f"{opener.rstrip()}\n", f"\n{closer.lstrip()}") if strips else Thinking(opener, closer)
     frame, stop = _around(text, calls)
     frame += tuple(anchor.strip() for anchor in anchors if MARK.match(anchor) and anchor.strip() not in frame)
     listed, parts, forms = _calls(calls)
@@ -90,25 +118,25 @@ def _cannot(where: str, why: str) -> TemplateError:
     return TemplateError(f"this response template cannot be read into a dialect: {where}: {why}")
 
 
+def _object(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _cannot(where, f"expected an object, got {type(value).__name__}")
+    return cast("Mapping[str, Any]", value)
+
+
 def _fields(config: Mapping[str, Any]) -> dict[str, Field]:
     """The fields by name, every key checked."""
-    if not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  (it comes out of a file)
-        raise _cannot("response_template", f"expected an object, got {type(config).__name__}")
+    config = _object(config, "response_template")
     if unknown := sorted(set(map(str, config)) - TOP_KEYS):
         raise _cannot(unknown[0], f"expected one of {', '.join(sorted(TOP_KEYS))}")
     if config.get("version", 1) != 1:
         raise _cannot("version", f"expected 1, got {config['version']!r}")
-    fields = config.get("fields")
-    if not isinstance(fields, Mapping) or not fields:
-        raise _cannot("fields", "expected an object of fields")
     found: dict[str, Field] = {}
-    for name, told in cast("Mapping[str, Any]", fields).items():
+    for name, told in _object(config.get("fields"), "fields").items():
         where = f"fields.{name}"
         if name not in ("content", "tool_calls", *THOUGHTS):
             raise _cannot(where, f"a dialect knows content, tool_calls and {', '.join(THOUGHTS)}")
-        if not isinstance(told, Mapping):
-            raise _cannot(where, f"expected an object, got {type(told).__name__}")
-        field = cast("Mapping[str, Any]", told)
+        field = _object(told, where)
         if unknown := sorted(set(map(str, field)) - FIELD_KEYS):
             raise _cannot(f"{where}.{unknown[0]}", f"expected one of {', '.join(sorted(FIELD_KEYS))}")
         if name != "tool_calls" and field.get("content", "text") != "text":
@@ -195,7 +223,9 @@ def _call(
             continue
         slot = next((s for s, key in names.items() if key == piece.name), None)
         if slot not in SLOTS:
-            raise _cannot(f"{field.where}.open_pattern", f"the group {piece.name!r} is neither a call's name nor its id")
+            raise _cannot(
+                f"{field.where}.open_pattern", f"the group {piece.name!r} is neither a call's name nor its id"
+            )
         parts.append(SLOTS[slot])
     if not isinstance(hole, JsonCall) and NAME not in parts:
         raise _cannot(f"{field.where}.open_pattern", "nothing in it is the tool's name")
@@ -212,36 +242,29 @@ def _unclosed(opener: Sequence[Piece], closer: str) -> list[str]:
 
 def _slots(field: Field) -> dict[str, str]:
     """Where the name, the arguments and the id of a call come from: a group, the content, or a key of it."""
-    transform = field.told.get("transform")
-    told: object = {"name": "{content.name}", "arguments": "{content.arguments}"}
-    if transform is not None:
-        told = cast("Mapping[str, Any]", transform).get("function", transform) if isinstance(transform, Mapping) else None
-        outer = cast("Mapping[str, Any]", transform) if isinstance(transform, Mapping) else {}
-        if told == "{content}":
-            told = {"name": "{content.name}", "arguments": "{content.arguments}"}
-        if isinstance(told, Mapping) and "id" in outer:
-            told = {**cast("Mapping[str, Any]", told), "id": outer["id"]}
-    if not isinstance(told, Mapping):
-        raise _cannot(f"{field.where}.transform", "expected a function with a name and arguments")
-    found = {k: _placeholder(v, field) for k, v in cast("Mapping[str, Any]", told).items() if k in (*SLOTS, "arguments")}
+    where, whole = f"{field.where}.transform", "{content}"
+    told = field.told.get("transform", whole)
+    outer = {"function": whole} if told == whole else _object(told, where)
+    inner = outer.get("function", outer)
+    rows = {"name": "{content.name}", "arguments": "{content.arguments}"} if inner == whole else _object(inner, where)
+    rows = {**rows, **{key: outer[key] for key in ("id",) if key in outer}}
+    found = {key: _placeholder(value, where) for key, value in rows.items() if key in (*SLOTS, "arguments")}
     if not {"name", "arguments"} <= set(found):
-        raise _cannot(f"{field.where}.transform", "expected a name and arguments")
+        raise _cannot(where, "expected a function with a name and arguments")
     return found
 
 
-def _placeholder(value: object, field: Field) -> str:
+def _placeholder(value: object, where: str) -> str:
     found = re.fullmatch(r"\{([\w.]+)\}", value) if isinstance(value, str) else None
     if not found:
-        raise _cannot(f"{field.where}.transform", f"expected placeholders like {{content}}, got {value!r}")
+        raise _cannot(where, f"expected placeholders like {{content}}, got {value!r}")
     return found[1]
 
 
 def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
     """The hole that the field's content is."""
-    kind, args = field.told.get("content", "text"), field.told.get("content_args") or {}
-    if not isinstance(args, Mapping):
-        raise _cannot(f"{field.where}.content_args", "expected an object")
-    told = cast("Mapping[str, Any]", args)
+    kind = field.told.get("content", "text")
+    told = _object(field.told.get("content_args") or {}, f"{field.where}.content_args")
     outside = names["arguments"] == "content"
     if kind == "xml-inline" and outside:
         return _tagged(field, told)
@@ -263,10 +286,11 @@ def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
 def _loose(field: Field, told: Mapping[str, Any]) -> Keywords:
     """JSON with keys without quotes, or with quotes of its own around strings."""
     quotes: list[str] = []
-    for pair in cast("Sequence[Any]", told.get("string_delims") or [['"', '"']]):
-        if not (isinstance(pair, Sequence) and len(cast("Sequence[Any]", pair)) == 2 and pair[0] == pair[1]):
+    for given in cast("Sequence[object]", told.get("string_delims") or [['"', '"']]):
+        pair = cast("list[object]", given) if isinstance(given, list) else []
+        if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], str) or not pair[0]:
             raise _cannot(f"{field.where}.content_args.string_delims", "expected pairs of equal quotes")
-        quotes.append(str(pair[0]))
+        quotes.append(pair[0])
     return Keywords(
         "{",
         "}",
@@ -281,10 +305,10 @@ def _loose(field: Field, told: Mapping[str, Any]) -> Keywords:
 def _tagged(field: Field, told: Mapping[str, Any]) -> Tagged:
     """Arguments in tags, from the pattern of one."""
     where = f"{field.where}.content_args"
-    parser = told.get("value_parser") or {}
+    parser = _object(told.get("value_parser") or {}, f"{where}.value_parser")
     if told.get("merge_duplicates"):
         raise _cannot(f"{where}.merge_duplicates", "a parameter that comes twice is no list")
-    if isinstance(parser, Mapping) and cast("Mapping[str, Any]", parser).get("name", "text") not in ("text", "json"):
+    if parser.get("name", "text") not in ("text", "json"):
         raise _cannot(f"{where}.value_parser", "expected text or json: a tool's schema tells the type")
     pattern = told.get("tag_pattern")
     if not isinstance(pattern, str):
@@ -297,10 +321,10 @@ def _tagged(field: Field, told: Mapping[str, Any]) -> Tagged:
     if [name for _, name in holes] != ["key", "value"] or GAP in pieces:
         raise _cannot(f"{where}.tag_pattern", "expected literals around a key and its value")
     (i, _), (j, _) = holes
-    open, mid, close = (_text(pieces[a:b], where) for a, b in ((0, i), (i + 1, j), (j + 1, len(pieces))))
-    if not (open.strip() and mid.strip() and close.strip()):
+    opener, mid, close = (_text(pieces[a:b], where) for a, b in ((0, i), (i + 1, j), (j + 1, len(pieces))))
+    if not (opener.strip() and mid.strip() and close.strip()):
         raise _cannot(f"{where}.tag_pattern", "expected a literal before the key, before the value and behind it")
-    return Tagged(open, mid, close)
+    return Tagged(opener, mid, close)
 
 
 # ---------------------------------------------------------------------- messages with heads
