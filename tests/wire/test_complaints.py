@@ -21,7 +21,7 @@ from toolspeak.wire.write import write_calls
 
 EVERY = pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
 TAGGED = [d for d in TALKING if any(isinstance(p, Tagged) for p in d.call)]
-THINKING = [d for d in TALKING if d.thinking and not d.header]
+THINKING = [d for d in TALKING if d.thinking and d.thinking.close.strip() and not d.header]
 TWO = (note(text="a b, c", count=3, flag=True), find("two words"))
 PING = ("ping", {})
 
@@ -259,7 +259,6 @@ def test_22_arguments_as_a_text_or_an_object_are_the_same(d: Dialect) -> None:
         ]
         prompts.append(render(talk, TOOLS, d).prompt)
     assert prompts[0] == prompts[1]
-    assert "{{" not in prompts[0] or "{{" in d.open
 
 
 @EVERY
