@@ -77,7 +77,7 @@ def one(**arguments: Any) -> list[tuple[str, dict[str, Any], bool]]:
         ("hermes", '<tool_call>{"name": "weather", "arguments": ""}</tool_call>', one(), "", []),
         # keys in another order, of another name, and more of them
         ("hermes", '<tool_call>{"arguments": {"city": "Paris"}, "name": "weather"}</tool_call>', PARIS, "", []),
-        ("hermes", '<tool_call>{"type": "function", "x": [1], "name": "weather", "parameters": {"city": "Paris"}}</tool_call>', PARIS, "", []),
+        ("hermes", '<tool_call>{"type": "function", "x": [1], "name": "weather", "parameters": {"city": "Paris"}}</tool_call>', PARIS, "", ["unknown-key"]),
         # an unknown tool is told where the dialect has an opener of its own
         ("hermes", '<tool_call>{"name": "zz", "arguments": {}}</tool_call>', [("zz", {}, True)], "", ["unknown-tool"]),
         ("empower", '<f>[{"name": "zz", "arguments": "{}"}]', [("zz", {}, True)], "", ["unknown-tool"]),

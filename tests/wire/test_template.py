@@ -12,8 +12,9 @@ from toolspeak.dialects import get
 from toolspeak.errors import TemplateError, UnknownDialect
 from toolspeak.types import Message, Tool
 from toolspeak.wire.detect import detect
+from toolspeak.wire.engine import render_template
 from toolspeak.wire.render import render
-from toolspeak.wire.template import abilities, render_template
+from toolspeak.wire.template import abilities
 
 HERMES, TOOL_JSON = get("hermes"), get("tool-json")
 PROPERTIES = {"city": {"type": "string", "description": "a city"}}
@@ -116,7 +117,7 @@ def test_the_custom_of_the_field_holds() -> None:
         == "b"
     )
     assert one("{% generation %}x{%- endgeneration -%} y") == "xy"
-    assert one("{{ tools is defined }} {{ documents is defined }}") == "False False"
+    assert one("{{ tools is none }} {{ documents is none }}") == "True True"
     assert one("{{ tools | length }}") == "0"
     assert one("{{ strftime_now('%d %b %Y') }}", now=datetime(2026, 1, 2, tzinfo=UTC)) == "02 Jan 2026"
 

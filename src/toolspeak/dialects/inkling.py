@@ -10,6 +10,7 @@ INKLING = Dialect(
     forms=(("<|message_model|>", "<|content_invoke_tool_json|>", OBJECT, "<|end_message|>"),),
     thinking=Thinking("<|content_thinking|>", "<|end_message|>"),
     frame=(
+        "<|message_model|>",
         "<|message_model|><|content_text|>",
         "<|content_text|>",
         "<|end_message|>",

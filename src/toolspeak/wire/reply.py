@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..events import TextDelta, ThoughtDelta
 from .calls import begin, section
 from .jsonscan import json_value
-from .program import CALL, END, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, route
+from .program import CALL, END, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
 from .salvage import after_call
 from .scan import SPACE, Malformed, Scan, at, marks, skip, token, until
 from .state import State
@@ -111,7 +111,7 @@ def small(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
     if kind == THOUGHT and (yield from at(s, close.strip() or word)):
         return True  # a thought without a word
     if kind == FRAME and (yield from _ends(s, p)):
-        if word in p.unthink:
+        if word in p.unthink and word not in p.frames:
             s.note("stray-closer", word)
         return True
     s.say(word)
@@ -157,13 +157,14 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
     kind = p.inside[word]
     if kind in (CALL, HEAD):
         _keep_from(s, word)
-    return kind, word, ""
+    return END if kind == FRAME else kind, word, ""
 
 
 def message(s: State, p: Program, word: str) -> Scan[str]:
     """Read the head of a message, its start being eaten, and the call where it is one: what its body is."""
     header = p.d.header
-    assert header
+    if header is None:
+        return TEXT
     s.spent, s.live = False, None
     try:
         head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
@@ -173,9 +174,11 @@ def message(s: State, p: Program, word: str) -> Scan[str]:
         s.pos += len(hit)
         if what == "call" and not p.calls:
             return _unread(s)
+        name = _name(f"^{head}$".split(needle, 1)[1]) if what == "call" else ""
+        if rest := [w for w in head_words(head.replace(needle.strip("^$") + name, "", 1)) if w not in p.vocabulary]:
+            s.note("head", " ".join(rest))  # it says more than is understood
         if what == "call":
-            name = f"^{head}$".split(needle, 1)[1]
-            yield from begin(s, p, _name(name))
+            yield from begin(s, p, name)
             yield from at(s, *header.ends)
             s.commit()
             return TEXT
@@ -235,16 +238,21 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.log = None
         return False
     s.back()
-    s.seed, s.pos, word = 0, s.pos + s.seed, "" if s.seed else word
+    seed, s.seed = s.seed, 0
+    s.pos += seed
     if why.unknown:
         s.note("unknown-tool", why.unknown)
+    if seed:
+        return True  # the prompt wrote that word: the reply begins only here
     word = word.strip()
     start = SPACE(s.text, s.pos).end()
     value = word in ("{", "[") and word in p.entries
     if not value:
         start += len(word)
-    s.say(s.text[s.pos : start])
-    s.pos = start
+    before, s.pos = s.text[s.pos : start], start
+    if word in p.frames and (yield from _ends(s, p)):
+        return True  # a mark that may open a call is a frame here
+    s.say(before)
     if value:
         yield from data(s)
     return False

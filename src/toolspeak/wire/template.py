@@ -1,10 +1,8 @@
-"""A model's own chat template: rendering it within bounds, and finding out what it can tell."""
+"""A model's own chat template: finding out what it can tell, and how it wants to be told."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -13,13 +11,8 @@ from typing import Any
 from ..errors import TemplateError
 from ..types import Tool, ToolCall
 from .decode import parse
+from .engine import render_template
 from .syntax import Dialect, JsonCall
-
-DATE_FORM = "%Y-%m-%d %H:%M:%S %Z"
-SIZE = 1_000_000
-"""The longest template, in characters."""
-FUEL = 50_000_000
-"""Steps that a template may take, so that none runs for ever."""
 
 TOOL = {
     "type": "function",
@@ -34,15 +27,22 @@ TOOL = {
     },
 }
 CALL = ToolCall("call00001", "probe_tool", {"probe_key": "probe_value"})
-GENERATION = re.compile(r"(\{%[-+]?)\s*(end)?generation\s*([-+]?%\})")
-TOKEN = re.compile(r"<\|[^\s<>|{}'\"]{1,60}\|>|<｜[^\s<>{}'\"]{1,60}｜>")
+OTHER = ToolCall("call00002", "probe_tool", {"probe_key": "other_value"})
+USER = {"role": "user", "content": "probe_question"}
+NOW = datetime(2024, 7, 26)
+THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thought")
+"""The keys that templates look for a thought under."""
+SHORT = 9
+"""The length of ids in templates that want them to have one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a template can tell: tools, calls (their arguments as objects or as text), results, a system turn.
+    """What a template can tell, and what it has to be given for it.
 
-    `sample` is a conversation with a call as it renders it.
+    It tells tools, calls, results, a system turn, several calls of one turn (`parallel`), calls `beside` a text, users in
+    a row (`rows`). It wants arguments as `objects` or as text, `short` ids, for a call without text an empty text or
+    none (`blank`), and thoughts under the key `thought`. `sample` is a conversation with a call as it renders it.
     """
 
     tools: bool
@@ -50,116 +50,72 @@ class Abilities:
     objects: bool
     results: bool
     system: bool
+    parallel: bool
+    beside: bool
+    rows: bool
+    short: bool
+    blank: str | None
+    thought: str
     sample: str
-
-
-def render_template(
-    template: str,
-    messages: Sequence[Mapping[str, Any]],
-    tools: Sequence[Mapping[str, Any]] | None,
-    *,
-    variables: Mapping[str, Any] | None = None,
-    now: datetime | None = None,
-    generate: bool = True,
-) -> str:
-    """The conversation as the template writes it. Raises TemplateError with the template's own words."""
-    import minijinja
-
-    if len(template) > SIZE:
-        raise TemplateError(f"expected a chat template of at most {SIZE} characters, got {len(template)}")
-
-    def refuse(message: object = "") -> str:
-        raise TemplateError(f"the chat template refuses these messages: {message}")
-
-    def strftime_now(form: str) -> str:
-        if now is None:
-            raise TemplateError("the chat template asks for the time: give now=")
-        return now.strftime(form)
-
-    engine = minijinja.Environment(
-        filters={"tojson": _tojson},
-        globals={"raise_exception": refuse, "strftime_now": strftime_now},
-        fuel=FUEL,
-        debug=False,
-    )
-    engine.trim_blocks = engine.lstrip_blocks = True
-    template = GENERATION.sub(_generation, template)
-    context = _functions(template, tools, now) | {"bos_token": "", "eos_token": "", **(variables or {})}
-    context |= {"messages": list(messages), "add_generation_prompt": generate}
-    if tools:
-        context["tools"] = list(tools)
-    try:
-        return engine.render_str(template, None, **context)
-    except minijinja.TemplateError as e:
-        why = str(e).splitlines()[0]
-    if not tools and "undefined" in why:  # some ask how many tools there are before they ask whether there are any
-        context["tools"] = []
-        try:
-            return engine.render_str(template, None, **context)
-        except minijinja.TemplateError:
-            pass
-    raise TemplateError(f"the chat template cannot be rendered: {why}")
-
-
-def _generation(tag: re.Match[str]) -> str:
-    """The tags that mark what an assistant wrote, which are none of Jinja's own, as a condition that holds."""
-    return tag[1] + (" endif " if tag[2] else " if true ") + tag[3]
-
-
-def _functions(template: str, tools: Sequence[Mapping[str, Any]] | None, now: datetime | None) -> dict[str, Any]:
-    """What templates from before `tools` was the custom are given: functions and datetime, as text."""
-    if re.search(r"\btools\b", template):
-        return {}
-    functions = [tool.get("function", tool) for tool in tools or ()]
-    date = now.strftime(DATE_FORM).strip() if now else ""
-    return {"functions": json.dumps(functions, indent=4, ensure_ascii=False, default=str), "datetime": date}
-
-
-def _tojson(value: object, indent: int | None = None, ensure_ascii: bool = False, **more: Any) -> str:
-    """JSON as chat templates mean it: nothing escaped for HTML."""
-    known = {k: more[k] for k in ("sort_keys", "separators") if k in more}
-    return json.dumps(value, indent=indent, ensure_ascii=ensure_ascii, default=str, **known)
 
 
 @lru_cache(64)
 def abilities(template: str) -> Abilities:
-    """What the template can tell, found by rendering a small conversation in several ways."""
-    user = {"role": "user", "content": "probe_question"}
-    time = datetime(2024, 7, 26)
-
-    def attempt(messages: list[dict[str, Any]], tools: list[Mapping[str, Any]] | None = None) -> str:
-        try:
-            return render_template(template, messages, tools, now=time)
-        except TemplateError:
-            return ""
-
-    def conversation(arguments: object) -> list[dict[str, Any]]:
-        function = {"name": CALL.name, "arguments": arguments}
-        call = {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"id": CALL.id, "type": "function", "function": function}],
-        }
-        return [user, call, {"role": "tool", "tool_call_id": CALL.id, "name": CALL.name, "content": "probe_result"}]
-
-    samples = [attempt(conversation(a), [TOOL]) for a in (CALL.arguments, json.dumps(CALL.arguments))]
-    right = ["probe_value" in s and '\\"probe_value' not in s for s in samples]
-    sample = samples[0] if right[0] else samples[1] if right[1] else ""
-    system = attempt([{"role": "system", "content": "probe_system"}, user])
+    """What the template can tell, found by rendering small conversations in several ways."""
+    found = {(a, blank): _attempt(template, _conversation(a, blank)) for a in (True, False) for blank in ("", None)}
+    right = [key for key, sample in found.items() if "probe_value" in sample and '\\"probe_value' not in sample]
+    right.sort(key=lambda key: "'probe_key'" in found[key])  # an object printed by Python is no JSON
+    objects, blank = right[0] if right else (True, "")
+    sample = found[objects, blank] if right else ""
+    two = _attempt(template, _conversation(objects, blank, (CALL, OTHER)))
+    long = _attempt(template, _conversation(objects, blank, (replace(CALL, id="call_1"),)))
+    beside = _attempt(template, _conversation(objects, "probe_text"))
+    thoughts = (
+        _attempt(template, _conversation(objects, blank, **{key: "probe_thought"}), think=True) for key in THOUGHTS
+    )
+    system = _attempt(template, [{"role": "system", "content": "probe_system"}, USER], tools=False)
     return Abilities(
-        tools=CALL.name in attempt([user], [TOOL]),
-        calls=any(right),
-        objects=right[0],
+        tools=CALL.name in _attempt(template, [USER]),
+        calls=bool(right),
+        objects=objects,
         results="probe_result" in sample,
         system="probe_system" in system,
+        parallel=not right or ("probe_value" in two and "other_value" in two),
+        beside=not right or "probe_value" in beside,
+        rows=bool(_attempt(template, [USER, USER], tools=False)) or not _attempt(template, [USER], tools=False),
+        short=bool(right) and not long,
+        blank=blank,
+        thought=next(
+            (key for key, shown in zip(THOUGHTS, thoughts, strict=True) if "probe_thought" in shown), THOUGHTS[0]
+        ),
         sample=sample,
     )
+
+
+def _attempt(template: str, messages: list[dict[str, Any]], tools: bool = True, think: bool = False) -> str:
+    variables = {"enable_thinking": True} if think else None
+    try:
+        return render_template(template, messages, [TOOL] if tools else None, variables=variables, now=NOW)
+    except TemplateError:
+        return ""
+
+
+def _conversation(
+    objects: bool, blank: str | None, calls: tuple[ToolCall, ...] = (CALL,), **more: str
+) -> list[dict[str, Any]]:
+    def row(call: ToolCall) -> dict[str, Any]:
+        arguments = call.arguments if objects else json.dumps(call.arguments)
+        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+    asked = {"role": "assistant", "content": blank, "tool_calls": [row(call) for call in calls], **more}
+    results = [{"role": "tool", "tool_call_id": c.id, "name": c.name, "content": "probe_result"} for c in calls]
+    return [USER, asked, *results]
 
 
 def speaks(template: str, d: Dialect) -> bool:
     """Does the template tell tools, calls and results, and its calls in the dialect?"""
     known = abilities(template)
-    if not (known.tools and known.calls and known.results and all(w in known.sample for w in literals(d))):
+    if not (known.calls and known.results and all(w in known.sample for w in literals(d))):
         return False
     calls = parse(known.sample, replace(d, forms=()), (Tool(CALL.name),)).calls
     return any(call.name == CALL.name and call.arguments == CALL.arguments for call in calls)
@@ -170,8 +126,3 @@ def literals(d: Dialect) -> tuple[str, ...]:
     texts = [d.open, d.close, *(p for p in d.call if isinstance(p, str))]
     words = tuple(w for text in texts for w in text.split())
     return words or tuple(f'"{key}"' for p in d.call if isinstance(p, JsonCall) for key, _ in p.keys)
-
-
-def tokens(template: str) -> tuple[str, ...]:
-    """The control markers that a template writes, as far as they look like some: <|..|>."""
-    return tuple(dict.fromkeys(TOKEN.findall(template)))

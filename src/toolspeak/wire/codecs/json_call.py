@@ -21,6 +21,9 @@ IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 
 DIGITS = frozenset("-0123456789")
 
+QUIET = frozenset(["type", "id", "index", "object"])
+"""Keys that say nothing that is not known."""
+
 Held = tuple[type[TextDelta] | type[ThoughtDelta], str]
 
 
@@ -296,6 +299,8 @@ def _other(s: State, o: _Object, key: str) -> Scan[None]:
         raise Malformed(f"key {key!r}")
     if s.log is not None:
         s.spent = True
+    if key not in QUIET:
+        s.note("unknown-key", key)
     yield from json_value(s, _drop, s.note)
 
 
@@ -307,6 +312,9 @@ def _finish(s: State, o: _Object) -> None:
     call = o.call
     if call.filled and not call.started and call.name is None:
         return s.commit()
+    if call.name is None and o.texts and not o.filled and CALL in dict(o.hole.also).values():
+        o.answer = True  # an object that holds calls or a text, and this one holds a text
+        _say(s, o)
     if o.answer and not call.started:
         if not o.texts:
             raise Malformed("neither a call nor a text")

@@ -16,6 +16,7 @@ from ...schema.kinds import ANY, STRING, Kinds
 from ..jsonscan import NUMBER_OR_WORD, PYTHON, SCALAR, Emit, Note, escaped, json_value, quoted, whole_value
 from ..scan import CAP, GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
 from ..state import State
+from . import keywords
 
 Closes = Callable[[str], Scan[str | None]]
 """Told a mark that was found and eaten: None if the value ended, or what of it belongs to the value after all."""
@@ -166,16 +167,22 @@ def _repaired(body: str, allowed: Kinds, note: Note) -> str | None:
         for _ in json_value(source, parts.append, lambda rule, detail: notes.append((rule, detail))):
             pass
     except Malformed:
-        return None
+        return None if allowed == ANY else _transcoded(body, kind, note)
     rules = {rule for rule, _ in notes}
     if source.pos < len(body) or ("string" in allowed and rules - FROM_PYTHON) or (rules and allowed == ANY):
         return None
-    if rules & FROM_PYTHON:
-        note("python-literal", "")
     for rule, detail in notes:
-        if rule not in FROM_PYTHON:
-            note(rule, detail)
+        note(*(("python-literal", "") if rule in FROM_PYTHON else (rule, detail)))
     return "".join(parts)
+
+
+def _transcoded(body: str, kind: str, note: Note) -> str | None:
+    """A literal of Python's that is far from JSON: a list or a dict, as its beginning says."""
+    made = keywords.transcode(body)
+    if not made or OPENS.get(made[0]) != kind:
+        return None
+    note("python-literal", "")
+    return made
 
 
 def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
@@ -196,7 +203,7 @@ def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
         yield
 
 
-def token(s: Source, offset: int, ends: tuple[str, ...], most: int = CAP) -> Scan[tuple[str, str] | None]:
+def token_ahead(s: Source, offset: int, ends: tuple[str, ...], most: int = CAP) -> Scan[tuple[str, str] | None]:
     """The text `offset` from here, at most `most` characters, and the mark behind it; None if none comes. Eats nothing."""
     search, longest = marks(ends).full, max(map(len, ends))
     while True:
