@@ -7,7 +7,7 @@ import json
 import click
 
 from .base import Command
-from .speech import complete_file, text_of
+from .inputs import complete_file, text_of
 
 
 @click.command(cls=Command)

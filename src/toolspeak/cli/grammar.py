@@ -8,7 +8,7 @@ import click
 
 from ..errors import UsageError
 from .base import Command, tools_option
-from .speech import dialect_option, told_tools
+from .inputs import dialect_option, told_tools
 
 
 @click.command(cls=Command)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .base import Command, tools_option
-from .speech import dialect_option, file_argument, text_of, told_tools
+from .inputs import dialect_option, file_argument, text_of, told_tools
 
 if TYPE_CHECKING:
     from ..events import Event

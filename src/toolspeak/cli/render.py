@@ -11,7 +11,7 @@ import click
 
 from ..errors import UsageError
 from .base import Command, tools_option
-from .speech import dialect_option, file_argument, text_of, told_tools
+from .inputs import dialect_option, file_argument, text_of, told_tools
 
 
 @click.command(cls=Command)
