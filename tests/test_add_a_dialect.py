@@ -38,7 +38,12 @@ def test_the_page_is_followed_step_by_step(tmp_path: Path) -> None:
     for block in blocks(PAGE):
         for command, expected in commands(block.body) if block.language == "console" else ():
             done = subprocess.run(
-                ["bash", "-o", "pipefail", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+                ["bash", "-o", "pipefail", "-c", command],
+                cwd=tmp_path,
+                env=env,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             said = re.sub(r"(?m)^note: .*\n", "", done.stdout)
             assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
