@@ -130,6 +130,7 @@ def test_written(v: Vector) -> None:
         ("poolside/Laguna-S-2.1", "laguna"),
         ("deepseek-ai/DeepSeek-V3.2", "deepseek-dsml"),
         ("deepseek-ai/DeepSeek-V3.1", "deepseek-v31"),
+        ("deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-v31"),
         ("deepseek-ai/DeepSeek-V4.1-Flash", "deepseek-v4.1"),
         ("MiniMaxAI/MiniMax-M2.5", "minimax-m2"),
         ("moonshotai/Kimi-K3", "kimi-k3"),
