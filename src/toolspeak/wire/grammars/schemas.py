@@ -78,7 +78,9 @@ def _call(hole: JsonCall, tool: Tool[..., Any], defs: dict[str, Any], place: str
     }
     return _object(
         {
-            tool.name if isinstance(key, Slot) else key: {"const": slot.call} if isinstance(slot, Kind) else values[slot]
+            tool.name if isinstance(key, Slot) else key: {"const": slot.call}
+            if isinstance(slot, Kind)
+            else values[slot]
             for key, slot in hole.keys
             if isinstance(slot, Kind) or slot in values
         }
