@@ -9,7 +9,7 @@ from ...types import Tool
 from ..jsonscan import quoted
 from ..syntax import ARGS, ID, INDEX, NAME, TEXT, Dialect, JsonCall, Kind, Maybe, NumberedName, Part, Raw, Slot
 from .arguments import an_object, arguments
-from .rules import EMPTY, Json, Lit, Node, Repeat, Rules, Seq, Token, alt, chars, opt, seq
+from .rules import Json, Lit, Node, Repeat, Rules, Seq, Token, alt, chars, opt, seq
 from .values import ENCODED, JSON, Schema, Values
 
 NUMBER = Token(Repeat(chars("0-9"), 1, 9))
@@ -91,7 +91,7 @@ def _value(slot: Slot | Kind, hole: JsonCall, d: Dialect, tool: Tool[..., Any], 
         return _shared(lambda: _arguments(hole, an_object(tool.parameters), rules), hole, tool, rules)
     if slot is ID:
         return Token(seq(Lit('"'), _slot(ID, d, tool), Lit('"'))) if d.id_length else STRING
-    return NUMBER if slot is INDEX else None
+    return Token(seq(Lit('"'), NUMBER, Lit('"'))) if slot is INDEX else None
 
 
 def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:
