@@ -14,11 +14,11 @@ from wire_cases import cuts, merged, stream
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
 from toolspeak.types import Reply, Tool
 from toolspeak.wire.collect import collect
-from toolspeak.wire.syntax import TEXT, Dialect, JsonCall, Kind, Part
+from toolspeak.wire.syntax import TEXT, Dialect, JsonCall, Kind, Part, Raw
 
 Tools = Sequence[Tool[..., Any]] | None
 WORD = re.compile(r"\w+")
-ESCAPE = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+ESCAPE = re.compile(r"\\+(?:U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 OF_JSON = "true false null none name arguments parameters args id type function string number boolean array object json"
 OF_HEADS = "index assistant user system commentary analysis final constrain to functions code xml self"
 COMMON = frozenset(f"{OF_JSON} {OF_HEADS}".split())
@@ -37,7 +37,7 @@ def problems(
             break
     reply = collect(whole)
     yield from disorder(whole)
-    yield from invented(reply, text, tools)
+    yield from invented(d, reply, text, tools)
     yield from lost(d, reply, text, tools, thoughts)
 
 
@@ -59,16 +59,17 @@ def disorder(events: Sequence[Event]) -> Iterator[str]:
         yield "no proper end"
 
 
-def invented(reply: Reply, text: str, tools: Tools) -> Iterator[str]:
+def invented(d: Dialect, reply: Reply, text: str, tools: Tools) -> Iterator[str]:
     """Calls whose name, or a word of whose arguments, nobody wrote; arguments that are no JSON though whole."""
-    low = text.lower()
+    low, codes = text.lower(), [part for form in (d.call, *d.forms) for part in form if isinstance(part, Raw)]
     for call in reply.calls:
         keys = {key for tool in tools or () if tool.name == call.name for key in tool.parameters.get("properties", ())}
-        code = any(tool.name == call.name for tool in tools or ())
-        if call.name not in text and not (code and call.name == "python") and "\\" not in text:
+        keys |= {code.key for code in codes}
+        if call.name not in text and "\\" not in text and call.name not in {code.tool for code in codes}:
             yield f"invented name {call.name!r}"
         for word in WORD.findall(ESCAPE.sub(" ", call.json)):
-            if word not in keys and word.lower() not in low and word != "null" and "\\" not in text:
+            by_place = bool(call.notes) and re.fullmatch(r"arg\d+", word)
+            if word not in keys and not by_place and word.lower() not in low and word != "null" and "\\" not in text:
                 yield f"invented argument {word!r}"
         if call.whole and json.loads(call.json) != call.arguments:
             yield "arguments that are not their text"

@@ -41,6 +41,7 @@ def run(
     scan = read(s, hole, schema or {}, follow)
     rest: list[str] = []
     error, done = "", next(scan, True) is True
+    s.flush()
     for chunk in [*chunks, None]:
         if done:
             rest.append(chunk or "")

@@ -14,7 +14,7 @@ from toolspeak.wire.syntax import Dialect
 
 MOST = 2.6
 """Twice as much text takes at most this many times as long; what is quadratic takes four."""
-ENOUGH = 0.003
+ENOUGH = 0.002
 """Seconds of CPU that the smaller text takes at least: what is faster is measured on more of it, up to a megabyte."""
 TRIES = 4
 """Another process may have been in the way: the least of so many measurements counts."""
@@ -33,8 +33,8 @@ def seconds(d: Dialect, text: str, size: int, tools: Sequence[Tool[..., Any]] | 
 
 
 def growth(d: Dialect, make: Callable[[int], str], size: int, tools: Sequence[Tool[..., Any]] | None) -> float:
-    """time(2n) / time(n), n being as large as the budget allows: the least of some medians of five."""
-    n = 1_000
+    """time(2n) / time(n), n being as large as the budget allows: the least of some medians of three."""
+    n = 400
     while n < 500_000 and seconds(d, make(n), size, tools) < ENOUGH:
         n *= 2
     small, large = make(n), make(2 * n)
@@ -42,7 +42,7 @@ def growth(d: Dialect, make: Callable[[int], str], size: int, tools: Sequence[To
     gc.disable()
     try:
         for _ in range(TRIES):
-            ratios = [seconds(d, large, size, tools) / seconds(d, small, size, tools) for _ in range(5)]
+            ratios = [seconds(d, large, size, tools) / seconds(d, small, size, tools) for _ in range(3)]
             least = min(least, median(ratios))
             if least <= MOST:
                 break

@@ -31,7 +31,7 @@ TOOLS = (
     ),
     Tool("find", "", {"type": "object", "properties": {"query": STRING}}),
     Tool("ping", "", {"type": "object", "properties": {}}),
-    Tool("python", "", {"type": "object", "properties": {"code": STRING}}),
+    Tool("code_interpreter", "", {"type": "object", "properties": {"code": STRING}}),
 )
 Call = tuple[str, dict[str, Any]]
 PING: Call = ("ping", {})
@@ -181,7 +181,7 @@ LITERALS = [
     Hard("bare keys, words of two languages", "gemma4",
          '<|tool_call>call:note{box:{a:[1,None,true]},maybe:null,text:<|"|>x"y<|"|>}<tool_call|>',
          (note(box={"a": [1, None, True]}, maybe=None, text='x"y'),)),
-    Hard("all the rest is code", "llama3-builtin", "<|python_tag|>print('x')\nprint(1)", (("python", {"code": "print('x')\nprint(1)"}),)),
+    Hard("all the rest is code", "llama3-builtin", "<|python_tag|>print('x')\nprint(1)", (("code_interpreter", {"code": "print('x')\nprint(1)"}),)),
 ]  # fmt: skip
 HEADERS = [
     Hard("a thought, a preamble, a call", "harmony",

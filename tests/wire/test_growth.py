@@ -1,64 +1,42 @@
-"""Time grows with the length of the text, whatever the text: twice as much takes at most 2.5 times as long."""
+"""Time grows with the length of the text, whatever the text and however it is cut: twice as much takes about twice as long."""
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Callable
-from statistics import median
-from time import process_time
 
 import pytest
+from grows import MOST, growth
+from spoken import wire
+from wire_cases import DIALECTS, one_of
 
-from toolspeak.dialects import get, names
 from toolspeak.types import Tool
-from toolspeak.wire.decode import Decoder
+from toolspeak.wire.syntax import Dialect
 
-TOOLS = (Tool("f"), Tool("weather"))
-MOST = 2.5
-ENOUGH = 0.003
-"""Seconds of CPU that the smaller text takes at least: what is faster is measured on more of it, up to a megabyte."""
+SCHEMA = {"type": "object", "properties": {"s": {"type": "string"}, "u": {"type": ["integer", "null"]}}}
+TOOLS = (Tool("f", "", SCHEMA), Tool("weather", "", SCHEMA))
+Make = Callable[[int], str]
 
 
-def times(unit: str) -> Callable[[int], str]:
+def times(unit: str) -> Make:
     return lambda n: (unit * (n // len(unit) + 1))[:n]
 
 
-def around(before: str, unit: str, after: str = "") -> Callable[[int], str]:
+def around(before: str, unit: str, after: str = "") -> Make:
     return lambda n: before + times(unit)(n) + after
 
 
-def seconds(name: str, text: str, size: int) -> float:
-    chunks = [text[i : i + size] for i in range(0, len(text), size)]
-    decoder = Decoder(get(name), TOOLS)
-    begin = process_time()
-    for chunk in chunks:
-        decoder.feed(chunk)
-    decoder.close()
-    return process_time() - begin
+def deep(before: str, after: str) -> Make:
+    return lambda n: before + "[" * (n // 2) + "]" * (n // 2) + after
 
 
-def growth(name: str, make: Callable[[int], str], size: int) -> float:
-    """time(2n) / time(n), the median of five, n being as large as the budget allows."""
-    n = 1_000
-    while n < 500_000 and seconds(name, make(n), size or n * 2) < ENOUGH:
-        n *= 2
-    small, large = make(n), make(2 * n)
-    gc.disable()
-    try:
-        return median(
-            seconds(name, large, size or len(large)) / seconds(name, small, size or len(small)) for _ in range(5)
-        )
-    finally:
-        gc.enable()
-
-
-HURTING = {
+ANY: dict[str, Make] = {  # texts of no dialect
     "plain": times("the quick brown fox jumps over the lazy dog. "),
     "white space": times(" "),
     "new lines": times("\n"),
     "braces": times("{"),
     "brackets": times("["),
+    "almost a call": times("[f"),
     "quotes": times('{"'),
     "fences": times("```json\n"),
     "backticks": times("`"),
@@ -66,64 +44,112 @@ HURTING = {
     "half thoughts": times("\n<thin"),
     "stray openers": times("<tool_call>\n<f> functools["),
     "half openers": times("<tool_cal functool"),
-    "opener and space": around("<tool_call>", " "),
-    "a name that never ends": around('<tool_call>{"name": "', "a"),
-    "nested arguments first": times('{"arguments": {"args": {"tool_input": '),
-    "tagged, nested, unknown keys": times('<tool_call>{"x":["'),
     "data": lambda n: json.dumps([{"a": i, "b": [True, None]} for i in range(n // 30)]),
     "broken data": times('{"a": 1 x '),
     "many objects": times('{"a": 1} '),
-    "many calls": times('<tool_call>{"name": "f", "arguments": {}}</tool_call>\n'),
-    "many bare calls": times('{"tool": "f", "tool_input": {}}\n{"functionName": "f", "args": {}}\n'),
-    "a list of calls": around(' functools[{"name": "f", "arguments": {}}', ', {"name": "f", "arguments": {}}'),
-    "a text before the name": around('{"message": "', "x", '", "tool": "zz"}'),
-    "arguments before the name": around('{"tool_input": {"a": "', "x", '"}, "tool": "zz"}'),
-    "a long string": around('<tool_call>{"name": "f", "arguments": {"s": "', "some words "),
-    "escapes": around('<tool_call>{"name": "f", "arguments": {"s": "', '\\n\\"\\q'),
-    "raw lines": around('<tool_call>{"name": "f", "arguments": {"s": "', "a\n"),
-    "apostrophes": around("<tool_call>{'name': 'f', 'arguments': {'s': '", "' "),
-    "apostrophes and space": around("<tool_call>{'name': 'f', 'arguments': {'s': '", "'" + " " * 250),
-    "deep": lambda n: '<tool_call>{"name":"f","arguments":{"a":' + "[" * (n // 2) + "]" * (n // 2) + "}}</tool_call>",
-    "deep and open": around('<tool_call>{"name":"f","arguments":', '{"a":['),
-    "a long number": around('<tool_call>{"name":"f","arguments":{"a":', "1"),
-    "space in JSON": around('<tool_call>{"name":"f","arguments":{"a":', " "),
-    "space after a comma": around('<tool_call>{"name":"f","arguments":{"a":[1,', " "),
-    "encoded": around('<f>[{"name":"f","arguments":"{\\"a\\": \\"', "b\\\\n c"),
-    "encoded and deep": around('<f>[{"name":"f","arguments":"{\\"a\\": ', '[{\\"b\\":'),
-    "encoded, broken": around('<f>[{"name":"f","arguments":"x', "{"),
-    "closers": around('<tool_call>{"name":"f","arguments":{}}', "</tool_call>"),
-    "brackets after a call": around('<tool_call>{"name":"f","arguments":{}}', "}"),
-    "a text answer": around('{"tool": null, "message": "', "word \\u00e9 "),
-    "loose arguments": around('{"type": "f", "a": 1', ', "b": [1]'),
-    "unknown keys": around('<tool_call>{"name": "f"', ', "k": 1'),
+    "nested arguments first": times('{"arguments": {"args": {"tool_input": '),
 }
+ASKED = [
+    "hermes",
+    "tool-json",
+    "empower",
+    "qwen3-coder",
+    "llama3-json",
+    "pythonic",
+    "gemma4",
+    "harmony",
+    "functionary-v3",
+    "react",
+    "minimax-m3",
+]
+
+JSON = '<tool_call>{"name":"f","arguments":'
+TEXT = '<tool_call>{"name": "f", "arguments": {"s": "'
+TAG = "<tool_call>\n<function=f>\n<parameter=s>\n"
+MARK = "]<]minimax[>["
+TREE = f'{MARK}<tool_call>\n{MARK}<invoke name="f">'
+PYTHON = "<|tool_call_start|>[f(s="
+HURTING: dict[str, tuple[str, Make]] = {
+    "opener and space": ("hermes", around("<tool_call>", " ")),
+    "a name that never ends": ("hermes", around('<tool_call>{"name": "', "a")),
+    "unknown keys and lists": ("hermes", around('<tool_call>{"x":["', '{"x":["')),
+    "many calls": ("hermes", times('<tool_call>{"name": "f", "arguments": {}}</tool_call>\n')),
+    "a long string": ("hermes", around(TEXT, "some words ")),
+    "escapes": ("hermes", around(TEXT, '\\n\\"\\q')),
+    "raw lines": ("hermes", around(TEXT, "a\n")),
+    "apostrophes": ("hermes", around("<tool_call>{'name': 'f', 'arguments': {'s': '", "' ")),
+    "apostrophes and space": ("hermes", around("<tool_call>{'name': 'f', 'arguments': {'s': '", "'" + " " * 250)),
+    "deep": ("hermes", deep(f'{JSON}{{"a":', "}}</tool_call>")),
+    "deep and open": ("hermes", around(JSON, '{"a":[')),
+    "a long number": ("hermes", around(f'{JSON}{{"a":', "1")),
+    "space in JSON": ("hermes", around(f'{JSON}{{"a":', " ")),
+    "space after a comma": ("hermes", around(f'{JSON}{{"a":[1,', " ")),
+    "closers after a call": ("hermes", around(JSON + "{}}", "</tool_call>")),
+    "brackets after a call": ("hermes", around(JSON + "{}}", "}")),
+    "unknown keys": ("hermes", around('<tool_call>{"name": "f"', ', "k": 1')),
+    "many bare calls": ("tool-json", times('{"tool": "f", "tool_input": {}}\n{"functionName": "f", "args": {}}\n')),
+    "a text before the name": ("tool-json", around('{"message": "', "x", '", "tool": "zz"}')),
+    "arguments before the name": ("tool-json", around('{"tool_input": {"a": "', "x", '"}, "tool": "zz"}')),
+    "a text answer": ("tool-json", around('{"tool": null, "message": "', "word \\u00e9 ")),
+    "loose arguments": ("tool-call", around('{"type": "f", "a": 1', ', "b": [1]')),
+    "a list of calls": ("functools", around(' functools[{"name": "f", "arguments": {}}', ', {"name": "f", "arguments": {}}')),
+    "encoded": ("empower", around('<f>[{"name":"f","arguments":"{\\"a\\": \\"', "b\\\\n c")),
+    "encoded and deep": ("empower", around('<f>[{"name":"f","arguments":"{\\"a\\": ', '[{\\"b\\":')),
+    "encoded, broken": ("empower", around('<f>[{"name":"f","arguments":"x', "{")),
+    "bare arguments, not a tool": ("llama3-json", around('{"parameters": {"a": "', "x", '"}, "name": "zz"}')),
+    "bare and nested": ("llama3-json", times('{"parameters": ')),
+    "named openers": ("qwen3-coder", times("<tool_call>\n<function=f ")),
+    "an opener and space": ("qwen3-coder", around("<tool_call>", " ")),
+    "closers in a value": ("qwen3-coder", around(TAG, "</parameter> ")),
+    "closers and space": ("qwen3-coder", around(TAG, "</parameter>" + " " * 250)),
+    "all closers": ("qwen3-coder", around(TAG, "\n</parameter>\n</function>\n</tool_call")),
+    "openers in a value": ("qwen3-coder", around(TAG, "<parameter=zz>\n")),
+    "a value that is no string": ("qwen3-coder", around(TAG.replace("=s>", "=u>"), "1")),
+    "many parameters": ("qwen3-coder", around("<tool_call>\n<function=f>\n", "<parameter=s>\na\n</parameter>\n")),
+    "pairs without values": ("glm47", around("<tool_call>f", "<arg_key>s</arg_key>")),
+    "half a pair's closer": ("glm47", around("<tool_call>f<arg_key>s</arg_key><arg_value>", "</arg_value")),
+    "a typed value": ("deepseek-dsml", around('<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n', '<｜DSML｜parameter name="s" ')),
+    "a deep tree": ("minimax-m3", around(TREE, f"{MARK}<a>")),
+    "a tree of many names": ("minimax-m3", lambda n: TREE + "".join(f"{MARK}<a{i}>x{MARK}</a{i}>" for i in range(n // 40))),
+    "an element and marks": ("minimax-m3", around(f"{TREE}{MARK}<s>", MARK)),
+    "deep Python": ("lfm2", deep("<|tool_call_start|>[f(a=", ")]")),
+    "quotes in a string": ("lfm2", around(f"{PYTHON}'", "' ")),
+    "quotes, closers and commas": ("lfm2", around(f"{PYTHON}'", "', ) ] ")),
+    "long strings' quotes": ("lfm2", around(f"{PYTHON}'''", "'' ")),
+    "positions": ("lfm2", around("<|tool_call_start|>[f(", "1, ")),
+    "bare keys": ("gemma4", around("<|tool_call>call:f{", "a:{")),
+    "quotes of its own": ("gemma4", around('<|tool_call>call:f{s:<|"|>', '<|"')),
+    "heads": ("harmony", times("<|start|>assistant")),
+    "a head that never ends": ("harmony", around("<|start|>assistant<|channel|>commentary to=functions.f", " a")),
+    "ends": ("harmony", times("<|end|><|return|>")),
+    "starts": ("functionary-v3", around(">>>f\n", ">>>")),
+    "a code and marks": ("llama3-builtin", around("<|python_tag|>", "<|eom_id")),
+    "thoughts in words": ("react", times("Thought: a\nAction: ")),
+    "numbered names": ("kimi-k2", around("<|tool_calls_section_begin|>", "<|tool_call_begin|>functions.")),
+    "thoughts that calls may end": ("kimi-k2", around("<think>", "<|tool_calls_section_begin|><|tool_call_")),
+}  # fmt: skip
+SIZES = pytest.mark.parametrize("size", [0, 1], ids=["whole", "by characters"])
 
 
+@SIZES
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("kind", ANY)
+def test_time_grows_with_any_text(kind: str, name: str, size: int) -> None:
+    assert growth(one_of(name), ANY[kind], size, TOOLS) <= MOST
+
+
+@SIZES
 @pytest.mark.parametrize("kind", HURTING)
-@pytest.mark.parametrize("size", [0, 4], ids=["whole", "in pieces"])
-def test_time_grows_with_the_text(kind: str, size: int) -> None:
-    make = HURTING[kind]
-    slow = {}
-    for name in _speakers(kind):
-        ratios = [growth(name, make, size)]
-        while ratios[-1] > MOST and len(ratios) < 4:  # another process may have been in the way
-            ratios.append(growth(name, make, size))
-        if min(ratios) > MOST:
-            slow[name] = ratios
-    assert not slow
+def test_time_grows_with_a_text_made_to_hurt(kind: str, size: int) -> None:
+    name, make = HURTING[kind]
+    assert growth(one_of(name), make, size, TOOLS) <= MOST
 
 
-def _speakers(kind: str) -> list[str]:
-    """The dialects for which the text is made; for a text of no dialect one of each sort."""
-    text = HURTING[kind](100)
-    by_opener = {"<tool_call>": "hermes", "<f>": "empower", " functools": "functools", '{"tool': "tool-json"}
-    for opener, name in {**by_opener, '{"message"': "tool-json", '{"type"': "tool-call"}.items():
-        if text.startswith(opener):
-            return [name]
-    return ["hermes", "tool-json", "empower"]
-
-
-def test_every_dialect_takes_a_megabyte() -> None:
-    """Once through, plain, so that no dialect is left out."""
-    for name in names():
-        assert growth(name, HURTING["plain"], 4) < MOST or growth(name, HURTING["plain"], 4) < MOST
+@pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
+def test_every_dialect_takes_a_megabyte(d: Dialect) -> None:
+    """A text, and a call with a long argument, in each."""
+    text = wire(d, ("code_interpreter", {"code": "@@"}))
+    head, _, tail = text.partition("@@")
+    tools = (Tool("code_interpreter", "", {"type": "object", "properties": {"code": {"type": "string"}}}),)
+    assert growth(d, ANY["plain"], 4, tools) <= MOST
+    assert growth(d, around(head, "x = [1] ", tail), 4, tools) <= MOST

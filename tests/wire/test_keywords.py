@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from typing import Any
 
 import pytest
+from codec_run import run, same_at_every_cut
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire_cases import CODE, cuts
+from wire_cases import CODE
 
-from toolspeak.events import ArgumentsDelta, Noted
 from toolspeak.wire.codecs import keywords
-from toolspeak.wire.scan import Malformed
-from toolspeak.wire.state import State
 from toolspeak.wire.syntax import Keywords
 
 PYTHON = Keywords()
@@ -26,36 +23,10 @@ HOLES = {PYTHON: ("]", ","), JSONIC: ("</calls>",), BARE: ("<tool_call|>",), ESC
 SCHEMA = {"properties": {"city": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "object"}}}
 
 
-def run(chunks: list[str], hole: Keywords, schema: dict[str, Any]) -> tuple[str, list[Any], str, str]:
-    """The JSON text, the notes, why it failed, what was left; as the decoder would drive it."""
-    s = State(None, None)
-    why, out = "", s.out
-    scan = keywords.read(s, hole, schema, HOLES[hole])
-    done = next(scan, True) is True
-    for chunk in [*chunks, None]:
-        if chunk is not None and s.lane is not None and s.delta is not None and s.lane(chunk) is None:
-            s.base += len(chunk)
-            out.append(s.delta(chunk))
-            continue
-        s.closed = chunk is None
-        if chunk is not None:
-            s.add(chunk)
-        try:
-            done = done or next(scan, True) is True
-        except Malformed as e:
-            why, done = str(e), True
-        s.flush()
-    assert done
-    text = "".join(event.json for event in out if isinstance(event, ArgumentsDelta))
-    return text, [event.note for event in out if isinstance(event, Noted)], why, s.text[s.pos :]
-
-
 def read(wire: str, hole: Keywords = PYTHON, schema: dict[str, Any] | None = None) -> tuple[str, list[str], str, str]:
-    """What the whole wire gives, which is what every cut of it gives."""
-    text, notes, why, rest = run([wire], hole, schema or {})
-    for chunks in cuts(wire, random.Random(1)):
-        assert run(chunks, hole, schema or {}) == (text, notes, why, rest)
-    return text, [note.rule for note in notes], why, rest
+    """What every cut of the wire gives: the JSON text, the notes, why it failed, what was left."""
+    ran = same_at_every_cut(keywords.read, hole, wire, schema, HOLES[hole])
+    return ran.json, ran.rules, ran.error, ran.rest
 
 
 @pytest.mark.parametrize(
@@ -250,7 +221,7 @@ def test_linear(unit: str) -> None:
         best = 9.0
         for _ in range(3):
             start = time.perf_counter()
-            run([wire[i : i + 64] for i in range(0, len(wire), 64)], PYTHON, {})
+            run(keywords.read, PYTHON, [wire[i : i + 64] for i in range(0, len(wire), 64)])
             best = min(best, time.perf_counter() - start)
         return best
 
@@ -260,5 +231,10 @@ def test_linear(unit: str) -> None:
 def test_nesting_is_no_recursion() -> None:
     deep = 10_000
     wire = "(a=" + "[" * deep + "{'k': " * deep + "1" + "}" * deep + "]" * deep + ")"
-    text, notes, why, rest = run([wire], PYTHON, {})
-    assert (len(text), notes, why, rest) == (len('{"a": }') + deep * 2 + len('{"k": }') * deep + 1, [], "", "")
+    ran = run(keywords.read, PYTHON, [wire])
+    assert (len(ran.json), ran.notes, ran.error, ran.rest) == (
+        len('{"a": }') + deep * 2 + len('{"k": }') * deep + 1,
+        [],
+        "",
+        "",
+    )

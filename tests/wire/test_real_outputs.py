@@ -270,7 +270,9 @@ def test_it_means_what_it_was_meant_to(row: Row) -> None:
 def test_it_means_the_same_at_every_cut(row: Row) -> None:
     d, prompt, events = read(row)
     for chunks in [*cuts(row.input, random.Random(row.id)), *cuts(row.input, random.Random(row.id[::-1]))]:
-        assert merged(stream(d, chunks, row.tools or None, prompt, "split" if row.split else "keep")) == merged(events), chunks
+        assert merged(stream(d, chunks, row.tools or None, prompt, "split" if row.split else "keep")) == merged(
+            events
+        ), chunks
 
 
 @ROWS

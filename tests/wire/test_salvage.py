@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
+import time
 from typing import Any
 
 import pytest
+from codec_run import run, same_at_every_cut
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from wire_cases import TOOLS, cuts, merged, rules, stream, told
 
 from toolspeak.dialects import get
 from toolspeak.events import Noted
+from toolspeak.wire.codecs import json_args
 from toolspeak.wire.decode import parse
+from toolspeak.wire.syntax import Json
 
 PARIS = [("weather", {"city": "Paris"}, True)]
 BODY = '{"name": "weather", "arguments": {"city": "Paris"}}'
@@ -51,6 +58,17 @@ def one(**arguments: Any) -> list[tuple[str, dict[str, Any], bool]]:
         ("tool-json", '{"tool": "weather", "tool_input": {"a": "two\nlines\t"}}', one(a="two\nlines\t"), "", ["raw-control"]),
         ("tool-json", '{"tool": "weather", "tool_input": {"a": "\\d+ \\u12"}}', one(a="\\d+ \\u12"), "", ["bad-escape", "bad-escape"]),
         ("hermes", '<tool_call>{"name": "weather", "arguments": "{\'city\': \'Paris\'}"}</tool_call>', PARIS, "", ["single-quotes"]),
+        ("hermes", '<tool_call>{"name": "weather", "arguments": "{"city": "Paris"}"}</tool_call>', PARIS, "", ["quote-in-string"]),
+        # quotes that nobody escaped
+        ("tool-json", '{"tool": "weather", "tool_input": {"a": "print("hello")", "b": 1}}', one(a='print("hello")', b=1), "", ["quote-in-string"]),
+        ("tool-json", '{"tool": "weather", "tool_input": {"a": "say "yes", then "no""}}', one(a='say "yes", then "no"'), "", ["quote-in-string"]),
+        ("tool-json", '{"tool": "weather", "tool_input": {"a": ["x "y", z", true, "w"]}}', one(a=['x "y", z', True, "w"]), "", ["quote-in-string"]),
+        ("tool-json", '{"tool": "weather", "tool_input": {"a": "x "y": z", b: 1}}', one(a='x "y": z', b=1), "", ["quote-in-string", "bare-key"]),
+        ("tool-json", "{'tool': 'weather', 'tool_input': {'a': 'say 'yes', then', 'it's': 1}}", one(**{"a": "say 'yes', then", "it's": 1}), "", ["single-quotes"]),
+        # quotes of typographers
+        ("hermes", "<tool_call>{“name”: “weather”, “arguments”: {“city”: “Paris”}}</tool_call>", PARIS, "", ["smart-quotes"]),
+        ("tool-json", '{"tool": "weather", "tool_input": {“a”: «x "y"», ‘b’: ["„z“", „q“], "c": "“d”"}}', one(a='x "y"', b=["„z“", "q"], c="“d”"), "", ["smart-quotes"]),
+        ("tool-json", '{"tool": "weather", "tool_input": {“a”: “b ”c” d\\n\\u0041”}}', one(a="b ”c” d\nA"), "", ["smart-quotes", "quote-in-string"]),
         ("tool-json", '{"tool": "weather", "tool_input": {"a": "\\ud83d\\ude00 \\uD83D \\ude00x"}}', one(a="\U0001f600 \ufffd \ufffdx"), "", ["lone-surrogate"]),
         ("empower", '<f>[{"name": "weather", "arguments": "{\\"a\\": \\"\\\\ud83d\\ud83d\\"}"}]', one(a="\ufffd\ufffd"), "", ["lone-surrogate"]),
         # no arguments, told in other ways
@@ -59,7 +77,7 @@ def one(**arguments: Any) -> list[tuple[str, dict[str, Any], bool]]:
         ("hermes", '<tool_call>{"name": "weather", "arguments": ""}</tool_call>', one(), "", []),
         # keys in another order, of another name, and more of them
         ("hermes", '<tool_call>{"arguments": {"city": "Paris"}, "name": "weather"}</tool_call>', PARIS, "", []),
-        ("hermes", '<tool_call>{"type": "function", "x": [1], "name": "weather", "parameters": {"city": "Paris"}}</tool_call>', PARIS, "", []),
+        ("hermes", '<tool_call>{"type": "function", "x": [1], "name": "weather", "parameters": {"city": "Paris"}}</tool_call>', PARIS, "", ["unknown-key"]),
         # an unknown tool is told where the dialect has an opener of its own
         ("hermes", '<tool_call>{"name": "zz", "arguments": {}}</tool_call>', [("zz", {}, True)], "", ["unknown-tool"]),
         ("empower", '<f>[{"name": "zz", "arguments": "{}"}]', [("zz", {}, True)], "", ["unknown-tool"]),
@@ -168,3 +186,42 @@ def test_a_flood_of_repairs_leaves_a_bounded_number_of_notes() -> None:
     )
     events = stream(get("hermes"), [wire])
     assert sum(isinstance(e, Noted) for e in events) <= 100
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])) | st.text('",:{}[]\\ \n“”\'ab', max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('",: ab“\'', max_size=4), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=4), st.sampled_from([None, 0, 1, 4]), st.booleans())
+def test_valid_json_passes_byte_for_byte_at_every_cut(value: Any, indent: int | None, plain: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=plain)
+    ran = same_at_every_cut(json_args.read_hole, Json(), text)
+    assert (ran.json, ran.notes, ran.error, ran.rest) == (text, [], "", "")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from([*'"{}[],: ab1\\\n“”', "'", '",', '":', "true", '"a": "'])).map("".join))
+def test_damaged_json_reads_the_same_at_every_cut(text: str) -> None:
+    for start in ('{"a": "', '["', '{"a": ['):
+        ran = same_at_every_cut(json_args.read_hole, Json(), start + text)
+        if not ran.error:
+            json.loads(ran.json)
+
+
+@pytest.mark.parametrize("unit", ['"', '",', '" ,', '", "', '"' + " " * 200, '",' + "a" * 200, "”", '" "'])
+def test_quotes_within_strings_cost_no_more_than_they_are_long(unit: str) -> None:
+    def cost(n: int) -> float:
+        wire = '{"a": "' + unit * n
+        best = 9.0
+        for _ in range(3):
+            start = time.perf_counter()
+            run(json_args.read_hole, Json(), [wire[i : i + 64] for i in range(0, len(wire), 64)])
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    assert cost(4000) < 16 * cost(1000) + 0.01

@@ -91,7 +91,7 @@ def test_a_huge_value_is_read_again(d: Dialect) -> None:
 
 
 def nested(depth: int) -> dict[str, Any]:
-    return {"k": nested(depth - 1)} if depth else {"k": [1, "x", None]}
+    return {"k": nested(depth - 1)} if depth else {"k": [1, 2]}
 
 
 @settings(max_examples=200, deadline=None)
@@ -117,7 +117,7 @@ def test_small_texts_come_back_byte_for_byte(text: str) -> None:
 
 @EVERY
 def test_a_mark_alone_or_half_comes_back_byte_for_byte(d: Dialect) -> None:
-    plain = replace(d, frame=(), header=None)
+    plain = replace(d, frame=(), header=None, stop=())
     for word in words(d):
         for text in [word, f"a {word} b", word[: len(word) // 2 + 1], word * 3, f"{word} {word}\n"]:
             reply = parse(text, plain, TOOLS, thoughts="keep")

@@ -36,7 +36,12 @@ FUNCTIONARY_V2 = Dialect(
         "<|content|>",
         (("^ all\n$", "text"), ("^all\n$", "text"), ("^ ", "call"), ("^", "call")),
         ("<|stop|>",),
-        ("<|from|> assistant\n<|recipient|>", "<|recipient|>"),
+        (
+            "\n<|from|>assistant\n<|recipient|>",
+            "\n<|from|> assistant\n<|recipient|>",
+            "<|from|> assistant\n<|recipient|>",
+            "<|recipient|>",
+        ),
         (NAME, "\n"),
         text="all\n",
     ),

@@ -55,7 +55,7 @@ GEMMA4 = Dialect(
         "<tool_call|>",
     ),
     thinking=Thinking("<|channel>thought\n", "\n<channel|>"),
-    frame=("<turn|>", "<|tool_response>", "<|channel>"),
+    frame=("<turn|>", "<|tool_response>", "<|channel>", "<|channel>thought", "<channel|>"),
     stop=("<turn|>", "<|tool_response>"),
     control=("<bos>", "<|turn>", "<turn|>", "<|tool>", "<tool|>", "<|tool_response>", "<tool_response|>", "<|think|>"),
     models=("gemma-4", "gemma4"),

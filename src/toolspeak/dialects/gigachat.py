@@ -12,7 +12,7 @@ GIGACHAT3 = Dialect(
     ("<|message_sep|>\n\nfunction call<|role_sep|>\n", JSON_CALL),
     forms=BARE,
     thinking=None,
-    frame=("</s>",),
+    frame=("<|message_sep|>", "</s>"),
     stop=("</s>",),
     control=CONTROL,
     models=("gigachat3", "gigachat-3", "gigachat-20b"),
@@ -24,7 +24,6 @@ GIGACHAT31 = replace(
     GIGACHAT3,
     name="gigachat3.1",
     call=("<|function_call|>", JSON_CALL),
-    frame=("<|message_sep|>", "</s>"),
     stop=("<|message_sep|>", "</s>"),
     models=("gigachat3.1", "gigachat-3.1"),
 )

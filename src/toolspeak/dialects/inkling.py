@@ -1,4 +1,4 @@
-"""Inkling: each call a message of its own, told by its kind; the tool's name may stand before the kind as well."""
+"""Inkling: each call a message of its own, told by its kind; the tool's name stands before the kind as well."""
 
 from ..wire.syntax import ARGS, NAME, Dialect, JsonCall, Thinking
 
@@ -6,10 +6,11 @@ OBJECT = JsonCall((("name", NAME), ("args", ARGS)), (("arguments", ARGS), ("para
 
 INKLING = Dialect(
     "inkling",
-    ("<|message_model|><|content_invoke_tool_json|>", OBJECT, "<|end_message|>"),
-    forms=(("<|message_model|>", NAME, "<|content_invoke_tool_json|>", OBJECT, "<|end_message|>"),),
+    ("<|message_model|>", NAME, "<|content_invoke_tool_json|>", OBJECT, "<|end_message|>"),
+    forms=(("<|message_model|>", "<|content_invoke_tool_json|>", OBJECT, "<|end_message|>"),),
     thinking=Thinking("<|content_thinking|>", "<|end_message|>"),
     frame=(
+        "<|message_model|>",
         "<|message_model|><|content_text|>",
         "<|content_text|>",
         "<|end_message|>",

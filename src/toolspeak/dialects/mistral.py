@@ -20,14 +20,14 @@ CONTROL = (
     "</s>",
 )
 ARGS_MARK = Maybe(("[ARGS]",), written=True)
-CALL = ("[TOOL_CALLS]", NAME, Maybe(("[CALL_ID]", ID)), ARGS_MARK, JSON)
+PLAIN = (NAME, Maybe(("[CALL_ID]", ID)), ARGS_MARK, JSON)
 
 MISTRAL_V3 = Dialect(
     "mistral-v3",
     (LISTED,),
     open="[TOOL_CALLS] ",
     items=LIST,
-    forms=(CALL, (JSON_CALL,)),
+    forms=(PLAIN, (JSON_CALL,)),
     thinking=None,
     frame=("</s>",),
     stop=("</s>",),
@@ -57,7 +57,7 @@ MISTRAL_V11 = Dialect(
 MISTRAL_V13 = replace(
     MISTRAL_V11,
     name="mistral-v13",
-    call=CALL,
+    call=("[TOOL_CALLS]", *PLAIN),
     thinking=Thinking("[THINK]", "[/THINK]"),
     models=("devstral", "magistral", "ministral-3", "mistral-large-3", "mistral-small-4"),
 )

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from .walk import DEPTH, resolve
+from .walk import resolve
+
+DEPTH = 50
+"""So many references and unions inside each other are followed."""
 
 Kinds = frozenset[str]
 ANY: Kinds = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])

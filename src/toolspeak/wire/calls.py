@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 
 from .codecs import json_args, json_call, keywords, raw, tagged, tree
-from .program import Entry, Form, Program, first_words, words_of
+from .program import Entry, Form, Program, first_words, name_ends, words_of
 from .salvage import closing, missing
-from .scan import CAP, SPACE, Malformed, Marks, Scan, at, expect, following, marks, token
+from .scan import CAP, SPACE, Malformed, Marks, Scan, at, blank, expect, following, marks, token
 from .state import Call, State
 from .syntax import ID, INDEX, NAME, Json, JsonCall, Keywords, Maybe, NumberedName, Part, Raw, Slot, Tagged, Tree
 
@@ -119,8 +119,7 @@ def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[N
             if s.live or s.log is None or s.spent:
                 raise
             first = first or e
-    assert first
-    raise first
+    raise first or Malformed("a call has no shape")
 
 
 def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[None]:
@@ -157,12 +156,13 @@ def _words(s: State, part: str, call: Call, eaten: int) -> Scan[None]:
 
 def _ends(p: Program, rest: Form) -> Marks:
     """What ends a short text."""
-    return marks(first_words(rest, p.after) or ("\n",))
+    return marks(name_ends(rest, p.after) or ("\n",))
 
 
 def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None]:
     """A name or an id."""
     guarded = call.guard and slot is NAME and s.tools is not None
+    yield from blank(s)
     text, hit = yield from token(s, _ends(p, rest), CAP, s.tools if guarded else None)
     text = text.strip()
     if slot is NAME:
@@ -227,5 +227,3 @@ def _json(s: State, part: Json, schema: object, follow: tuple[str, ...]) -> Scan
             s.args("{}")
             return s.note("no-arguments")
     yield from json_args.read_hole(s, part, schema, follow)
-
-

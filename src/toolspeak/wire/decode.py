@@ -31,7 +31,7 @@ class Decoder:
     ) -> None:
         by_name = None if tools is None else {tool.name: tool for tool in tools}
         self.state = State(by_name, ids)
-        self.run = reply(self.state, program(d, by_name != {}), prompt, thoughts != "keep")
+        self.run = reply(self.state, program(d, by_name != {}, thoughts != "keep"), prompt)
         self.done = False
         next(self.run, None)
 

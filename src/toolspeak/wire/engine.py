@@ -81,7 +81,7 @@ def _rendered(template: str, context: dict[str, Any], now: datetime | None) -> s
     filters: dict[str, Callable[..., Any]] = {"tojson": tojson}
     finish = as_python
     if SAFE.search(template):
-        filters["safe"] = lambda value: f"{OPEN}{value}{CLOSE}"
+        filters["safe"] = _safe
         finish = _escaped
     engine = minijinja.Environment(
         filters=filters, globals=_helpers(now), finalizer=_counted(finish), fuel=FUEL, debug=False
@@ -135,6 +135,10 @@ def as_python(value: object) -> object:
     return str(cast("object", value)) if isinstance(value, float | dict | list | tuple) else value
 
 
+def _safe(value: object) -> str:
+    return f"{OPEN}{value}{CLOSE}"
+
+
 def _escaped(value: object) -> object:
     """What stands beside a text called safe is escaped for HTML, as Jinja2 does when it adds them."""
     if not isinstance(value, str) or OPEN not in value:
@@ -184,7 +188,7 @@ def tojson(
     sort_keys: bool = False,
 ) -> str:
     """JSON as chat templates mean it: nothing escaped for HTML."""
-    pair = tuple(separators) if separators else None
+    pair = (separators[0], separators[1]) if separators else None
     return json.dumps(
         value, indent=indent, ensure_ascii=ensure_ascii, separators=pair, sort_keys=sort_keys, default=str
     )

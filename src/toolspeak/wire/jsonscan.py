@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
+from .literal import begins_key, begins_value, next_visible
 from .scan import CAP, GAP, Delta, Malformed, Scan, Source, blank, following, peek
 
 Emit = Callable[[str], None]
@@ -15,14 +16,13 @@ Note = Callable[[str, str], None]
 SCALAR = 512
 """A number or a bare word is at most this long, in characters."""
 
-TOKEN = re.compile(r"""\s*(?:([{}\[\],:"'])|([^\s{}\[\],:"']+))""").match
+TOKEN = re.compile(r"""\s*(?:([{}\[\],:"'“”„‘’«»])|([^\s{}\[\],:"'“”„‘’«»]+))""").match
 STRING = re.compile(r'"[^"\\\x00-\x1f]*"').match
 IN_STRING = re.compile(r'["\\\x00-\x1f]').search
-IN_QUOTED = re.compile(r"""["'\\\x00-\x1f]""").search
-IN_SHORT = {
-    '"': re.compile(r'(?:[^"\\]+|\\.)*', re.DOTALL).match,
-    "'": re.compile(r"(?:[^'\\]+|\\.)*", re.DOTALL).match,
-}
+ENDS = {'"': '"', "'": "'"} | dict.fromkeys("“”„", "“”") | dict.fromkeys("‘’", "‘’") | {"«": "»", "»": "«"}
+"""What may end a string, by what begins it."""
+IN_QUOTED = {c: re.compile(rf"""["{ends}\\\x00-\x1f]""").search for c, ends in ENDS.items()} | {'"': IN_STRING}
+IN_SHORT = {c: re.compile(rf"(?:[^{ends}\\]+|\\.)*", re.DOTALL).match for c, ends in ENDS.items()}
 NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null").fullmatch
 KEY_WORD = re.compile(r"[^\W\d]\w*").fullmatch
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").search
@@ -87,7 +87,7 @@ def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] 
 def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = None) -> Scan[None]:
     """Pass one JSON value on; raises Malformed where it cannot be one, that place not eaten.
 
-    Repaired, each with a note: single quotes, Python's constants, commas before a closer, bare keys, raw
+    Repaired, each with a note: single and typographic quotes, quotes within strings, Python's constants, commas before a closer, bare keys, raw
     control characters, unknown escapes, halves of surrogate pairs. Without `note` nothing is repaired: what passes is as written.
     """
     if not (yield from blank(s)):
@@ -102,10 +102,17 @@ def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = N
 # What may come where: a value (V: or the end of its list), a key (K: or the end of its object), a colon, or what
 # comes after a value. A word is any run of other characters.
 VALUE, FIRST_VALUE, KEY, FIRST_KEY, COLON, AFTER = "vVkKca"
-WORD, QUOTES = "w", ('"', "'")
+WORD = "w"
 LEGAL = frozenset(
     want + kind
-    for wants, kinds in (("vV", "{[\"'w"), ("kK", "\"'w"), ("c", ":"), ("a", ",}]"), ("V", "]"), ("K", "}"))
+    for wants, kinds in (
+        ("vV", ["{", "[", "w", *ENDS]),
+        ("kK", ["w", *ENDS]),
+        ("c", ":"),
+        ("a", ",}]"),
+        ("V", "]"),
+        ("K", "}"),
+    )
     for want in wants
     for kind in kinds
 )
@@ -140,7 +147,7 @@ class _Tokens:
                 self.word(m)
             elif kind == ",":
                 self.separate(m)
-            elif kind in QUOTES:
+            elif kind in ENDS:
                 yield from self.string(m, kind)
             else:
                 self.bracket(m, kind)
@@ -242,19 +249,19 @@ class _Tokens:
         """A string, its quotes included, as JSON writes it."""
         self.want = AFTER_STRING[self.want]
         if quote == '"':
-            if whole := STRING(self.s.text, m.start(1)):
+            if (whole := STRING(self.s.text, m.start(1))) and self.closes(quote, whole.end()):
                 return self.write(whole, self.s.text[self.s.pos : whole.end()])
             self.write(m, m[0])
         elif self.note is None:
-            self.refuse(m, "a single quote")
+            self.refuse(m, "a quote that is not JSON's")
         else:
-            self.repair(m, "single-quotes", '"')
+            self.repair(m, "single-quotes" if quote == "'" else "smart-quotes", '"')
         yield from self.content(quote)
 
     def content(self, quote: str) -> Scan[None]:
         """The rest of a string whose quote was passed on."""
         s, emit, note, delta = self.s, self.emit, self.note, self.delta
-        search = IN_STRING if quote == '"' else IN_QUOTED
+        search, ends = IN_QUOTED[quote], ENDS[quote]
         while True:
             text, pos = s.text, s.pos
             hit = search(text, pos)
@@ -271,9 +278,14 @@ class _Tokens:
             if i > pos:
                 emit(text[pos:i])
             s.pos = i
-            if c == quote and (c == '"' or (yield from following(s, 1)) in ",:}]"):
-                s.pos += 1
-                return emit('"')
+            if c in ends:
+                while (closes := self.closes(quote, s.pos + 1)) is None:
+                    yield
+                if closes:
+                    s.pos += 1
+                    return emit('"')
+                if note and quote != "'":
+                    note("quote-in-string", "")
             if c == "\\":
                 yield from _escape(s, emit, note)
             else:
@@ -281,6 +293,33 @@ class _Tokens:
                 if c < " " and note:
                     note("raw-control", "")
                 emit(escaped(c) if note else c)
+
+    def closes(self, quote: str, i: int) -> bool | None:
+        """Does the quote before `i` end its string? One in a value does where something legal follows; None: not known yet."""
+        if self.note is None or (quote == '"' and (self.want == COLON or not self.stack)):
+            return True
+        s = self.s
+        j = next_visible(s.text, i, s.closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        c = s.text[j]
+        if c == "," and self.want == AFTER and self.stack:
+            return self.goes_on(j + 1)
+        if c in ENDS:
+            return j > i  # a string behind a string is refused, not taken for one of them
+        return c in ",}]" or (c == ":" and self.want == COLON)
+
+    def goes_on(self, i: int) -> bool | None:
+        """May what comes at `i` follow a comma here?"""
+        s = self.s
+        j = next_visible(s.text, i, s.closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        if s.text[j] in ENDS or s.text[j] == self.stack[-1]:
+            return True
+        if self.stack[-1] == "}":
+            return begins_key(s.text, j, ":", s.closed)
+        return begins_value(s.text, j, s.closed)
 
 
 def _escape(s: Source, emit: Emit, note: Note | None) -> Scan[None]:
@@ -305,22 +344,22 @@ def _escape(s: Source, emit: Emit, note: Note | None) -> Scan[None]:
 
 
 def short_string(s: Source, most: int = CAP) -> Scan[str]:
-    """A string of at most `most` characters in either quotes, as Python text. Eats nothing until it is whole."""
-    if (yield from following(s)) not in ('"', "'"):
+    """A string of at most `most` characters in any quotes, as Python text. Eats nothing until it is whole."""
+    if (yield from following(s)) not in ENDS:
         raise Malformed("expected a string")
     yield from blank(s)
     quote, size = s.text[s.pos], 1
     while True:
         m = IN_SHORT[quote](s.text, s.pos + size, s.pos + most + 2)
         size = m.end() - s.pos if m else size
-        if s.text.startswith(quote, s.pos + size):
+        if s.text.startswith(tuple(ENDS[quote]), s.pos + size):
             break
         if s.closed or size > most:
             raise Malformed("an unclosed or long string")
         yield
     body = s.text[s.pos + 1 : s.pos + size]
     s.pos += size + 1
-    if quote == "'":
+    if quote != '"':
         body = body.replace("\\'", "'").replace('"', '\\"')
     try:
         return LONE("\ufffd", json.loads(f'"{body}"', strict=False))

@@ -7,12 +7,13 @@ answer depends on text farther away than its limits, so that none depends on how
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, cast
 
 from .scan import CAP, GAP
 from .syntax import Keywords
+
+NAMED, ITEMS, KEYED, SPREAD = "named", "items", "keyed", "spread"
+"""What a bracket holds: name=value, values, key: value; or key: value meant for the bracket around it."""
 
 CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 SIMPLE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -30,8 +31,8 @@ NAME = re.compile(rf"""({_KEY}?){_S}[=:]|(['"])({_QUOTED_KEY})\2{_S}[=:]""").mat
 HALF_NAME = re.compile(rf"""(?:{_KEY}{_S}|(['"]){_QUOTED_KEY}(?:\1{_S})?)\Z""").match
 KEY = re.compile(rf"({_KEY}?){_S}(?=[:=])").match
 HALF_KEY = re.compile(rf"{_KEY}{_S}\Z").match
-SPREAD = re.compile(rf"\*\*{_S}\{{").match
-HALF_SPREAD = re.compile(rf"\*(?:\*{_S})?\Z").match
+STARS = re.compile(rf"\*\*{_S}\{{").match
+HALF_STARS = re.compile(rf"\*(?:\*{_S})?\Z").match
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
 """A value that is no string, and all that may belong to it."""
 
@@ -154,17 +155,14 @@ def number(word: str) -> str | None:
     return ("-" if m[1] == "-" else "") + whole + "." + ((m[3] or "").replace("_", "") or "0") + (m[4] or "")
 
 
-def is_text(schema: object) -> bool:
-    """Does the schema want a string, and nothing else?"""
-    return isinstance(schema, Mapping) and cast("Mapping[str, Any]", schema).get("type") == "string"
+class Frame:
+    """A bracket that is open: what closes it here and in JSON, and whether there is something in it."""
 
+    __slots__ = ("close", "filled", "json", "kind", "positional")
 
-def may_be_object(schema: object) -> bool:
-    """May a value of this schema be an object? Not if there is no schema."""
-    if not isinstance(schema, Mapping):
-        return False
-    kind: object = cast("Mapping[str, Any]", schema).get("type", "object")
-    return "object" in kind if isinstance(kind, str | list) else False
+    def __init__(self, kind: str, close: str, json: str, filled: bool = False) -> None:
+        self.kind, self.close, self.json, self.filled = kind, close, json, filled
+        self.positional = 0
 
 
 class Quote:

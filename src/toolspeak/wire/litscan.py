@@ -7,45 +7,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ..events import ArgumentsDelta
+from ..schema.kinds import ANY, STRING, Shapes
 from . import literal
 from .jsonscan import SCALAR, escaped, quoted
+from .literal import ITEMS, KEYED, NAMED, SPREAD, Frame
 from .scan import SPACE, Malformed, Scan, Source
 from .syntax import Keywords
 
 Note = Callable[[str, str], None]
 
-NAMED, ITEMS, KEYED, SPREAD = "named", "items", "keyed", "spread"
-"""What a bracket holds: name=value, values, key: value; or key: value meant for the bracket around it."""
-
 CLOSERS = {"[": "]", "(": ")", "{": "}"}
 SIMPLE = re.compile(r"\\(.)").sub
-
-
-class Frame:
-    """A bracket that is open: what closes it here and in JSON, and whether there is something in it."""
-
-    __slots__ = ("close", "filled", "json", "kind", "positional")
-
-    def __init__(self, kind: str, close: str, json: str, filled: bool = False) -> None:
-        self.kind, self.close, self.json, self.filled = kind, close, json, filled
-        self.positional = 0
 
 
 class LiteralReader:
     """A machine whose `mode` is what it does next; a mode tells False where it needs more text, and has then decided nothing.
 
-    `text_only`: the schema wants a string here.
+    `schema` is that of all the arguments, `follow` what may come after them. `text_only`: a string is wanted here.
     """
 
     def __init__(
-        self, s: Source, emit: Callable[[str], None], note: Note, hole: Keywords, properties: Mapping[str, Any]
+        self, s: Source, emit: Callable[[str], None], note: Note, hole: Keywords, schema: Mapping[str, Any]
     ) -> None:
         self.s, self.emit, self.note, self.hole = s, emit, note, hole
         self.syntax = literal.syntax(hole)
-        self.names, self.properties = list(properties), properties
+        self.schema, self.shapes = schema, Shapes(schema)
         self.follow: tuple[str, ...] = ()
         self.streams = False
         self.stack: list[Frame] = []
@@ -64,6 +53,10 @@ class LiteralReader:
         self.emit(opener)
         self.stack.append(frame)
         self.go_on(frame)
+
+    def wants_text(self, key: str) -> bool:
+        """Does the schema want a string here, and nothing else?"""
+        return self.shapes.kinds(self.shapes.member(self.schema, key)) == STRING
 
     def go_on(self, frame: Frame) -> None:
         """An element of this bracket is next, or its end."""
@@ -110,7 +103,7 @@ class LiteralReader:
         self.begin(frame)
         key = m[1] or m[3]
         self.emit(quoted(key) + ": ")
-        self.text_only = literal.is_text(self.properties.get(key))
+        self.text_only = self.wants_text(key)
         s.pos = m.end()
         self.mode = self.value
         return True
@@ -118,9 +111,9 @@ class LiteralReader:
     def spread(self, frame: Frame) -> bool:
         """`**{..}`: keys that are no names, or a dict that is all the arguments."""
         s = self.s
-        m = literal.SPREAD(s.text, s.pos)
+        m = literal.STARS(s.text, s.pos)
         if m is None:
-            if not s.closed and literal.HALF_SPREAD(s.text, s.pos):
+            if not s.closed and literal.HALF_STARS(s.text, s.pos):
                 return False
             raise Malformed("'*' where none may be")
         s.pos = m.end()
@@ -130,17 +123,19 @@ class LiteralReader:
     def unnamed(self, frame: Frame) -> bool:
         """A value without its name takes the next property's."""
         s, i = self.s, frame.positional
-        key = self.names[i] if i < len(self.names) else f"arg{i}"
-        schema = self.properties.get(key)
+        properties: object = self.schema.get("properties")
+        names = list(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else []
+        key = names[i] if i < len(names) else f"arg{i}"
+        kinds = self.shapes.kinds(self.shapes.member(self.schema, key))
         self.note("positional", key)
-        if s.text[s.pos] == "{" and not i and not literal.may_be_object(schema):
+        if s.text[s.pos] == "{" and not i and (kinds == ANY or "object" not in kinds):
             s.pos += 1
             self.push(Frame(SPREAD, "}", "", frame.filled), "")
             return True
         frame.positional += 1
         self.begin(frame)
         self.emit(quoted(key) + ": ")
-        self.text_only = literal.is_text(schema)
+        self.text_only = kinds == STRING
         self.mode = self.value
         return True
 
@@ -167,7 +162,7 @@ class LiteralReader:
         word = m[1]
         self.emit(quoted(word if self.hole.bare else self.syntax.constants.get(word, word)))
         outer = len(self.stack) == 1 or frame.kind == SPREAD
-        self.text_only = outer and literal.is_text(self.properties.get(word))
+        self.text_only = outer and self.wants_text(word)
         s.pos += len(word)
         self.mode = self.assign
         return True
@@ -334,7 +329,7 @@ class LiteralReader:
     def another(self) -> bool:
         """The next of several strings that are one."""
         opener = self.visible() and self.opener()
-        return self.open(opener, joined=True) if opener else False
+        return bool(opener) and self.open(opener, joined=True)
 
     def escape(self) -> bool:
         """A backslash that is more than a simple one; in a raw string, one where the text ends."""
@@ -379,7 +374,7 @@ class LiteralReader:
             return None if j is None else True
         if len(self.stack) > 1:
             return literal.comes(text, j, (",", self.stack[-2].close), closed)
-        here = literal.comes(text, j, self.follow, closed) if self.follow else True
+        here = not self.follow or literal.comes(text, j, self.follow, closed)
         return literal.begins_key(text, j, self.hole.open, closed) if here is False and "\n" in text[i:j] else here
 
     def goes_on(self, frame: Frame, i: int) -> bool | None:

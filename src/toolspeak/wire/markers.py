@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from ..types import Note, Tool, ToolCall
-from .syntax import Dialect, Speech
+from .syntax import Dialect
 from .turns import Turn
 
 INVISIBLE = "\u200b"
@@ -22,35 +22,43 @@ SHAPES = (r"<\|[^\s<>|]{1,60}\|>", r"<｜[^\s<>]{1,60}｜>")
 """How most families write their control tokens: these are markers whatever the dialect."""
 WELL_KNOWN = (
     *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]"),
-    *("[/SYSTEM_PROMPT]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[CALL_ID]", "[ARGS]"),
-    *("[THINK]", "[/THINK]", "<start_of_turn>", "<end_of_turn>", "<tool_call>", "</tool_call>", "<tool_response>"),
+    *("[/SYSTEM_PROMPT]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+    *("<start_of_turn>", "<end_of_turn>", "<tool_call>", "</tool_call>", "<tool_response>"),
     *("</tool_response>", "<function_calls>", "</function_calls>", "<think>", "</think>"),
 )
 """Others that no text has by chance, and that a server's template may know."""
-TAG = re.compile(r"<[^\s<>\[\]]*[^\W\d_][^\s<>\[\]]*>?|<\][^\s<>]+\[>|<\|[^\s<>]*>|\[/?[A-Z][A-Z_]+\]|\[/?[A-Z][A-Z ]+ [A-Z]+\]")
+TAG = re.compile(
+    r"<[^\s<>\[\]]*[^\W\d_][^\s<>\[\]]*>?|<\][^\s<>]+\[>|<\|[^\s<>]*>|\[/?[A-Z][A-Z_]+\]|\[/?[A-Z][A-Z ]+ [A-Z]+\]"
+)
 """A marker inside a literal of a dialect: a tag, whole or as far as it goes, or capitals in brackets."""
-IN_TEMPLATE = re.compile(r"</?[A-Za-z]*(?:think|[_:])[A-Za-z_:]*>|\[/?[A-Z][A-Z_]{2,}\]|<\|[a-z_]+>|<[a-z_]+\|>")
+IN_TEMPLATE = re.compile(
+    r"</?[A-Za-z]{0,30}(?:think|[_:])[A-Za-z_:]{0,60}>|\[/?[A-Z][A-Z_]{2,60}\]|<\|[a-z_]{1,60}>|<[a-z_]{1,60}\|>"
+)
 """A marker in the text of a chat template, besides the shapes."""
-BROKEN = re.compile(f"([<\\[\\]]){INVISIBLE}")
+BRACKETS = "<[]｜"
+"""What a marker may begin with."""
+BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}")
 
 Clean = Callable[[str], str]
 
 
-def control_markers(d: Dialect, template: str | None = None, variables: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+def control_markers(
+    d: Dialect, template: str | None = None, variables: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
     """The strings that must never reach a model out of what others wrote: the dialect's, the template's, those that
     everyone knows, and the values of variables like bos_token."""
     special = [v for k, v in (variables or {}).items() if k.endswith("_token") and isinstance(v, str)]
-    return tuple(dict.fromkeys((*WELL_KNOWN, *_of_dialect(d), *_of_template(template or ""), *filter(_breakable, special))))
+    return tuple(
+        dict.fromkeys((*WELL_KNOWN, *_of_dialect(d), *_of_template(template or ""), *filter(_breakable, special)))
+    )
 
 
 @lru_cache(256)
 def _of_dialect(d: Dialect) -> tuple[str, ...]:
-    speech = replace(d.speech, opening=(), system="", user="", text="", text_end="")
-    said = " ".join((d.speech.user, d.speech.text, d.speech.text_end))
-    words = [*_literals(replace(d, fences=(), models=(), speech=Speech())), *_literals(speech), said]
+    told = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
     whole = (*d.control, *d.frame, *d.stop, *(d.layout.control if d.layout else ()))
     exact = [word.strip() for word in whole if _breakable(word.strip())]
-    return tuple(dict.fromkeys((*exact, *(m for word in words for m in TAG.findall(word) if len(m) > 2))))
+    return tuple(dict.fromkeys((*exact, *(m for word in _literals(told) for m in TAG.findall(word) if len(m) > 2))))
 
 
 @lru_cache(64)
@@ -59,7 +67,7 @@ def _of_template(template: str) -> tuple[str, ...]:
 
 
 def _breakable(marker: str) -> bool:
-    return len(marker) > 2 and marker[0] in "<[]"
+    return len(marker) > 2 and marker[0] in BRACKETS
 
 
 def _literals(value: object) -> Iterator[str]:
@@ -80,11 +88,11 @@ def cleaner(markers: Iterable[str], notes: list[Note]) -> Clean:
     pattern = _pattern(tuple(markers))
 
     def broken(match: re.Match[str]) -> str:
-        if marker := match[1] or match[2] or match[3]:
-            notes.append(Note("control-marker", match[0] + marker))
+        if rest := match[match.lastindex] if match.lastindex else "":
+            notes.append(Note("control-marker", match[0] + rest))
         return match[0] + INVISIBLE
 
-    return lambda text: pattern.sub(broken, text) if "<" in text or "[" in text or "]" in text else text
+    return lambda text: pattern.sub(broken, text)
 
 
 @lru_cache(256)
@@ -92,10 +100,11 @@ def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
     """The bracket of a marker, or one that has a zero-width space behind it; what follows is only looked at, since a
     marker may begin inside another."""
     parts: list[str] = []
-    for bracket in "<[]":
+    for bracket in BRACKETS:
         rests = [re.escape(m[1:]) for m in sorted(markers, key=len, reverse=True) if m[0] == bracket]
         rests += [shape[1:] for shape in SHAPES] if bracket == "<" else []
-        parts.append(f"{re.escape(bracket)}(?={'|'.join((INVISIBLE, f'({"|".join(rests) or "(?!)"})'))})")
+        known = "|".join(rests) or "(?!)"
+        parts.append(f"{re.escape(bracket)}(?={INVISIBLE}|({known}))")
     return re.compile("|".join(parts))
 
 

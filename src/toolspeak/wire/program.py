@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .scan import marks
-from .syntax import Dialect, Header, JsonCall, Keywords, Maybe, Part, Slot, Tagged, Tree
+from .scan import Marks, marks
+from .syntax import Dialect, Header, Json, JsonCall, Keywords, Maybe, Part, Slot, Tagged, Thinking, Tree
 
-CALL, THINK, UNTHINK, FRAME, CODE, HEAD, END, TEXT = "call", "think", "unthink", "frame", "code", "head", "end", "text"
+CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
+THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
 Form = tuple[Part, ...]
 
+HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
 TAIL = 1000
 """How far back, in characters, a prompt is searched for what it left open."""
 
@@ -35,20 +38,21 @@ class Entry:
 
 
 class Program:
-    """The words that a reader of the dialect looks for. `calls`: calls are among them.
+    """The words that a reader of the dialect looks for. `calls`: calls are among them; `split`: thoughts are told apart.
 
     `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
-    a thought) to its kind, `inside` what may come in a text. `after` may follow a call, `beyond` a frame. `strays`
+    a thought) to its kind, `inside` what may come in a text. `after` may follow a call, `beyond` a frame; `unframed` ends a thought that was none. `strays`
     are the closers that a model may write once too often.
     """
 
-    def __init__(self, d: Dialect, calls: bool) -> None:
+    def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
         self.d = d
         self.calls = calls
+        self.split = split
         self.entries = _entries(d) if calls else {}
         self.openers = tuple(self.entries)
         bare = any(not e.formal for e in self.entries.values())
-        self.fences = {o: c for o, c in d.fences if o not in self.entries} if bare or d.guard and calls else {}
+        self.fences = {o: c for o, c in d.fences if o not in self.entries} if bare or (d.guard and calls) else {}
         kinds = dict.fromkeys((*self.entries, *self.fences), CALL)
         formal = [w for w, e in self.entries.items() if e.formal]
         self.fresh = dict(kinds)
@@ -57,17 +61,23 @@ class Program:
         self.inside |= {space + w: CALL for w in formal}
         if bare or (d.guard and calls and "{" in self.entries):
             self.inside["`{"] = CODE  # inline code: it only talks about JSON
-        self._control(d, calls)
-        self._thoughts(d, calls)
+        self.frames = (*(w.strip() for w in d.frame), *d.stop)
+        self.closers: Marks | None = None
+        self.unthink: tuple[str, ...] = ()
+        if calls or split:  # else the text passes unchanged
+            self._control(d)
+            self._thoughts(d, calls)
+        self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside)) if self.inside else None
         self.after = _after(d)
         self.strays = _strays(d) if calls else ()
         self.heads = _bare_heads(d.header) if d.header and calls else ()
+        self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
-    def _control(self, d: Dialect, calls: bool) -> None:
+    def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""
-        words = dict.fromkeys((*(w.strip() for w in d.frame), *d.stop), FRAME) if calls else {}
+        words = dict.fromkeys(self.frames, FRAME)
         if d.header:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
@@ -77,7 +87,6 @@ class Program:
 
     def _thoughts(self, d: Dialect, calls: bool) -> None:
         """What opens a thought, and what ends it."""
-        self.unthink: tuple[str, ...] = ()
         ends: list[str] = [w for w, kind in self.inside.items() if kind in (HEAD, END)]
         if d.thinking:
             word, close = d.thinking.open.strip(), d.thinking.close.strip()
@@ -86,22 +95,26 @@ class Program:
             if close:
                 self.fresh.setdefault(close, UNTHINK)
                 self.inside.setdefault("\n" + close, UNTHINK)
+                if self.split:
+                    self.inside.setdefault(close, FRAME)
+                    self.inside.setdefault(word or close, THOUGHT)
             lines = ("\n" + close,) if close and d.thinking.close.startswith("\n") else ()
             self.unthink = (close or d.thinking.close, *lines)
             ends += self.unthink
             if d.thinking.call_ends and calls:
-                ends += [w for w in self.entries if len(w) > 1]
+                ends += [w for w in (*self.entries, *map(str.strip, d.frame)) if len(w) > 1]
         self.closers = marks(tuple(ends)) if ends else None
 
     def begins(self, prompt: str) -> str:
         """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
         d, tail = self.d, prompt[-TAIL:].rstrip()
         if d.thinking and (word := d.thinking.open.strip()) and tail.endswith(word):
-            return THINK
+            line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
+            return "" if line else THINK
         if d.header:
             return self._message(d.header, tail)
         if d.thinking and d.thinking.open.strip() and d.stop:
-            return THINK if self._thinking(d, prompt) else ""
+            return THINK if _thinking(d, d.thinking, prompt) else ""
         return ""
 
     def opened(self, prompt: str) -> str:
@@ -114,13 +127,6 @@ class Program:
                     return seed
         return ""
 
-    def _thinking(self, d: Dialect, prompt: str) -> bool:
-        """Does the prompt, which goes on from a message, end within a thought?"""
-        assert d.thinking
-        behind = prompt.rpartition(d.thinking.open.strip())[2]
-        closed = (d.thinking.close.strip(), *d.stop, *d.control, *((d.layout.end.strip(),) if d.layout else ()))
-        return len(behind) < len(prompt) and not any(word and word in behind for word in closed)
-
     def _message(self, header: Header, tail: str) -> str:
         if tail.endswith(header.start.strip()):
             return HEAD
@@ -132,6 +138,13 @@ class Program:
         if not stop or any(end in body for end in header.ends):
             return ""
         return THINK if route(header, words)[1] == "thought" else TEXT
+
+
+def _thinking(d: Dialect, thinking: Thinking, prompt: str) -> bool:
+    """Does the prompt, which goes on from a message, end within a thought?"""
+    behind = prompt.rpartition(thinking.open.strip())[2]
+    ends = (thinking.close.strip() or thinking.close, *d.stop, *d.control, d.layout.end.strip() if d.layout else "")
+    return len(behind) < len(prompt) and not any(word and word in behind for word in ends)
 
 
 def _ending(text: str, words: tuple[str, ...]) -> str:
@@ -174,6 +187,17 @@ def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
     return beyond
 
 
+def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
+    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone."""
+    first = next((part for part in parts if not isinstance(part, str) or part.strip()), None)
+    if isinstance(first, Json) and first.plain:
+        return ("\n", "{")
+    ends = first_words(parts, beyond)
+    if isinstance(first, str) and first[0] == "\n" and ends[0][0].isalnum():
+        return ("\n" + ends[0],)
+    return ends
+
+
 def words_of(parts: Form) -> tuple[str, ...]:
     """Every literal word in the parts: what may come after a value that has ended."""
     return tuple(w for part in parts if isinstance(part, str) for w in part.split())
@@ -196,6 +220,9 @@ def _entries(d: Dialect) -> dict[str, Entry]:
             found[words[0]] = Entry(tuple(f for f in forms if first_words(f) == words[:1]), eaten=1)
         elif d.items:
             found[d.items[0].strip()] = Entry(forms, listed=True)
+    for form in d.forms:
+        if isinstance(form[0], str) and (word := form[0].split()[0]) not in found:
+            found[word] = Entry((form,), eaten=1)
     for shape in (d.call, *d.forms) if d.guard else d.forms:
         if isinstance(shape[0], JsonCall):
             guarded = d.guard or shape is d.call
@@ -237,13 +264,24 @@ def _strays(d: Dialect) -> tuple[str, ...]:
     return (*words, d.items[2].strip()) if d.items else words
 
 
+def head_words(head: str) -> list[str]:
+    """The words of a head, its marks told apart."""
+    return HEAD_WORD(head)
+
+
+def _vocabulary(header: Header) -> frozenset[str]:
+    """The words that heads are made of."""
+    heads = (*map(str, header.call), header.thought, header.text, *(n for n, _ in header.routes), *header.also)
+    return frozenset(w for head in heads for w in head_words(head))
+
+
 def _bare_heads(header: Header) -> tuple[str, ...]:
     """What a message whose start stood in an unknown prompt may begin with."""
-    needles = (needle for needle, what in header.routes if what == "call" and needle[:1] not in "^")
+    needles = (needle for needle, what in header.routes if what == "call" and needle[:1] != "^")
     return tuple(dict.fromkeys(needle.strip() for needle in needles if needle.strip()))
 
 
 @lru_cache(512)
-def program(d: Dialect, calls: bool) -> Program:
-    """The program of a dialect, made once."""
-    return Program(d, calls)
+def program(d: Dialect, calls: bool, split: bool) -> Program:
+    """The program of a dialect, made once. `calls`: they are looked for; `split`: thoughts are told apart."""
+    return Program(d, calls, split)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..events import TextDelta, ThoughtDelta
 from .calls import begin, section
 from .jsonscan import json_value
-from .program import CALL, CODE, END, FRAME, HEAD, TEXT, THINK, UNTHINK, Program, route
+from .program import CALL, END, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
 from .salvage import after_call
 from .scan import SPACE, Malformed, Scan, at, marks, skip, token, until
 from .state import State
@@ -14,9 +14,11 @@ HEAD_SIZE = 512
 """The head of a message is at most this long, in characters."""
 
 
-def reply(s: State, p: Program, prompt: str, split: bool) -> Scan[None]:
-    """The whole reply: text, and what its marks open. Thoughts that are not `split` off stay in the text."""
+def reply(s: State, p: Program, prompt: str) -> Scan[None]:
+    """The whole reply: text, and what its marks open. Thoughts that are not split off stay in the text."""
     now = p.begins(prompt)
+    if now == THINK and p.unframed and (yield from at(s, *p.unframed, eat=False)):
+        now = ""  # the prompt opened a thought, and the model did not want to think
     fresh = now != TEXT
     if not now and not prompt and p.heads and (yield from at(s, *p.heads, eat=False)):
         now = HEAD
@@ -28,7 +30,7 @@ def reply(s: State, p: Program, prompt: str, split: bool) -> Scan[None]:
         s.text = seed + s.text
     while True:
         if now == THINK:
-            word = yield from thought(s, p, split)
+            word = yield from thought(s, p)
         else:
             word = yield from mark(s, p, fresh)
         if word is None:
@@ -41,12 +43,12 @@ def reply(s: State, p: Program, prompt: str, split: bool) -> Scan[None]:
         elif kind == HEAD:
             now = yield from message(s, p, literal)
         elif kind == THINK:
-            yield from opened(s, p, literal, space, split)
+            yield from opened(s, p, literal, space)
             now = THINK
         else:
             now = TEXT
-            fresh = yield from small(s, p, kind, literal, split)
-        s.voice = ThoughtDelta if now == THINK and split else TextDelta
+            fresh = yield from small(s, p, kind, literal)
+        s.voice = ThoughtDelta if now == THINK and p.split else TextDelta
 
 
 Found = tuple[str, str, str]
@@ -95,15 +97,22 @@ def _all(s: State) -> Scan[None]:
         yield
 
 
-def small(s: State, p: Program, kind: str, word: str, split: bool) -> Scan[bool]:
+def small(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
     """A mark that opens nothing. Does what comes next begin anew?"""
     if kind == END:
+        s.say(word if s.unread else "")
+        s.unread = False
         return True
-    if kind == UNTHINK and p.d.thinking and split:
+    close = p.d.thinking.close if p.d.thinking and p.split else ""
+    if kind == UNTHINK and close:
         s.note("stray-closer", word.strip())
-        yield from skip(s, len(p.d.thinking.close) - len(p.d.thinking.close.rstrip()))
+        yield from skip(s, len(close) - len(close.rstrip()))
         return True
+    if kind == THOUGHT and (yield from at(s, close.strip() or word)):
+        return True  # a thought without a word
     if kind == FRAME and (yield from _ends(s, p)):
+        if word in p.unthink and word not in p.frames:
+            s.note("stray-closer", word)
         return True
     s.say(word)
     return False
@@ -116,9 +125,9 @@ def _ends(s: State, p: Program) -> Scan[bool]:
     return s.closed and SPACE(s.text, s.pos).end() == len(s.text)
 
 
-def opened(s: State, p: Program, word: str, space: str, split: bool) -> Scan[None]:
+def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
     """The opener of a thought was eaten."""
-    if not split:
+    if not p.split:
         return s.say(space + word)
     s.say("\n" if word[0] == "\n" else "")
     if p.d.thinking:
@@ -126,18 +135,18 @@ def opened(s: State, p: Program, word: str, space: str, split: bool) -> Scan[Non
     return None
 
 
-def thought(s: State, p: Program, split: bool) -> Scan[Found | None]:
+def thought(s: State, p: Program) -> Scan[Found | None]:
     """Pass a thought on to what ends it."""
-    s.voice = ThoughtDelta if split else TextDelta
+    s.voice = ThoughtDelta if p.split else TextDelta
     if p.closers is None:
         yield from _all(s)
         return None
     thinking = p.d.thinking
     word = yield from until(s, p.closers, s.say, s.voice)
     if word is None:
-        return s.note("unclosed-thought") if split and thinking else None
+        return s.note("unclosed-thought") if p.split and thinking else None
     if thinking and word in p.unthink:
-        if not split:
+        if not p.split:
             s.say(word)
             return END, "", ""
         yield from skip(s, len(thinking.close) - len(thinking.close.rstrip()))
@@ -148,23 +157,28 @@ def thought(s: State, p: Program, split: bool) -> Scan[Found | None]:
     kind = p.inside[word]
     if kind in (CALL, HEAD):
         _keep_from(s, word)
-    return kind, word, ""
+    return END if kind == FRAME else kind, word, ""
 
 
 def message(s: State, p: Program, word: str) -> Scan[str]:
     """Read the head of a message, its start being eaten, and the call where it is one: what its body is."""
     header = p.d.header
-    assert header
+    if header is None:
+        return TEXT
     s.spent, s.live = False, None
     try:
         head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
         needle, what = route(header, head)
-        if not hit or (what == "call" and not p.calls):
+        if not hit:
             raise Malformed("no head of a message")
         s.pos += len(hit)
+        if what == "call" and not p.calls:
+            return _unread(s)
+        name = _name(f"^{head}$".split(needle, 1)[1]) if what == "call" else ""
+        if rest := [w for w in head_words(head.replace(needle.strip("^$") + name, "", 1)) if w not in p.vocabulary]:
+            s.note("head", " ".join(rest))  # it says more than is understood
         if what == "call":
-            name = f"^{head}$".split(needle, 1)[1]
-            yield from begin(s, p, _name(name))
+            yield from begin(s, p, name)
             yield from at(s, *header.ends)
             s.commit()
             return TEXT
@@ -173,6 +187,14 @@ def message(s: State, p: Program, word: str) -> Scan[str]:
         return TEXT
     s.commit()
     return THINK if what == "thought" else TEXT
+
+
+def _unread(s: State) -> str:
+    """The message is a call, and nobody wants calls: all of it is text."""
+    s.unread, said = True, s.kept()
+    s.commit()
+    s.say(said)
+    return TEXT
 
 
 def _name(text: str) -> str:
@@ -216,16 +238,21 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.log = None
         return False
     s.back()
-    s.seed, s.pos, word = 0, s.pos + s.seed, "" if s.seed else word
+    seed, s.seed = s.seed, 0
+    s.pos += seed
     if why.unknown:
         s.note("unknown-tool", why.unknown)
+    if seed:
+        return True  # the prompt wrote that word: the reply begins only here
     word = word.strip()
     start = SPACE(s.text, s.pos).end()
     value = word in ("{", "[") and word in p.entries
     if not value:
         start += len(word)
-    s.say(s.text[s.pos : start])
-    s.pos = start
+    before, s.pos = s.text[s.pos : start], start
+    if word in p.frames and (yield from _ends(s, p)):
+        return True  # a mark that may open a call is a frame here
+    s.say(before)
     if value:
         yield from data(s)
     return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,14 +42,13 @@ OPENING: tuple[str | Slot | When, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be told besides the conversation. `clean` is applied to what tools say of themselves."""
+    """What is to be told besides the conversation."""
 
     tools: tuple[Tool[..., Any], ...] = ()
     date: str = ""
     thinking: bool | None = None
     choice: str = "auto"
     variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    clean: Callable[[str], str] = str
     native: bool = False
 
 
@@ -57,12 +56,7 @@ def tell(turns: Sequence[Turn], d: Dialect, want: Wanted, notes: list[Note]) -> 
     """The conversation as messages: the tools declared first, calls and results as the dialect writes them."""
     speech = d.speech
     form = id_form(d)
-    turns = with_ids(turns, form) if form else turns
-    rest = _joined(turns) if speech.alternate else list(turns)
-    if speech.strip:
-        rest = [replace(turn, text=turn.text.strip()) for turn in rest]
-    system = rest.pop(0).text if rest and rest[0].role == "system" else None
-    out = _opening(rest, system, d, want, notes)
+    out, rest = opened(with_ids(turns, form) if form else turns, d, want, notes)
     results = speech.native_results if want.native and speech.native_results else speech.results
     row: list[Turn] = []
     count = 0
@@ -84,6 +78,16 @@ def tell(turns: Sequence[Turn], d: Dialect, want: Wanted, notes: list[Note]) -> 
     if row:
         out.append(_results(row, results))
     return out
+
+
+def opened(turns: Sequence[Turn], d: Dialect, want: Wanted, notes: list[Note]) -> tuple[list[Message], list[Turn]]:
+    """The first message, which declares the tools, where there is one to be; and the turns that it does not tell."""
+    speech = d.speech
+    rest = _joined(turns) if speech.alternate else list(turns)
+    if speech.strip:
+        rest = [replace(turn, text=turn.text.strip()) for turn in rest]
+    system = rest.pop(0).text if rest and rest[0].role == "system" else None
+    return _opening(rest, system, d, want, notes), rest
 
 
 def _joined(turns: Sequence[Turn]) -> list[Turn]:
@@ -121,8 +125,8 @@ def _filled(d: Dialect, system: str | None, user: str, want: Wanted) -> str:
     values = {
         SYSTEM: speech.system if system is None else system.strip() if speech.strip else system,
         USER: user,
-        TOOLS: declared if isinstance(declared, str) else want.clean(write_tools(want.tools, speech.tools)),
-        TOOL_NAMES: want.clean(", ".join(sorted(tool.name for tool in want.tools))),
+        TOOLS: declared if isinstance(declared, str) else write_tools(want.tools, speech.tools),
+        TOOL_NAMES: ", ".join(sorted(tool.name for tool in want.tools)),
         DATE: want.date,
         EXAMPLE: example(d, [tool.name for tool in want.tools]) if EXAMPLE in opening else "",
     }
@@ -145,7 +149,7 @@ def _order(want: Wanted, d: Dialect, notes: list[Note]) -> str:
     if d.layout is not None:
         notes.append(Note("choice-not-told", want.choice))
         return ""
-    wanted = "one of the tools" if want.choice == "required" else f"the tool {want.clean(want.choice)}"
+    wanted = "one of the tools" if want.choice == "required" else f"the tool {want.choice}"
     return f"\nThis time you have to call {wanted}."
 
 

@@ -38,9 +38,25 @@ class State(Source):
     given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
     becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
     `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
+    `unread`: the message that is open is a call where none counts.
     """
 
-    __slots__ = ("calls", "cut", "ids", "live", "noted", "out", "parts", "seed", "spent", "spoken", "tools", "voice", "waiting")
+    __slots__ = (
+        "calls",
+        "cut",
+        "ids",
+        "live",
+        "noted",
+        "out",
+        "parts",
+        "seed",
+        "spent",
+        "spoken",
+        "tools",
+        "unread",
+        "voice",
+        "waiting",
+    )
 
     def __init__(self, tools: dict[str, Tool[..., Any]] | None, ids: Callable[[], str] | None) -> None:
         super().__init__()
@@ -56,6 +72,7 @@ class State(Source):
         self.spoken = False
         self.cut = False
         self.seed = 0
+        self.unread = False
         self.voice: type[TextDelta] | type[ThoughtDelta] = TextDelta
 
     def args(self, text: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -32,18 +30,19 @@ CALL = ToolCall("call00001", "probe_tool", {"probe_key": "probe_value"})
 OTHER = ToolCall("call00002", "probe_tool", {"probe_key": "other_value"})
 USER = {"role": "user", "content": "probe_question"}
 NOW = datetime(2024, 7, 26)
+THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thought")
+"""The keys that templates look for a thought under."""
 SHORT = 9
 """The length of ids in templates that want them to have one."""
-TOKEN = re.compile(r"<\|[^\s<>|{}'\"]{1,60}\|>|<｜[^\s<>{}'\"]{1,60}｜>")
 
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
     """What a template can tell, and what it has to be given for it.
 
-    It tells tools, calls, results, a system turn, several calls of one turn (`parallel`), users in a row (`rows`). It
-    wants arguments as `objects` or as text, `short` ids, and beside calls an empty text or none (`blank`). `sample` is
-    a conversation with a call as it renders it.
+    It tells tools, calls, results, a system turn, several calls of one turn (`parallel`), calls `beside` a text, users in
+    a row (`rows`). It wants arguments as `objects` or as text, `short` ids, for a call without text an empty text or
+    none (`blank`), and thoughts under the key `thought`. `sample` is a conversation with a call as it renders it.
     """
 
     tools: bool
@@ -52,9 +51,11 @@ class Abilities:
     results: bool
     system: bool
     parallel: bool
+    beside: bool
     rows: bool
     short: bool
     blank: str | None
+    thought: str
     sample: str
 
 
@@ -68,6 +69,10 @@ def abilities(template: str) -> Abilities:
     sample = found[objects, blank] if right else ""
     two = _attempt(template, _conversation(objects, blank, (CALL, OTHER)))
     long = _attempt(template, _conversation(objects, blank, (replace(CALL, id="call_1"),)))
+    beside = _attempt(template, _conversation(objects, "probe_text"))
+    thoughts = (
+        _attempt(template, _conversation(objects, blank, **{key: "probe_thought"}), think=True) for key in THOUGHTS
+    )
     system = _attempt(template, [{"role": "system", "content": "probe_system"}, USER], tools=False)
     return Abilities(
         tools=CALL.name in _attempt(template, [USER]),
@@ -76,26 +81,33 @@ def abilities(template: str) -> Abilities:
         results="probe_result" in sample,
         system="probe_system" in system,
         parallel=not right or ("probe_value" in two and "other_value" in two),
+        beside=not right or "probe_value" in beside,
         rows=bool(_attempt(template, [USER, USER], tools=False)) or not _attempt(template, [USER], tools=False),
         short=bool(right) and not long,
         blank=blank,
+        thought=next(
+            (key for key, shown in zip(THOUGHTS, thoughts, strict=True) if "probe_thought" in shown), THOUGHTS[0]
+        ),
         sample=sample,
     )
 
 
-def _attempt(template: str, messages: list[dict[str, Any]], tools: bool = True) -> str:
+def _attempt(template: str, messages: list[dict[str, Any]], tools: bool = True, think: bool = False) -> str:
+    variables = {"enable_thinking": True} if think else None
     try:
-        return render_template(template, messages, [TOOL] if tools else None, now=NOW)
+        return render_template(template, messages, [TOOL] if tools else None, variables=variables, now=NOW)
     except TemplateError:
         return ""
 
 
-def _conversation(objects: bool, blank: str | None, calls: tuple[ToolCall, ...] = (CALL,)) -> list[dict[str, Any]]:
+def _conversation(
+    objects: bool, blank: str | None, calls: tuple[ToolCall, ...] = (CALL,), **more: str
+) -> list[dict[str, Any]]:
     def row(call: ToolCall) -> dict[str, Any]:
         arguments = call.arguments if objects else json.dumps(call.arguments)
         return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
-    asked = {"role": "assistant", "content": blank, "tool_calls": [row(call) for call in calls]}
+    asked = {"role": "assistant", "content": blank, "tool_calls": [row(call) for call in calls], **more}
     results = [{"role": "tool", "tool_call_id": c.id, "name": c.name, "content": "probe_result"} for c in calls]
     return [USER, asked, *results]
 
@@ -103,7 +115,7 @@ def _conversation(objects: bool, blank: str | None, calls: tuple[ToolCall, ...] 
 def speaks(template: str, d: Dialect) -> bool:
     """Does the template tell tools, calls and results, and its calls in the dialect?"""
     known = abilities(template)
-    if not (known.tools and known.calls and known.results and all(w in known.sample for w in literals(d))):
+    if not (known.calls and known.results and all(w in known.sample for w in literals(d))):
         return False
     calls = parse(known.sample, replace(d, forms=()), (Tool(CALL.name),)).calls
     return any(call.name == CALL.name and call.arguments == CALL.arguments for call in calls)
@@ -114,8 +126,3 @@ def literals(d: Dialect) -> tuple[str, ...]:
     texts = [d.open, d.close, *(p for p in d.call if isinstance(p, str))]
     words = tuple(w for text in texts for w in text.split())
     return words or tuple(f'"{key}"' for p in d.call if isinstance(p, JsonCall) for key, _ in p.keys)
-
-
-def tokens(template: str) -> tuple[str, ...]:
-    """The control markers that a template writes, as far as they look like some: <|..|>."""
-    return tuple(dict.fromkeys(TOKEN.findall(template)))

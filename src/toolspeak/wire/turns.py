@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -17,7 +17,8 @@ ROLES = ("system", "user", "assistant", "tool")
 class Turn:
     """One message: who speaks, the text, and what it calls.
 
-    `id`, `name` and `index` are of the call that a result answers; `index` is its number in the chat, from 0, or -1.
+    `id`, `name`, `index` and `place` are of the call that a result answers: `index` is its number in the chat, from 0
+    (-1: not known), `place` that in its turn. `at` is the number of the message.
     """
 
     role: str
@@ -27,6 +28,8 @@ class Turn:
     id: str = ""
     name: str = ""
     index: int = -1
+    place: int = 0
+    at: int = 0
 
 
 def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
@@ -34,7 +37,7 @@ def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
     is no conversation."""
     if not messages:
         raise TemplateError("Expected non-empty messages")
-    called: list[ToolCall] = []
+    called: list[tuple[ToolCall, int]] = []
     waiting: list[int] = []
     turns: list[Turn] = []
     for i, message in enumerate(messages):
@@ -43,22 +46,23 @@ def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
             continue
         calls = _calls(message, i, notes) if role == "assistant" else ()
         waiting += range(len(called), len(called) + len(calls))
-        called += calls
+        called += [(call, place) for place, call in enumerate(calls)]
         thought = str(message.get("reasoning_content") or "")
-        turn = Turn(role, text_of(message.get("content"), i, notes), thought, calls)
+        turn = Turn(role, text_of(message.get("content"), i, notes), thought, calls, at=i)
         turns.append(_answer(turn, message, called, waiting) if role == "tool" else turn)
     return turns
 
 
-def _answer(turn: Turn, message: Message, called: Sequence[ToolCall], waiting: list[int]) -> Turn:
+def _answer(turn: Turn, message: Message, called: Sequence[tuple[ToolCall, int]], waiting: list[int]) -> Turn:
     """The result with the call it answers: that of its id, else the first that has no result yet."""
     answered = str(message.get("tool_call_id") or "")
-    named = (n for n in reversed(range(len(called))) if answered and called[n].id == answered)
+    named = (n for n in reversed(range(len(called))) if answered and called[n][0].id == answered)
     index = next(named, waiting[0] if waiting and not answered else -1)
     if index in waiting:
         waiting.remove(index)
-    name = str(message.get("name") or (called[index].name if index >= 0 else ""))
-    return replace(turn, id=answered, name=name, index=index)
+    call, place = called[index] if index >= 0 else (None, 0)
+    name = str(message.get("name") or (call.name if call else ""))
+    return replace(turn, id=answered, name=name, index=index, place=place)
 
 
 def _role(message: Message) -> str:
@@ -126,27 +130,12 @@ def _arguments(call: ToolCall, given: object, where: str, notes: list[Note]) -> 
     return replace(call, json=json.dumps(given, ensure_ascii=False))
 
 
-def cleaned(turn: Turn, clean: Callable[[str], str]) -> Turn:
-    """The turn with every text in it cleaned."""
-    calls = tuple(
-        replace(
-            call,
-            id=clean(call.id),
-            name=clean(call.name),
-            json=clean(call.json or json.dumps(call.arguments, ensure_ascii=False)),
-        )
-        for call in turn.calls
-    )
-    return replace(
-        turn, text=clean(turn.text), thought=clean(turn.thought), calls=calls, id=clean(turn.id), name=clean(turn.name)
-    )
-
-
-def message_of(turn: Turn, objects: bool) -> dict[str, Any]:
-    """The turn in OpenAI's form again, for a chat template: arguments as an object or as text."""
-    message: dict[str, Any] = {"role": turn.role, "content": turn.text}
+def message_of(turn: Turn, objects: bool, blank: str | None = "", thought: str = "reasoning_content") -> dict[str, Any]:
+    """The turn in OpenAI's form again, for a chat template: arguments as an object or as text; `blank` stands for the
+    text where there are only calls, `thought` is the key of a thought."""
+    message: dict[str, Any] = {"role": turn.role, "content": turn.text or (blank if turn.calls else "")}
     if turn.thought:
-        message["reasoning_content"] = turn.thought
+        message[thought] = turn.thought
     if turn.calls:
         message["tool_calls"] = [
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": _given(c, objects)}}

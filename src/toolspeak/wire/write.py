@@ -108,10 +108,10 @@ def _arguments(call: ToolCall) -> Mapping[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def written_id(id: str, d: Dialect, index: int) -> str:
+def written_id(given: str, d: Dialect, index: int) -> str:
     """The id as the dialect writes it: of so many letters and digits where it says so."""
-    if not d.id_length or re.fullmatch(f"[A-Za-z0-9]{{{d.id_length}}}", id):
-        return id or f"call_{index}"
+    if not d.id_length or re.fullmatch(f"[A-Za-z0-9]{{{d.id_length}}}", given):
+        return given or f"call_{index}"
     return str(index + 1).zfill(d.id_length)
 
 

@@ -32,7 +32,13 @@ def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta
     c = yield from following(s)
     if c in ('"', "'") and c:
         yield from blank(s)
-        yield from _encoded(s, c, emit, note, delta)
+        if c == '"' and (yield from _unescaped(s)):
+            note("quote-in-string", "")
+            s.pos += 1
+            yield from json_value(s, emit, note, delta)
+            yield from at(s, '"')
+        else:
+            yield from _encoded(s, c, emit, note, delta)
     elif c in ("n", "N") and (yield from at(s, *NULL)):
         emit("{}")
     elif c in ("{", "["):
@@ -63,6 +69,13 @@ def read_hole(s: State, hole: Json, schema: Mapping[str, Any], follow: tuple[str
         s.args('"')
     s.args("}")
     return None
+
+
+def _unescaped(s: Source) -> Scan[bool]:
+    """Does an object stand between the quotes that come as if they were not there? Eats nothing."""
+    if (yield from following(s, 1)) != "{":
+        return False
+    return (yield from following(s, SPACE(s.text, s.pos + 1).end() - s.pos + 1)) == '"'
 
 
 def _holds_json(s: State) -> Scan[bool]:
@@ -216,7 +229,3 @@ def write(arguments: Mapping[str, Any] | str, encoded: bool = False, indent: int
     """The arguments as JSON text (text that is JSON already stays as it is), or as a JSON string holding it."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, indent=indent)
     return quoted(text) if encoded else text
-
-
-def read_hole(s, hole, schema, follow):
-    yield from read(s, s.args, s.note)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
 from ...types import ToolCall
-from ..jsonscan import json_value, quoted, short_string
+from ..jsonscan import ENDS, json_value, quoted, short_string
 from ..scan import Malformed, Scan, at, expect, following
 from ..state import Call, State
 from ..syntax import ARGS, CALL, ID, INDEX, NAME, TEXT, THOUGHT, JsonCall, Kind, Slot
@@ -20,6 +20,9 @@ IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 """What a tool may be called; other names are words."""
 
 DIGITS = frozenset("-0123456789")
+
+QUIET = frozenset(["type", "id", "index", "object"])
+"""Keys that say nothing that is not known."""
 
 Held = tuple[type[TextDelta] | type[ThoughtDelta], str]
 
@@ -53,7 +56,7 @@ def read(s: State, hole: JsonCall, call: Call) -> Scan[None]:
 def _members(s: State, o: _Object) -> Scan[None]:
     slots: dict[str | Slot, Slot | Kind] = {**dict(o.hole.also), **dict(o.hole.keys)}
     while not (yield from at(s, "}")):
-        if o.call.filled and (yield from following(s)) not in ('"', "'"):
+        if o.call.filled and (yield from following(s)) not in ENDS:
             s.note("unclosed-object")
             break
         key = yield from short_string(s)
@@ -87,7 +90,7 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
         yield from _text(s, o, TextDelta if slot is TEXT else ThoughtDelta)
     elif slot is CALL and not o.filled and not o.pieces:
         yield from _calls(s, o, key)
-    elif (slot is ID or slot is INDEX) and (yield from following(s)) in ('"', "'"):
+    elif (slot is ID or slot is INDEX) and (yield from following(s)) in ENDS:
         yield from _id(s, o)
     elif slot is INDEX and (yield from following(s)) in DIGITS:
         yield from _index(s, o)
@@ -131,7 +134,7 @@ def _named(s: State, o: _Object, name: str) -> _Object:
 def _calls(s: State, o: _Object, key: str) -> Scan[None]:
     """The call itself, or a list of calls; a string is its name, and none at all means that there is none."""
     c = yield from following(s)
-    if c in ('"', "'") and c:
+    if c in ENDS:
         yield from _name(s, o, key)
     elif c == "{" and o.call.name is None:
         yield from expect(s, "{")
@@ -296,6 +299,8 @@ def _other(s: State, o: _Object, key: str) -> Scan[None]:
         raise Malformed(f"key {key!r}")
     if s.log is not None:
         s.spent = True
+    if key not in QUIET:
+        s.note("unknown-key", key)
     yield from json_value(s, _drop, s.note)
 
 
@@ -307,6 +312,9 @@ def _finish(s: State, o: _Object) -> None:
     call = o.call
     if call.filled and not call.started and call.name is None:
         return s.commit()
+    if call.name is None and o.texts and not o.filled and CALL in dict(o.hole.also).values():
+        o.answer = True  # an object that holds calls or a text, and this one holds a text
+        _say(s, o)
     if o.answer and not call.started:
         if not o.texts:
             raise Malformed("neither a call nor a text")

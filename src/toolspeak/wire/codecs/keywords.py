@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ..jsonscan import quoted
-from ..litscan import KEYED, NAMED, Frame, LiteralReader
+from ..literal import KEYED, NAMED, Frame
+from ..litscan import LiteralReader
 from ..scan import Malformed, Scan, Source, expect
 from ..state import State
 from ..syntax import Keywords
@@ -28,9 +29,7 @@ def read(s: State, hole: Keywords, schema: Mapping[str, Any], follow: tuple[str,
     call on a line of its own, or the end (no `follow`: anything).
     """
     yield from expect(s, hole.open)
-    properties: object = schema.get("properties")
-    known: Mapping[str, Any] = cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else {}
-    reader = LiteralReader(s, s.args, s.note, hole, known)
+    reader = LiteralReader(s, s.args, s.note, hole, schema)
     reader.follow, reader.streams = follow, True
     reader.push(Frame(NAMED if hole.assign == "=" else KEYED, hole.close, "}"), "{")
     yield from reader.run()

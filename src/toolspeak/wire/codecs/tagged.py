@@ -19,11 +19,11 @@ from typing import Any
 
 from ...schema.kinds import ANY, STRING, Kinds, Shapes
 from ..jsonscan import quoted
-from ..scan import SPACE, Malformed, Scan, at, expect, marks, peek
+from ..scan import SPACE, Malformed, Scan, at, expect, peek
 from ..state import State
 from ..syntax import Tagged
 from . import json_args
-from .typed import ahead, text_until, token, value
+from .typed import ahead, text_until, token_ahead, value
 
 WORDS = re.compile(r"\s+|(?<=>)(?=<)").split
 """The words of a literal: white space may stand, or be missing, between two tags."""
@@ -55,7 +55,8 @@ def _words(hole: Tagged, follow: tuple[str, ...]) -> _Words:
     mid = tuple(WORDS(hole.mid.strip()))
     space = hole.close[: len(hole.close) - len(hole.close.lstrip())]
     follow = tuple(word for word in follow if word)
-    ends = [close, "\n" + opener, *(t for w in follow[:1] if not close.startswith(w) for t in ("\n" + w, w))]
+    first = [w for w in follow[:1] if not close.startswith(w)]
+    ends = [close, space + close, "\n" + opener, *("\n" + w for w in first), *first]
     return _Words(
         opener=opener,
         before=before,
@@ -66,7 +67,7 @@ def _words(hole: Tagged, follow: tuple[str, ...]) -> _Words:
         line="\n" + opener,
         follow=follow,
         legal=(opener, *follow),
-        ends=tuple(dict.fromkeys((space + close, *ends))),
+        ends=tuple(dict.fromkeys(ends)),
     )
 
 
@@ -97,7 +98,7 @@ class _Reader:
         """From an opener, which is there, to behind the closer."""
         s, words = self.s, self.words
         s.pos = SPACE(s.text, s.pos).end()
-        found = yield from token(s, len(words.opener), words.key_ends)
+        found = yield from token_ahead(s, len(words.opener), words.key_ends)
         key = found[0].strip() if found else ""
         if found is None or not key:
             raise Malformed("expected a key")
@@ -123,7 +124,7 @@ class _Reader:
             else:
                 for expected in words.before[1:]:
                     yield from expect(s, expected)
-                found = yield from token(s, 0, words.mid[:1])
+                found = yield from token_ahead(s, 0, words.mid[:1])
                 if found is None:
                     raise Malformed("expected a type")
                 word = found[0].strip()
@@ -154,7 +155,7 @@ class _Reader:
     def drop(self, key: str) -> Scan[None]:
         """The value of a key that was given before: told, not passed on."""
         parts: list[str] = []
-        yield from text_until(self.s, marks(self.words.ends), self.closes, parts.append)
+        yield from text_until(self.s, self.words.ends, self.closes, parts.append)
         self.s.note("doubled-key", f"{key}: {''.join(parts)[:200]}")
 
     def closes_quote(self, hit: str) -> Scan[str | None]:
@@ -180,7 +181,7 @@ class _Reader:
 
     def opens_next(self, offset: int) -> Scan[bool]:
         """Whether a key stands at `offset` that the schema has, and that was not given yet."""
-        found = yield from token(self.s, offset, self.words.key_ends)
+        found = yield from token_ahead(self.s, offset, self.words.key_ends)
         key = found[0].strip() if found else ""
         return key not in self.given and self.shapes.names(self.schema, key)
 

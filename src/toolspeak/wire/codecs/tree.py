@@ -14,11 +14,11 @@ from typing import Any, cast
 
 from ...schema.kinds import ANY, STRING, Kinds, Shapes
 from ..jsonscan import quoted
-from ..scan import SPACE, Malformed, Scan, at, following, marks, peek
+from ..scan import SPACE, Malformed, Scan, at, following, peek
 from ..state import State
 from ..syntax import Tree
 from . import json_args
-from .typed import ahead, text_until, token, value
+from .typed import ahead, text_until, token_ahead, value
 
 TAG_END = (">",)
 EMPTY = {"null": "null", "string": "", "array": "[]", "object": "{}"}
@@ -158,14 +158,14 @@ class _Reader:
         """An element whose key was given before: told, not passed on."""
         self.leaf = tag
         parts: list[str] = []
-        yield from text_until(self.s, marks((self.shuts,)), self.closes, parts.append)
+        yield from text_until(self.s, (self.shuts,), self.closes, parts.append)
         self.s.note("doubled-key", f"{tag}: {''.join(parts)[:200]}")
 
     def tag(self, before: str) -> Scan[str]:
         """The name of the tag that comes, whose beginning `before` is; "" for none. Eats the white space before it."""
         s = self.s
         s.pos = SPACE(s.text, s.pos).end()
-        found = yield from token(s, len(before), TAG_END)
+        found = yield from token_ahead(s, len(before), TAG_END)
         return found[0] if found else ""
 
     def eat(self, before: str, tag: str) -> None:
@@ -195,7 +195,7 @@ class _Reader:
         shut, other = (self.s.text.endswith(word, 0, self.s.pos + end) for word in (self.shuts, self.opens))
         if not shut and not other:
             return True
-        found = yield from token(self.s, end, TAG_END)
+        found = yield from token_ahead(self.s, end, TAG_END)
         return found is not None and (self.tags[found[0]] > 0 if shut else "<" not in found[0])
 
     def runs_out(self, end: int) -> Scan[bool]:

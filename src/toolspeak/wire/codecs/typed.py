@@ -14,8 +14,9 @@ from collections.abc import Callable
 from ...events import ArgumentsDelta
 from ...schema.kinds import ANY, STRING, Kinds
 from ..jsonscan import NUMBER_OR_WORD, PYTHON, SCALAR, Emit, Note, escaped, json_value, quoted, whole_value
-from ..scan import CAP, GAP, SPACE, Delta, Malformed, Marks, Scan, Source, following, marks, until
+from ..scan import CAP, GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
 from ..state import State
+from . import keywords
 
 Closes = Callable[[str], Scan[str | None]]
 """Told a mark that was found and eaten: None if the value ended, or what of it belongs to the value after all."""
@@ -32,29 +33,52 @@ FROM_PYTHON = frozenset(["single-quotes", "python-literal"])
 
 def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds) -> Scan[None]:
     """Pass the text up to that of `words` which closes it on as one JSON value; Malformed where that never comes."""
-    wanted = marks(words, SPECIAL)
     if "string" in allowed and (allowed == STRING or not (yield from _may_be_other(s, allowed, words))):
         s.args('"')
-        yield from text_until(s, wanted, closes, lambda piece: s.args(escaped(piece)), ArgumentsDelta)
+        yield from text_until(s, words, closes, lambda piece: s.args(escaped(piece)), ArgumentsDelta)
         s.args('"')
         return
     parts: list[str] = []
     try:
-        yield from text_until(s, wanted, closes, parts.append)
+        yield from text_until(s, words, closes, parts.append)
     except Malformed:
         s.args(unfinished("".join(parts)))
         raise
     s.args(as_json("".join(parts), allowed, s.note))
 
 
-def text_until(s: Source, wanted: Marks, closes: Closes, emit: Emit, delta: Delta | None = None) -> Scan[None]:
-    """Pass text on up to the mark that closes it."""
-    while (hit := (yield from until(s, wanted, emit, delta))) is not None:
+def text_until(s: Source, words: tuple[str, ...], closes: Closes, emit: Emit, delta: Delta | None = None) -> Scan[None]:
+    """Pass text on up to that of `words` which closes it; the first of them is the one that usually does."""
+    wanted = marks(words, SPECIAL)
+    hit = _leap(s, words, emit) or (yield from until(s, wanted, emit, delta))
+    while hit is not None:
         kept = yield from closes(hit)
         if kept is None:
             return
         emit(kept)
+        hit = yield from until(s, wanted, emit, delta)
     raise Malformed("unclosed value")
+
+
+def _leap(s: Source, words: tuple[str, ...], emit: Emit) -> str:
+    """The first mark, if it is here already: found by the quickest search and eaten. "" where a closer look is needed.
+
+    The first of `words` bounds the search for the others, so that values do not search behind each other.
+    """
+    text, pos = s.text, s.pos
+    best, start = words[0], text.find(words[0], pos)
+    if start < 0:
+        return ""
+    for word in words[1:]:
+        i = text.find(word, pos, start + len(word))
+        if i >= 0 and (i < start or len(word) > len(best)):
+            best, start = word, i
+    if start + len(best) == len(text) and not s.closed:
+        return ""
+    if start > pos:
+        emit(text[pos:start])
+    s.pos = start + len(best)
+    return best
 
 
 def unfinished(text: str) -> str:
@@ -143,16 +167,22 @@ def _repaired(body: str, allowed: Kinds, note: Note) -> str | None:
         for _ in json_value(source, parts.append, lambda rule, detail: notes.append((rule, detail))):
             pass
     except Malformed:
-        return None
+        return None if allowed == ANY else _transcoded(body, kind, note)
     rules = {rule for rule, _ in notes}
     if source.pos < len(body) or ("string" in allowed and rules - FROM_PYTHON) or (rules and allowed == ANY):
         return None
-    if rules & FROM_PYTHON:
-        note("python-literal", "")
     for rule, detail in notes:
-        if rule not in FROM_PYTHON:
-            note(rule, detail)
+        note(*(("python-literal", "") if rule in FROM_PYTHON else (rule, detail)))
     return "".join(parts)
+
+
+def _transcoded(body: str, kind: str, note: Note) -> str | None:
+    """A literal of Python's that is far from JSON: a list or a dict, as its beginning says."""
+    made = keywords.transcode(body)
+    if not made or OPENS.get(made[0]) != kind:
+        return None
+    note("python-literal", "")
+    return made
 
 
 def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
@@ -173,7 +203,7 @@ def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
         yield
 
 
-def token(s: Source, offset: int, ends: tuple[str, ...], most: int = CAP) -> Scan[tuple[str, str] | None]:
+def token_ahead(s: Source, offset: int, ends: tuple[str, ...], most: int = CAP) -> Scan[tuple[str, str] | None]:
     """The text `offset` from here, at most `most` characters, and the mark behind it; None if none comes. Eats nothing."""
     search, longest = marks(ends).full, max(map(len, ends))
     while True:

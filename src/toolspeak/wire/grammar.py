@@ -1,0 +1,67 @@
+"""What a model may write, as a grammar for an engine that samples under one: from the same value as everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+from ..errors import UsageError
+from ..types import Tool
+from .grammars.calls import calls
+from .grammars.gbnf import gbnf
+from .grammars.lark import lark
+from .grammars.reply import reply
+from .grammars.rules import Rules
+from .grammars.schemas import json_schema
+from .grammars.structural import structural_tag
+from .program import THINK, program
+from .syntax import Dialect
+
+Form = Literal["lark", "gbnf", "json_schema", "structural_tag"]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
+def grammar(
+    d: Dialect,
+    tools: Sequence[Tool[..., Any]],
+    choice: str = "auto",
+    form: Form = "lark",
+    parallel: bool = True,
+    prompt: str = "",
+) -> str | dict[str, Any]:
+    """Every reply that a model may write in the dialect: lark and gbnf are texts, the other forms are JSON data.
+
+    `choice`: "auto" is a text, calls, or a text and then calls; "required" is calls, the name of a tool calls of that;
+    "none" is a text that opens no call. `parallel` allows several calls. Where the dialect has thoughts, one may come
+    first, and has begun where `prompt`, the text that the reply goes on from, ends in it. Properties come in the order
+    of their schema, those that need not be there may be left out, and others follow where the schema allows them.
+    White space is that of the dialect as it is written. Raises UsageError where the form cannot say it.
+    """
+    if form not in FORMS:
+        raise UsageError(f"form: expected {', '.join(FORMS)}, received {form!r}")
+    tools = _chosen(d, tools, choice)
+    if choice not in ("auto", "none"):
+        choice = "required"
+    if choice == "auto" and not tools:
+        choice = "none"
+    if form == "json_schema":
+        return json_schema(d, tools, choice, parallel)
+    in_thought = program(d, True).begins(prompt) == THINK
+    if form == "structural_tag":
+        return structural_tag(d, tools, choice, parallel, in_thought)
+    rules = reply(d, tools, choice, parallel, in_thought)
+    return lark(rules) if form == "lark" else gbnf(rules)
+
+
+def _chosen(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str) -> list[Tool[..., Any]]:
+    """The tools that may be called."""
+    if choice in ("auto", "none"):
+        able = {tool.name for tool, _ in calls(d, tools, Rules())}
+        return [tool for tool in tools if tool.name in able]
+    fit = [tool for tool, _ in calls(d, tools, Rules()) if choice in ("required", tool.name)]
+    if fit:
+        return fit
+    names = ", ".join(tool.name for tool in tools) or "none"
+    if choice == "required" or any(tool.name == choice for tool in tools):
+        raise UsageError(f"{d.name} can write a call of none of the tools ({names})")
+    raise UsageError(f"choice: expected auto, none, required or an offered tool ({names}), received {choice!r}")

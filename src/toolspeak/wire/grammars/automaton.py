@@ -1,0 +1,84 @@
+"""A text that ends at a mark as an automaton, for notations that know neither lazy words nor complements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .rules import Chars, Node, Pattern, Text
+
+SPACES = " \t\n\r"
+Place = tuple[int, int]
+Places = frozenset[Place]
+
+
+@dataclass(slots=True)
+class State:
+    """What may come: characters that lead on (to a state by its number), and those that end the text, with what follows."""
+
+    on: list[tuple[Chars, int]] = field(default_factory=list[tuple[Chars, int]])
+    out: list[tuple[str, Node]] = field(default_factory=list[tuple[str, Node]])
+
+
+class _Search:
+    """All patterns looked for at once: a place is (which of them, how far)."""
+
+    def __init__(self, text: Text) -> None:
+        self.goto = [node for _, node in text.goto]
+        self.patterns: list[Pattern] = [tuple(word) for word, _ in text.goto]
+        self.patterns += [*text.barred, *(tuple(word) for word in text.not_first)]
+        anchored = len(self.patterns) - len(text.not_first)
+        self.everywhere = self._closed((n, 0) for n in range(anchored))
+        self.start = self._closed((n, 0) for n in range(len(self.patterns)))
+        self.letters = sorted({c for p in self.patterns for place in p for c in place or SPACES})
+
+    def _closed(self, places: Iterable[Place]) -> Places:
+        """With the places behind white space that need not be there."""
+        found: set[Place] = set()
+        for n, i in places:
+            found.add((n, i))
+            if i < len(self.patterns[n]) and not self.patterns[n][i]:
+                found.add((n, i + 1))
+        return frozenset(found)
+
+    def step(self, places: Places, c: str) -> Places | Node | None:
+        """Where a character leads: to other places, out of the text, or nowhere."""
+        nexts: set[Place] = set()
+        for n, i in places:
+            may = self.patterns[n][i]
+            if c in (may or SPACES):
+                nexts.add((n, i + 1) if may else (n, i))
+        done = sorted(n for n, i in nexts if i == len(self.patterns[n]))
+        if done:
+            return self.goto[done[0]] if done[0] < len(self.goto) else None
+        return self._closed(nexts) | self.everywhere
+
+
+def automaton(text: Text) -> list[State]:
+    """The states of a text, the first one first. Where the text may end anywhere, it may in each of them."""
+    search = _Search(text)
+    numbers = {search.start: 0}
+    todo, states = [search.start], list[State]()
+    while todo:
+        places = todo.pop(0)
+        state = State()
+        states.append(state)
+        known: dict[Places, list[str]] = {}
+        apart: list[str] = []
+        for c in search.letters:
+            there = search.step(places, c)
+            if isinstance(there, frozenset) and there == search.everywhere:
+                continue
+            apart.append(c)
+            if isinstance(there, frozenset):
+                known.setdefault(there, []).append(c)
+            elif there is not None:
+                state.out.append((c, there))
+        known_sets = [(Chars(tuple((c, c) for c in cs)), there) for there, cs in known.items()]
+        rest = (Chars(tuple((c, c) for c in apart), but=True), search.everywhere)
+        for among, there in (*known_sets, rest):
+            if there not in numbers:
+                numbers[there] = len(numbers)
+                todo.append(there)
+            state.on.append((among, numbers[there]))
+    return states

@@ -1,0 +1,69 @@
+"""A grammar in the notation of llguidance, which is Lark's with JSON Schemas, lazy words and complements."""
+
+from __future__ import annotations
+
+import json
+
+from .notation import Notation, char_class
+from .rules import Chars, Grammar, Json, Node, Pattern, Text
+from .schemas import readable
+
+OPTIONS = {"lenient": True, "whitespace_pattern": r"[ \n\t\r]{1,80}"}
+"""How JSON is written: what llguidance does not know in a schema is let be, and white space has an end."""
+ANY = "/(?s:.*)/"
+PLAIN = frozenset(" _,:;<>='\"@%~")
+"""Marks that mean nothing in a regular expression."""
+
+
+def lark(grammar: Grammar) -> str:
+    """The grammar as llguidance reads it."""
+    return "%llguidance {}\n" + _Lark(grammar).write()
+
+
+class _Lark(Notation):
+    assigns = ": "
+    start = "start"
+
+    def literal(self, text: str) -> str:
+        return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    def char(self, chars: Chars) -> str:
+        return f"/{char_class(chars)}/"
+
+    def token(self, part: Node) -> str:
+        return self.rule("WORD", self.node(part))
+
+    def json(self, node: Json) -> str:
+        schema = {"x-guidance": OPTIONS, **readable(node.schema)}
+        return self.rule("json", "%json " + json.dumps(schema, ensure_ascii=False))
+
+    def text(self, text: Text) -> str:
+        """A text as words: one that goes to the end, and for each mark one that ends with the first of it."""
+        barred = [f"(?s:.*)({'|'.join(map(_regex, text.barred))})(?s:.*)"] if text.barred else []
+        start = [f"({'|'.join(map(_regex, text.not_first))})(?s:.*)"] if text.not_first else []
+        options = [self._but(ANY, barred + start)] if text.end else []
+        for word, then in text.goto:
+            lead = f"{self._but(ANY, barred)} {self.literal(word)}" if barred else f"/(?s:.*){_regex(word)}/"
+            lazy = self.rule("until", self.rule("UNTIL", self._but(lead, start)), "[lazy]")
+            rest = self.node(then)
+            options.append(lazy if rest == '""' else f"{lazy} {rest}")
+        return options[0] if len(options) == 1 else f"({' | '.join(options)})"
+
+    def _but(self, word: str, never: list[str]) -> str:
+        """A word that none of these patterns describes."""
+        if not never:
+            return word
+        return self.rule("TEXT", " & ".join([f"({word})" if " " in word else word, *(f"~/{no}/" for no in never)]))
+
+
+def _regex(pattern: Pattern | str) -> str:
+    """A pattern, or a text, as a regular expression."""
+    return "".join(_place(place) for place in pattern)
+
+
+def _place(place: str) -> str:
+    if len(place) > 1:
+        return char_class(Chars(tuple((c, c) for c in place)))
+    if not place:
+        return "[ \\t\\n\\r]*"
+    return place if place.isalnum() or place in PLAIN or place > "\x7f" else f"\\x{ord(place):02x}"

@@ -1,0 +1,51 @@
+"""A whole reply: a thought, a text, calls, as the choice wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...types import Tool
+from ..syntax import Dialect
+from .calls import answer, calls, section
+from .messages import messages
+from .openers import openers, trigger
+from .rules import EMPTY, Grammar, Lit, Node, Repeat, Rules, Text, Token, alt, chars, heads, opt, seq
+
+SPACE = opt(Token(Repeat(chars(" ", "\n"), 1, 4)))
+"""What may stand between a thought and a call."""
+
+
+def reply(
+    d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parallel: bool, in_thought: bool = False
+) -> Grammar:
+    """Every reply that the choice allows: "auto", "required" or "none"; `in_thought` where one is open already."""
+    rules = Rules()
+    each = [node for _, node in calls(d, tools, rules)] if choice != "none" else []
+    if d.header:
+        return Grammar(messages(d, d.header, each, choice, parallel), rules)
+    wire = section(d, each, parallel, rules) if each else None
+    body = wire if wire and choice == "required" else free(d, tools, wire, rules)
+    return Grammar(thinking(d, body, choice, in_thought), rules)
+
+
+def thinking(d: Dialect, body: Node, choice: str, in_thought: bool) -> Node:
+    """The body, and before it maybe a thought."""
+    if d.thinking is None:
+        return body
+    word, close = (mark.strip() or mark for mark in (d.thinking.open, d.thinking.close))
+    thought = seq(Text(((close, EMPTY),)), SPACE if choice == "required" else EMPTY)
+    return seq(thought if in_thought else opt(seq(Lit(word), thought)), body)
+
+
+def free(d: Dialect, tools: Sequence[Tool[..., Any]], wire: Node | None, rules: Rules) -> Node:
+    """A text that opens no call, or ends where one is opened that then goes on as it should."""
+    barred = openers(d, tools)
+    goto: dict[str, list[Node]] = {}
+    for shape in (wire, answer(d)):
+        for text, rest in heads(shape) if shape else ():
+            word, more = trigger(text.lstrip(), barred)
+            goto.setdefault(word, []).append(seq(Lit(more), rest))
+    thought = d.thinking.open.strip() if d.thinking else ""
+    exits = tuple((word, alt(*rests)) for word, rests in goto.items())
+    return Text(exits, tuple(barred), not_first=(thought,) if thought else (), end=True)

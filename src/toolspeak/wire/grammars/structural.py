@@ -1,0 +1,113 @@
+"""A grammar as structural tags, which xgrammar reads: where a call begins, what it holds, where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...types import Tool
+from ..syntax import Dialect
+from .calls import answer, calls
+from .gbnf import gbnf
+from .openers import openers, trigger
+from .reply import reply
+from .rules import Grammar, Json, Lit, Node, Pattern, Rules, Seq, seq
+from .schemas import readable
+
+Format = dict[str, Any]
+
+
+def structural_tag(
+    d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parallel: bool, in_thought: bool = False
+) -> Format:
+    """The structural tag of a reply.
+
+    Arguments that are no JSON, and calls that are no tags, are given as a grammar in it. Free text is barred from the
+    words that open a call, each as the dialect writes it.
+    """
+    rules = Rules()
+    each = [node for _, node in calls(d, tools, rules)] if choice != "none" else []
+    if d.header or answer(d) or not all(_split(call)[0] for call in each):
+        return _whole({"type": "grammar", "grammar": gbnf(reply(d, tools, choice, parallel, in_thought))})
+    barred = openers(d, tools)
+    tags = [_tag(call, rules) for call in each]
+    if tags and (d.open or d.items):
+        opener, glue, closer = d.items or ("", d.between, "")
+        tags = [_begun(d.open + opener, _listed(tags, glue, parallel), closer + d.close)]
+    if choice not in ("auto", "none"):
+        body = _listed(tags, d.between, parallel) if len(tags) > 1 or not (d.open or d.items) else tags[0]
+    elif tags:
+        body = _free(tags, barred, parallel and not (d.open or d.items))
+    else:
+        body = {"type": "any_text", "excludes": _words(barred)}
+    return _whole(_thinking(d, body, in_thought))
+
+
+def _whole(body: Format) -> Format:
+    return {"type": "structural_tag", "format": body}
+
+
+def _thinking(d: Dialect, body: Format, in_thought: bool) -> Format:
+    if d.thinking is None:
+        return body
+    word, close = (mark.strip() or mark for mark in (d.thinking.open, d.thinking.close))
+    thought = _begun("" if in_thought else word, {"type": "any_text"}, close)
+    space = {"type": "regex", "pattern": "[ \\n]{0,4}"}
+    first = {"type": "sequence", "elements": [thought, space]}
+    return {
+        "type": "sequence",
+        "elements": [first if in_thought else {"type": "optional", "content": first}, body],
+    }
+
+
+def _begun(begin: str, content: Format, end: str) -> Format:
+    return {"type": "tag", "begin": begin, "content": content, "end": end}
+
+
+def _listed(tags: list[Format], glue: str, parallel: bool) -> Format:
+    return {
+        "type": "tags_with_separator",
+        "tags": tags,
+        "separator": glue,
+        "at_least_one": True,
+        "stop_after_first": not parallel,
+    }
+
+
+def _free(tags: list[Format], barred: Sequence[Pattern], several: bool) -> Format:
+    """Any text, in which calls may come."""
+    for tag in tags:
+        tag["begin"] = tag["begin"].lstrip()
+    triggers = list(dict.fromkeys(trigger(tag["begin"], barred)[0] for tag in tags))
+    return {
+        "type": "triggered_tags",
+        "triggers": triggers,
+        "tags": tags,
+        "stop_after_first": not several,
+        "excludes": [word for word in _words(barred) if not any(word in t or t in word for t in triggers)],
+    }
+
+
+def _words(barred: Sequence[Pattern]) -> list[str]:
+    """The patterns as the words that they are when written as the dialect does."""
+    return ["".join(place[:1] for place in pattern) for pattern in barred]
+
+
+def _split(call: Node) -> tuple[str, Node, str]:
+    """A call as the text it begins with, what it holds, the text it ends with."""
+    parts = call.parts if isinstance(call, Seq) else (call,)
+    begin = first.text if isinstance(first := parts[0], Lit) else ""
+    end = last.text if len(parts) > 1 and isinstance(last := parts[-1], Lit) else ""
+    return begin, seq(*parts[bool(begin) : len(parts) - bool(end)]), end
+
+
+def _tag(call: Node, rules: Rules) -> Format:
+    begin, inside, end = _split(call)
+    return _begun(begin, _content(inside, rules), end)
+
+
+def _content(node: Node, rules: Rules) -> Format:
+    held = rules.held(node)
+    if isinstance(held, Json):
+        return {"type": "json_schema", "json_schema": readable(held.schema)}
+    return {"type": "grammar", "grammar": gbnf(Grammar(node, rules))}

@@ -1,0 +1,288 @@
+"""JSON values by their schema, in the syntax of JSON or of a dialect's own literals.
+
+What the schema says of types, names, choices and numbers of items is held to; what a keyword says beyond that
+(pattern, minimum, format, uniqueItems, ..) is not: a grammar may be looser than the schema, never stricter. The one
+exception is order: properties come in that of the schema, then others, where the schema lets them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from ...schema.walk import resolve
+from ..codecs.keywords import BARE_NAME, literal_text
+from ..jsonscan import escaped, quoted
+from ..syntax import Keywords
+from .rules import EMPTY, Letters, Lit, Node, Repeat, Rules, Text, Token, alt, chars, none_of, opt, seq
+
+Schema = Mapping[str, Any]
+NUMBERED = 256
+"""Larger bounds on the number of items are not held to: each item would be a rule."""
+DEPTH = 64
+"""Deeper in a schema than this, anything goes."""
+DIGIT = chars("0-9")
+WHOLE = seq(opt(Lit("-")), alt(Lit("0"), seq(chars("1-9"), Repeat(DIGIT))))
+INTEGER = Token(WHOLE)
+EXPONENT = seq(chars("e", "E"), opt(chars("+", "-")), Repeat(DIGIT, 1))
+NUMBER = Token(seq(WHOLE, opt(seq(Lit("."), Repeat(DIGIT, 1))), opt(EXPONENT)))
+HEX = chars("0-9", "a-f", "A-F")
+TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How values are written: any string and any other name than these, a value of the schema's own, a name.
+
+    `quotes` are (quote, what a string in it is made of; None: anything). `before` may stand before whatever closes,
+    `after` behind what opens or separates.
+    """
+
+    name: str
+    quotes: tuple[tuple[str, Letters | None], ...]
+    constant: Callable[[object], str]
+    key: Callable[[str], str]
+    bare: bool = False
+    sorted: bool = False
+    after: Node = EMPTY
+    before: Node = EMPTY
+
+    def string(self) -> Node:
+        """Any string."""
+        return alt(*(_string(quote, letters) for quote, letters in self.quotes))
+
+    def other(self, known: Iterable[str]) -> Node:
+        """A name that is none of the known ones."""
+        if self.bare:
+            return bare_name(known)
+        quote, letters = self.quotes[0]
+        if letters is None:
+            return _string(quote, letters)
+        inner = [key[len(quote) : -len(quote)] for key in map(self.key, known)]
+        return Token(seq(Lit(quote), none_of(inner, letters, Lit(quote))))
+
+
+def _string(quote: str, letters: Letters | None) -> Node:
+    if letters is None:
+        return seq(Lit(quote), Text(((quote, EMPTY),)))
+    return Token(seq(Lit(quote), Repeat(letters.one()), Lit(quote)))
+
+
+def bare_name(known: Iterable[str]) -> Node:
+    """A name without quotes that is none of the known ones."""
+    return Token(none_of(known, Letters(("\x00-,", "/", ":-@", "[-^", "`", "{-\x7f")), EMPTY))
+
+
+def _escapes(slash: str, quote: str) -> Node:
+    """A character as an escape, where a backslash is written as `slash`, a quote as `quote`."""
+    known = alt(*(Lit(slash + c) for c in "bfnrt/"), Lit(slash * 2), Lit(slash + quote))
+    return Token(alt(known, seq(Lit(slash + "u"), Repeat(HEX, 4, 4))))
+
+
+BLANK = opt(Token(alt(Lit(" "), seq(Lit("\n"), Repeat(chars(" ", "\t"), 0, 64)))))
+SPACE = opt(Lit(" "))
+CONTROL = "\x00-\x1f"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _encoded(value: object) -> str:
+    return escaped(_json(value))
+
+
+JSON = Style(
+    "json", (('"', Letters(('"', "\\", CONTROL), _escapes("\\", '"'))),), _json, quoted, after=BLANK, before=BLANK
+)
+ENCODED = Style(
+    "encoded", (('\\"', Letters(('"', "\\", CONTROL), _escapes("\\\\", '\\"'))),), _encoded, _encoded,
+    after=SPACE, before=SPACE,
+)  # fmt: skip
+"""JSON as it stands inside a JSON string."""
+
+
+def literals(hole: Keywords) -> Style:
+    """The style of the values among keywords."""
+    quotes = tuple((q, _letters(q) if hole.escapes else None) for q in hole.quotes)
+    write = partial(literal_text, hole)
+    return Style(repr(hole), quotes, write, lambda key: literal_key(hole, key), hole.bare, hole.bare, after=SPACE)
+
+
+def literal_key(hole: Keywords, key: str) -> str:
+    """A name inside an object, as the dialect writes it."""
+    return key if hole.bare and BARE_NAME(key) else literal_text(hole, key)
+
+
+def _letters(quote: str) -> Letters:
+    """What a string of a programming language is made of; a control character stands there as it is, or escaped."""
+    python = seq(Lit("\\"), alt(chars("a", "b", "f", "n", "r", "t", "v", "0", "/", "'", '"', "\\"), _CODES))
+    return Letters((quote, "\\", "\n"), Token(python))
+
+
+_CODES = alt(*(seq(Lit(c), Repeat(HEX, n, n)) for c, n in (("x", 2), ("u", 4), ("U", 8))))
+
+
+class Values:
+    """Nodes for values of one schema `root`, in one style."""
+
+    def __init__(self, rules: Rules, style: Style, root: Schema) -> None:
+        self.rules = rules
+        self.style = style
+        self.root = root
+
+    def of(self, schema: Any, depth: int = 0) -> Node:
+        """A value that fits the schema."""
+        if not isinstance(schema, Mapping) or depth > DEPTH:
+            return self.any()
+        style, s = self.style, dict(cast("Schema", schema))
+        if isinstance(ref := s.get("$ref"), str):
+            there = resolve(self.root, ref)
+            if not isinstance(there, Mapping):
+                return self.any()
+            key = (style.name, id(self.root), ref)
+            return self.rules.ref(key, "ref", lambda: self.of(there, depth + 1))
+        for key in ("anyOf", "oneOf"):
+            if isinstance(options := s.pop(key, None), list) and options:
+                return alt(*(self.of(merged(s, option), depth + 1) for option in cast("list[Any]", options)))
+        if isinstance(parts := s.pop("allOf", None), list):
+            for part in cast("list[Any]", parts):
+                s = merged(s, followed(part, self.root))
+            return self.of(s, depth + 1)
+        if "const" in s:
+            return Lit(style.constant(s["const"]))
+        if isinstance(values := s.get("enum"), list) and values:
+            return alt(*(Lit(style.constant(value)) for value in cast("list[Any]", values)))
+        return self.typed(s, depth)
+
+    def typed(self, s: Schema, depth: int) -> Node:
+        kinds = types_of(s)
+        if not kinds:
+            return self.any()
+        if "number" in kinds:
+            kinds = [k for k in kinds if k != "integer"]
+        return alt(*(self._kind(kind, s, depth) for kind in kinds))
+
+    def _kind(self, kind: str, s: Schema, depth: int) -> Node:
+        if kind == "object":
+            return self.object(s, depth)
+        if kind == "array":
+            return self.array(s, depth)
+        if kind == "boolean":
+            return alt(*(Lit(self.style.constant(value)) for value in (True, False)))
+        if kind == "string":
+            return self.style.string()
+        return {"number": NUMBER, "integer": INTEGER}.get(kind) or Lit(self.style.constant(None))
+
+    def any(self) -> Node:
+        """Any value."""
+        return self.rules.ref((self.style.name, "any"), "any", lambda: self.typed({"type": list(TYPES)}, 0))
+
+    def array(self, s: Schema, depth: int) -> Node:
+        first = s.get("prefixItems")
+        rest: Any = s.get("items", {})
+        if isinstance(first, list) and first:
+            item = alt(*(self.of(part, depth + 1) for part in cast("list[Any]", first)), self.of(rest, depth + 1))
+        else:
+            item = self.of(rest, depth + 1)
+        least, most = _bounds(s)
+        if most == 0:
+            return seq(Lit("["), self.style.after, Lit("]"))
+        body = seq(item, Repeat(seq(self.comma(), item), max(0, least - 1), None if most is None else most - 1))
+        body = seq(body, self.style.before)
+        return seq(Lit("["), self.style.after, body if least else opt(body), Lit("]"))
+
+    def comma(self) -> Node:
+        return seq(Lit(","), self.style.after)
+
+    def object(self, s: Schema, depth: int) -> Node:
+        style = self.style
+        colon = seq(Lit(":"), style.after)
+        pairs, more = self.pairs(s, depth, style.key, colon)
+        if more is not None:
+            more = seq(style.other(fields_of(s)[0]), colon, more)
+        body = self.listed(pairs, more)
+        return seq(Lit("{"), style.after, body, style.before if body != EMPTY else EMPTY, Lit("}"))
+
+    def pairs(
+        self, s: Schema, depth: int, name: Callable[[str], str], colon: Node
+    ) -> tuple[list[tuple[Node, bool]], Node | None]:
+        """Each property with its name, and whether it must be there; and the value of others, None for no others."""
+        fields, needed, rest = fields_of(s)
+        rows = sorted(fields.items(), key=lambda row: row[0].lower()) if self.style.sorted else fields.items()
+        pairs = [(seq(Lit(name(key)), colon, self.of(sub, depth + 1)), key in needed) for key, sub in rows]
+        return pairs, None if rest is False else self.of(rest, depth + 1)
+
+    def listed(self, pairs: list[tuple[Node, bool]], more: Node | None) -> Node:
+        """Pairs with commas between them; those that need not be there may be left out."""
+        comma = self.comma()
+        first: Node = EMPTY  # nothing was written yet
+        later: Node = EMPTY  # something was
+        if more is not None:
+            later = Repeat(seq(comma, more))
+            first = opt(seq(more, later))
+        for i, (pair, needed) in enumerate(reversed(pairs)):
+            here, after = later, first
+            if i and later != EMPTY:  # each tail is used twice, so it gets a name
+                here = self.rules.ref(object(), "rest", lambda here=here: here)
+            first = seq(pair, here) if needed else alt(seq(pair, here), after)
+            later = seq(comma, pair, here) if needed else seq(opt(seq(comma, pair)), here)
+        return first
+
+
+def _bounds(s: Schema) -> tuple[int, int | None]:
+    least, most = s.get("minItems", 0), s.get("maxItems")
+    least = min(least, NUMBERED) if isinstance(least, int) else 0
+    return least, most if isinstance(most, int) and least <= most <= NUMBERED else None
+
+
+def fields_of(s: Schema) -> tuple[dict[str, Any], set[str], Any]:
+    """The properties of an object by name, those that must be there, and the schema of others, False for none."""
+    properties: Any = s.get("properties")
+    fields: dict[str, Any] = dict(cast("Schema", properties)) if isinstance(properties, Mapping) else {}
+    required: Any = s.get("required")
+    needed = {str(key) for key in cast("list[Any]", required)} if isinstance(required, list) else set[str]()
+    for key in cast("list[Any]", required) if isinstance(required, list) else ():
+        fields.setdefault(str(key), {})
+    rest: Any = s.get("additionalProperties", s.get("unevaluatedProperties", {}))
+    if s.get("patternProperties"):
+        rest = {}
+    return fields, needed, rest
+
+
+def types_of(s: Schema) -> list[str]:
+    """The JSON types that a schema without alternatives names or means, [] for all."""
+    kind: Any = s.get("type")
+    kinds = [str(k) for k in cast("list[Any]", kind if isinstance(kind, list) else [kind])]
+    known = [k for k in kinds if k in TYPES]
+    if not known and isinstance(s.get("properties"), Mapping):
+        known = ["object"]
+    if known and s.get("nullable") is True and "null" not in known:
+        known.append("null")
+    return known
+
+
+def merged(base: Schema, part: Any) -> dict[str, Any]:
+    """Both schemas in one: all properties, all that must be there; else the second says how it is."""
+    if not isinstance(part, Mapping):
+        return dict(base)
+    more = cast("Schema", part)
+    both = {**base, **more}
+    for key in ("properties", "$defs"):
+        if isinstance(base.get(key), Mapping) and isinstance(more.get(key), Mapping):
+            both[key] = {**base[key], **more[key]}
+    if isinstance(base.get("required"), list) and isinstance(more.get("required"), list):
+        both["required"] = [*base["required"], *more["required"]]
+    return both
+
+
+def followed(schema: Any, root: Schema) -> Any:
+    """What a schema's reference points to, or itself; {} where that is itself a reference without end."""
+    for _ in range(20):
+        if not isinstance(schema, Mapping) or "$ref" not in schema:
+            return cast("Any", schema)
+        schema = resolve(root, str(cast("Schema", schema)["$ref"]))
+    return {}

@@ -1,0 +1,76 @@
+"""Arguments that are text: raw code, and what is no JSON where JSON is wanted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from codec_run import run, same_at_every_cut
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolspeak.events import ArgumentsDelta
+from toolspeak.wire.codecs import json_args, raw
+from toolspeak.wire.syntax import Json, Raw
+
+CODE = Raw("code", "python")
+SCHEMA = {"properties": {"city": {"type": "string"}, "n": {}}}
+ENDS = ("Observation:", "<end>")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"])) | st.text('ab<en\\"\n'), st.sampled_from(["", "<end>"]))
+def test_raw_is_the_text_up_to_what_follows(text: str, end: str) -> None:
+    if "<end>" in text:
+        return
+    ran = same_at_every_cut(raw.read, CODE, text + end, {}, ("<end>",))
+    assert (json.loads(ran.json), ran.rest, ran.error) == ({"code": text}, end, "")
+    assert raw.write(CODE, {"code": text}) == text
+    ran = same_at_every_cut(raw.read, CODE, text, {}, ())
+    assert json.loads(ran.json) == {"code": text}
+
+
+def test_raw_streams() -> None:
+    ran = run(raw.read, CODE, ["print(", "1)"], {}, ("<end>",))
+    assert [e.json for e in ran.events if isinstance(e, ArgumentsDelta)] == ['{"code": "', "print(", "1)", '"}']
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "notes", "rest"),
+    [
+        ('{"city": "Paris"}\nObservation:', {"city": "Paris"}, [], "\nObservation:"),
+        ('"{\\"city\\": 1}"', {"city": 1}, [], ""),
+        ("Paris\nObservation:", {"city": "Paris"}, ["plain-argument"], "Observation:"),
+        ('  Paris, "France"\n\n<end>', {"city": 'Paris, "France"\n'}, ["plain-argument"], "<end>"),
+        ('"Paris"\n<end>', {"city": "Paris"}, ["plain-argument"], "\n<end>"),
+        ('"a" + "b"\n<end>', {"city": '"a" + "b"'}, ["plain-argument"], "<end>"),
+        ('"Paris', {"city": '"Paris'}, ["plain-argument"], ""),
+        ("null", {}, [], ""),
+        ("None\n<end>", {}, [], "\n<end>"),
+        ("None of them", {"city": "None of them"}, ["plain-argument"], ""),
+        ("[1, 2]", {"city": "[1, 2]"}, ["plain-argument"], ""),
+        ("3<en", {"city": "3<en"}, ["plain-argument"], ""),
+    ],
+)
+def test_plain_arguments(text: str, arguments: dict[str, Any], notes: list[str], rest: str) -> None:
+    ran = same_at_every_cut(json_args.read_hole, Json(plain=True), text, SCHEMA, ENDS)
+    assert (json.loads(ran.json), ran.rules, ran.rest, ran.error) == (arguments, notes, rest, "")
+
+
+def test_plain_without_a_schema_is_the_input() -> None:
+    ran = same_at_every_cut(json_args.read_hole, Json(plain=True), "x\ny", {}, ())
+    assert ran.json == '{"input": "x\\ny"}'
+
+
+def test_what_is_no_json_is_refused_where_it_may_not_be_plain() -> None:
+    assert run(json_args.read_hole, Json(), ["Paris"], SCHEMA, ENDS).error
+    assert run(json_args.read_hole, Json(), ['{"a": 1}'], SCHEMA, ENDS).json == '{"a": 1}'
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from([*'ab"\\{}[]\n :<', "null", "<end>", "<en", "Observation", "\\u00e9"])).map("".join))
+def test_any_text_reads_the_same_at_every_cut(text: str) -> None:
+    ran = same_at_every_cut(json_args.read_hole, Json(plain=True), text, SCHEMA, ENDS)
+    if not ran.error:
+        json.loads(ran.json)
