@@ -52,7 +52,7 @@ def schema(**properties: str) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {"type": kind} for name, kind in properties.items()}}
 
 
-TOOLS = [
+TOOLS: list[Tool[..., Any]] = [
     Tool("weather", "", schema(city="string", days="integer")),
     Tool("search", "", schema(q="string", o="object", z="string")),
     Tool("python", "", schema(code="string")),
@@ -115,7 +115,9 @@ def test_read_alike_at_every_cut(v: Vector) -> None:
         assert said(cut(v, v.wire[:i], v.wire[i:])) == whole, v.wire[:i]
 
 
-@pytest.mark.parametrize("v", [p for p in vectors() if p.values[0].calls and p.values[0].written and not p.values[0].prompt])
+@pytest.mark.parametrize(
+    "v", [p for p in vectors() if p.values[0].calls and p.values[0].written and not p.values[0].prompt]
+)
 def test_written(v: Vector) -> None:
     wire = write_calls([ToolCall(c.get("id", ""), c["name"], c["arguments"]) for c in v.calls], v.d)
     if v.text or v.thought:

@@ -13,6 +13,7 @@ from toolspeak.dialects import get, names
 from toolspeak.types import Reply, Tool, ToolCall
 from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import Decoder, parse
+from toolspeak.wire.detect import detect
 from toolspeak.wire.said import said as told
 from toolspeak.wire.syntax import Dialect
 from toolspeak.wire.write import write_calls
@@ -116,6 +117,36 @@ def test_written(v: Vector) -> None:
             assert v.wire.startswith(v.d.thinking.open + v.thought + v.d.thinking.close)
     else:
         assert v.wire == told(v.text, calls, v.d)
+
+
+@pytest.mark.parametrize(
+    ("model", "dialect"),
+    [
+        ("Qwen/Qwen3-Coder-30B-A3B-Instruct", "qwen3-coder"),
+        ("Qwen/Qwen3.5-4B", "qwen3-coder"),
+        ("Qwen/Qwen3-8B", "hermes"),
+        ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "nemotron-3"),
+        ("stepfun-ai/Step-3.5-Flash", "step-3.5"),
+        ("stepfun-ai/step3", "step3"),
+        ("XiaomiMiMo/MiMo-V2-Flash", "mimo-v2"),
+        ("zai-org/GLM-4.6", "glm45"),
+        ("zai-org/GLM-5", "glm47"),
+        ("poolside/Laguna-XS.2", "laguna-xs"),
+        ("poolside/Laguna-S-2.1", "laguna"),
+        ("deepseek-ai/DeepSeek-V3.2", "deepseek-dsml"),
+        ("deepseek-ai/DeepSeek-V3.1", "deepseek-v31"),
+        ("deepseek-ai/DeepSeek-V4.1-Flash", "deepseek-v4.1"),
+        ("MiniMaxAI/MiniMax-M2.5", "minimax-m2"),
+        ("moonshotai/Kimi-K3", "kimi-k3"),
+        ("moonshotai/Kimi-K2-Thinking", "kimi-k2"),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama4-pythonic"),
+        ("google/functiongemma-270m-it", "functiongemma"),
+        ("google/gemma-4-31B-it", "gemma4"),
+        ("gemma3:4b", "gemma3"),
+    ],
+)
+def test_found_by_the_model_s_name(model: str, dialect: str) -> None:
+    assert detect(model=model).name == dialect
 
 
 def test_every_dialect_of_the_reference_has_vectors() -> None:

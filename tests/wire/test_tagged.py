@@ -197,7 +197,7 @@ TYPES = [
     ("o", "{'x': [1, None, True], 'y': \"it's\"}", {"x": [1, None, True], "y": "it's"}, ["python-literal"]),
     ("o", "{'p': (1, 2), 'q': 'it\\'s'}", {"p": [1, 2], "q": "it's"}, ["python-literal"]),
     ("l", "('a', 'b')", ["a", "b"], ["python-literal"]),
-    ("l", "('a')", "('a')", ["kept-as-text"]),
+    ("l", "('a')", ["a"], ["python-literal"]),
     ("so", "(a note)", "(a note)", []),
     ("o", '{"a": [1, 2,],}', {"a": [1, 2]}, ["trailing-comma"]),
     ("o", '{"a": 1', '{"a": 1', ["kept-as-text"]),
@@ -319,3 +319,11 @@ def test_a_string_streams() -> None:
         ran = run(read, LINES, [f"<parameter={key}>\n", *["word "] * 50], SCHEMA, FUNCTION)
         assert len(ran.events) >= 50
         assert ran.json.endswith("word " * 40 + "word ")
+
+
+def test_a_key_waits_for_no_more_than_its_end() -> None:
+    head = '<｜DSML｜parameter name="s" string="true">'
+    for hole, text in ((FLAGGED, head), (LINES, "<parameter=s>\n")):
+        ran = run(read, hole, list(text + "abcd"), SCHEMA, FUNCTION)
+        assert ran.json == '{"s": "abcd'
+        assert len(ran.events) >= 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -119,11 +120,11 @@ class Program:
 
     def opened(self, prompt: str) -> str:
         """The end of the prompt that opens a call already, or a part of such an opener; "" where none does."""
+        first = self.d.call[0]
         for word, entry in self.entries.items():
-            first = self.d.call[0] if entry.eaten else ""
-            words = (word, *entry.rest) if not entry.eaten else tuple(first.split()) if isinstance(first, str) else ()
-            for n in range(len(words), 0, -1):
-                if len(word) > 1 and words[0] == word and (seed := _ending(prompt[-TAIL:], words[:n])):
+            words = first.split() if entry.eaten and isinstance(first, str) else [word, *entry.rest]
+            for n in range(len(words) if len(word) > 1 and words[0] == word else 0, 0, -1):
+                if seed := _ending(prompt[-TAIL:], words[:n]):
                     return seed
         return ""
 
@@ -147,7 +148,7 @@ def _thinking(d: Dialect, thinking: Thinking, prompt: str) -> bool:
     return len(behind) < len(prompt) and not any(word and word in behind for word in ends)
 
 
-def _ending(text: str, words: tuple[str, ...]) -> str:
+def _ending(text: str, words: Sequence[str]) -> str:
     """The end of the text, where it is these words with white space between."""
     rest = text
     for word in reversed(words):
