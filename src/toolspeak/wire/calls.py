@@ -116,7 +116,8 @@ def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[N
             s.forget()
             s.rewind(place)
         try:
-            return (yield from one_call(s, p, form, replace(kind), entry.eaten))
+            guard = kind.guard or form is not p.d.call
+            return (yield from one_call(s, p, form, replace(kind, guard=guard), entry.eaten))
         except Malformed as e:
             if s.live or s.log is None or s.spent:
                 raise
