@@ -53,6 +53,7 @@ _strict = json.JSONDecoder(
     object_pairs_hook=len,  # only where the value ends is asked: objects that nobody reads cost memory, and time
 ).raw_decode
 _lenient = json.JSONDecoder(strict=False).raw_decode
+_lenient_text = json.JSONDecoder(strict=False).decode
 _encode = json.encoder.encode_basestring
 
 
@@ -366,7 +367,7 @@ def short_string(s: Source, most: int = CAP) -> Scan[str]:
     if quote != '"':
         body = body.replace("\\'", "'").replace('"', '\\"')
     try:
-        return LONE("\ufffd", json.loads(f'"{body}"', strict=False))
+        return LONE("\ufffd", _lenient_text(f'"{body}"'))
     except ValueError:
         return body
 
