@@ -157,17 +157,18 @@ def test_what_is_no_call_of_these_tools(d: Dialect) -> None:
             ToolCall("", "free", {"first": True, "many": "words"}),
         ):
             wire = write_calls([wrong], d)
-            if accepts(d, wire, choice):  # then it is a text, and read as that
-                assert choice == "auto", wire
-                assert not parse(wire, d, TOOLS).calls
+            if accepts(d, wire, choice):  # then it is read otherwise: as a text, or a tree as the text of a string
+                for call in parse(wire, d, TOOLS).calls:
+                    assert not check(BY_NAME[call.name], call.arguments), wire
+                    assert call.arguments != wrong.arguments
 
 
 NAMES = st.text(st.sampled_from("abcxyz"), min_size=2, max_size=6)
 TEXTS = st.text(st.sampled_from("abé☃\n \t'\"\\{}[]<>=,:😀"), max_size=12)
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9, allow_nan=False)
 PLACES = st.recursive(
-    st.fixed_dictionaries({"lat": NUMBERS}),
-    lambda places: st.fixed_dictionaries({"lat": NUMBERS}, optional={"near": st.lists(places, max_size=2)}),
+    st.builds(lambda lat: {"lat": lat}, NUMBERS),
+    lambda places: st.builds(lambda lat, near: {"lat": lat, "near": near}, NUMBERS, st.lists(places, max_size=2)),
     max_leaves=4,
 )
 WEATHERS = st.fixed_dictionaries(
@@ -197,7 +198,7 @@ def ordered(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @ALL
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(calls=st.lists(CALLS, min_size=1, max_size=3))
 def test_calls_of_all_kinds(d: Dialect, calls: Sequence[ToolCall]) -> None:
     if any(isinstance(part, Raw) for part in d.call):
@@ -219,7 +220,7 @@ def test_a_text_under_the_grammar_calls_nothing_else(d: Dialect) -> None:
     wires = [write_calls(calls, d) for calls in ([call_of(d)], [call_of(d, "ping"), call_of(d)])]
     pieces = [w[i : i + n] for w in wires for n in (1, 3, 9) for i in range(0, len(w), n)]
     pieces += ["\n", "{", "[", "weather", "evil", '"', "'", " "]
-    for _ in range(60):
+    for _ in range(12):
         text = rng.choice(["", "", said(d, "Hm. ")]) + rng.choice(wires)
         for _ in range(rng.randint(1, 3)):
             i = rng.randint(0, len(text))

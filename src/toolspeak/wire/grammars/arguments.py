@@ -167,14 +167,17 @@ class _Elements:
             node = self.element(key, sub)
             rows.append(node if key in needed else Repeat(node, 0, 1))
         if rest is not False:
-            rows.append(Repeat(self.other(known)))
+            rows.append(Repeat(self.other(known, rest)))
         return seq(*rows)
 
-    def other(self, known: Mapping[str, Any]) -> Node:
-        """An element of another name, with any text in it."""
-        mark, letters = self.hole.mark, Letters((">", "/", "\x00-\x1f"))
+    def other(self, known: Mapping[str, Any], rest: Any) -> Node:
+        """An element of another name. Its closer's name is not held to be the same."""
+        mark, letters, types = self.hole.mark, Letters((">", "/", "\x00-\x1f")), self.shapes.kinds(rest)
         head = Token(seq(Lit(f"{mark}<"), none_of(known, letters, Lit(">"))))
-        return seq(head, Text(((f"{mark}</", EMPTY),)), Token(seq(Repeat(letters.one(), 1), Lit(">"))))
+        name = Token(seq(Repeat(letters.one(), 1), Lit(">")))
+        if "string" in types:
+            return seq(head, Text(((f"{mark}</", EMPTY),)), name)
+        return seq(head, alt(*self._inside(rest, types)), Lit(f"{mark}</"), name)
 
     def element(self, key: str, sub: Any) -> Node:
         """An element and what it holds."""
@@ -206,6 +209,7 @@ class _Elements:
 
 
 def _keywords(hole: Keywords, schema: Schema, rules: Rules) -> Node:
+    """The arguments from behind what opens them, which tells a call from other text."""
     values = Values(rules, literals(hole), schema)
     shapes = Shapes(schema)
     known, needed, rest = fields_of(schema, schema)
@@ -217,4 +221,4 @@ def _keywords(hole: Keywords, schema: Schema, rules: Rules) -> Node:
         name = "**{" + literal_key(hole, key) + ": " if wrapped else literal_key(hole, key) if hole.bare else key
         pairs.append((seq(Lit(name + hole.assign * (not wrapped)), value, Lit("}" * wrapped)), key in needed))
     more = None if rest is False else seq(bare_name(known), Lit(hole.assign), values.of(rest))
-    return seq(Lit(hole.open), values.listed(pairs, more), Lit(hole.close))
+    return seq(values.listed(pairs, more), Lit(hole.close))

@@ -226,12 +226,16 @@ class Values:
         if more is not None:
             later = Repeat(seq(comma, more))
             first = opt(seq(more, later))
-        for i, (pair, needed) in enumerate(reversed(pairs)):
+        for pair, needed in reversed(pairs):
             here, after = later, first
-            if i and later != EMPTY:  # each tail is used twice, so it gets a name
+            if here != EMPTY:  # each tail is used twice, so it gets a name
                 here = self.rules.ref(object(), "rest", lambda here=here: here)
             first = seq(pair, here) if needed else alt(seq(pair, here), after)
             later = seq(comma, pair, here) if needed else seq(opt(seq(comma, pair)), here)
+            if more is not None and self.style.sorted:  # others come between
+                between = seq(Repeat(seq(comma, more)), later)
+                later = self.rules.ref(object(), "rest", lambda between=between: between)
+                first = alt(first, seq(more, later))
         return first
 
 
