@@ -68,7 +68,7 @@ def invented(d: Dialect, reply: Reply, text: str, tools: Tools) -> Iterator[str]
         if call.name not in text and "\\" not in text and call.name not in {code.tool for code in codes}:
             yield f"invented name {call.name!r}"
         for word in WORD.findall(ESCAPE.sub(" ", call.json)):
-            by_place = bool(call.notes) and re.fullmatch(r"arg\d+", word)
+            by_place = bool(call.notes) and re.fullmatch(r"arg\d+|input", word)
             if word not in keys and not by_place and word.lower() not in low and word != "null" and "\\" not in text:
                 yield f"invented argument {word!r}"
         if call.whole and json.loads(call.json) != call.arguments:
@@ -85,9 +85,10 @@ def lost(d: Dialect, reply: Reply, text: str, tools: Tools, thoughts: str) -> It
     if reply.notes:
         return
     parts = [reply.text, reply.thought, *(f" {c.name} {c.id} {c.json} {json.dumps(c.arguments)}" for c in reply.calls)]
-    kept, own = ESCAPE.sub(" ", " ".join(parts)).lower(), own_words(d)
+    kept = ESCAPE.sub(" ", " ".join(parts)).lower()
     for word in WORD.findall(ESCAPE.sub(" ", text)):
-        if word.lower() not in own and word.lower() not in kept:
+        low = word.lower()
+        if low not in kept and any(rest not in kept for rest in own_words(d).sub(" ", low).split()):
             yield f"lost {word!r}"
 
 
@@ -99,7 +100,8 @@ def says(part: Part) -> bool:
 
 
 @cache
-def own_words(d: Dialect) -> frozenset[str]:
-    """The words of which the dialect's own marks and keys are made."""
+def own_words(d: Dialect) -> re.Pattern[str]:
+    """Finds the words of which the dialect's own marks and keys are made; models may write them without space."""
     fields = (d.call, d.open, d.close, d.between, d.items, d.also, d.before, d.fences, d.forms, d.thinking, d.header)
-    return COMMON | {word.lower() for word in WORD.findall(repr((fields, d.frame, d.stop)).replace("\\n", " "))}
+    own = COMMON | {word.lower() for word in WORD.findall(repr((fields, d.frame, d.stop)).replace("\\n", " "))}
+    return re.compile("|".join(sorted(own, key=len, reverse=True)))

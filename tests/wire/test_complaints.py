@@ -16,12 +16,12 @@ from toolspeak.types import Reply, Tool
 from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import Decoder, parse
 from toolspeak.wire.render import render
-from toolspeak.wire.syntax import Dialect, NumberedName, Tagged
+from toolspeak.wire.syntax import Dialect, JsonCall, NumberedName, Tagged
 from toolspeak.wire.write import write_calls
 
 EVERY = pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
 TAGGED = [d for d in TALKING if any(isinstance(p, Tagged) for p in d.call)]
-THINKING = [d for d in TALKING if d.thinking and not d.header]
+THINKING = [d for d in TALKING if d.thinking and d.thinking.close.strip() and not d.header]
 TWO = (note(text="a b, c", count=3, flag=True), find("two words"))
 PING = ("ping", {})
 
@@ -249,6 +249,8 @@ def test_21_ids_are_unique_in_a_reply() -> None:
 
 @EVERY
 def test_22_arguments_as_a_text_or_an_object_are_the_same(d: Dialect) -> None:
+    if any(isinstance(part, JsonCall) and part.encoded == "text" for part in d.call):
+        pytest.skip("the dialect tells them apart: a text stays one")
     prompts = []
     for arguments in ({"text": 'a "b"', "count": 1}, '{"text": "a \\"b\\"", "count": 1}'):
         call = {"id": "call_1", "type": "function", "function": {"name": "note", "arguments": arguments}}
@@ -259,7 +261,6 @@ def test_22_arguments_as_a_text_or_an_object_are_the_same(d: Dialect) -> None:
         ]
         prompts.append(render(talk, TOOLS, d).prompt)
     assert prompts[0] == prompts[1]
-    assert "{{" not in prompts[0] or "{{" in d.open
 
 
 @EVERY

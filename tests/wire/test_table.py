@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
+from spoken import sayable, tools_of
 from wire_cases import CODE, DIALECTS, LIGHT, PARIS, READ, TOOLS, WRITTEN, Case, call, cuts, merged, stream, told
 
 from toolspeak.types import ToolCall
 from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import parse
-from toolspeak.wire.syntax import Dialect
+from toolspeak.wire.syntax import Dialect, Tree
 from toolspeak.wire.write import write_calls
 
 ALL = pytest.mark.parametrize("case", [*WRITTEN, *READ], ids=lambda c: f"{c.dialect}: {c.wire[:40]}")
@@ -65,6 +66,11 @@ def test_is_a_message_to_go_on_from(case: Case) -> None:
 @pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
 @pytest.mark.parametrize("tools", [TOOLS, None], ids=["offered", "any"])
 def test_what_is_written_is_read_again(d: Dialect, calls: list[ToolCall], tools: object) -> None:
+    if any(isinstance(part, Tree) for part in d.call):  # only the schema tells what a value is
+        said = [(call.name, call.arguments) for call in calls]
+        tools = tools_of(*said)
+        if not sayable(d, said, tools):
+            pytest.skip("the wire has no words for it, and rendering says so")
     for before in ("", "Let me look."):
         wire = before + (d.before if before else "") + write_calls(calls, d)
         whole = stream(d, [wire], tools)  # type: ignore[arg-type]

@@ -197,7 +197,7 @@ TYPES = [
     ("o", "{'x': [1, None, True], 'y': \"it's\"}", {"x": [1, None, True], "y": "it's"}, ["python-literal"]),
     ("o", "{'p': (1, 2), 'q': 'it\\'s'}", {"p": [1, 2], "q": "it's"}, ["python-literal"]),
     ("l", "('a', 'b')", ["a", "b"], ["python-literal"]),
-    ("l", "('a')", "('a')", ["kept-as-text"]),
+    ("l", "('a')", ["a"], ["python-literal"]),
     ("so", "(a note)", "(a note)", []),
     ("o", '{"a": [1, 2,],}', {"a": [1, 2]}, ["trailing-comma"]),
     ("o", '{"a": 1', '{"a": 1', ["kept-as-text"]),
@@ -235,7 +235,7 @@ def test_the_schema_types_a_value(key: str, text: str, wanted: object, rules: li
         ('" string="false">x y', "x y", ["kept-as-text"]),
         ('" string="false">"x"', "x", ["kept-as-text"]),
         ('">1', "1", []),
-        ('" string="maybe">1', "1", []),
+        ('" string="maybe">1', "1", ["odd-type"]),
     ],
 )
 def test_a_parameter_tells_its_own_type(wire: str, wanted: object, rules: list[str]) -> None:
@@ -258,6 +258,7 @@ CLOSERS = [
     (lines(("s", "x <parameter=n>")), {"s": "x <parameter=n>"}, []),
     # a closer is missing
     ("<parameter=s>\nx\n<parameter=n>\n1\n</parameter>\n</function>", {"s": "x", "n": 1}, ["missing-closer"]),
+    ("<parameter=n>1<parameter=s>x</parameter></function>", {"n": 1, "s": "x"}, ["missing-closer"]),
     ("<parameter=s>\nx\n</function>\n</tool_call>", {"s": "x"}, ["missing-closer"]),
     ("<parameter=s>\nx</function></tool_call>\n", {"s": "x"}, ["missing-closer"]),
     ("<parameter=s>\nx\n</function>", {"s": "x"}, ["missing-closer"]),
@@ -319,3 +320,11 @@ def test_a_string_streams() -> None:
         ran = run(read, LINES, [f"<parameter={key}>\n", *["word "] * 50], SCHEMA, FUNCTION)
         assert len(ran.events) >= 50
         assert ran.json.endswith("word " * 40 + "word ")
+
+
+def test_a_key_waits_for_no_more_than_its_end() -> None:
+    head = '<｜DSML｜parameter name="s" string="true">'
+    for hole, text in ((FLAGGED, head), (LINES, "<parameter=s>\n")):
+        ran = run(read, hole, list(text + "abcd"), SCHEMA, FUNCTION)
+        assert ran.json == '{"s": "abcd'
+        assert len(ran.events) >= 5

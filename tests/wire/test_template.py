@@ -11,7 +11,6 @@ import pytest
 from toolspeak.dialects import get
 from toolspeak.errors import TemplateError, UnknownDialect
 from toolspeak.types import Message, Tool
-from toolspeak.wire.detect import detect
 from toolspeak.wire.engine import render_template
 from toolspeak.wire.render import render
 from toolspeak.wire.template import abilities
@@ -136,28 +135,6 @@ def test_the_custom_of_the_field_holds() -> None:
 def test_a_template_that_fails_says_so(template: str, words: str) -> None:
     with pytest.raises(TemplateError, match=words):
         one(template)
-
-
-def test_detect() -> None:
-    for template in (OBJECTS, TEXTS):
-        found = detect(template)
-        assert (found, found.origin) == (HERMES, "by its chat template")
-    assert detect(model="Qwen/Qwen2.5-7B-Instruct").origin == "by the model's name, Qwen/Qwen2.5-7B-Instruct"
-    assert detect(NO_TOOLS, "empower-dev/llama3-empower-functions-small").name == "empower"
-    assert detect(model="fireworks-ai/llama-3-firefunction-v2").name == "functools"
-    assert detect("{{ broken <tool_call> </tool_call>").name == "hermes"
-
-
-@pytest.mark.parametrize(("template", "model"), [(None, None), (None, "nobody/knows-it"), (NO_TOOLS, None), ("", "")])
-def test_detect_says_what_would_do(template: str | None, model: str | None) -> None:
-    with pytest.raises(UnknownDialect, match="tool-json does for any model"):
-        detect(template, model)
-
-
-def test_a_template_is_believed_more_than_a_name() -> None:
-    other = OBJECTS.replace("<tool_call>", "<my_call>").replace("</tool_call>", "</my_call>")
-    with pytest.raises(UnknownDialect):
-        detect(other, "Qwen/Qwen2.5-7B-Instruct")
 
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "templates"

@@ -21,7 +21,20 @@ from .. import __version__
 from ..errors import MissingExtra, ToolspeakError, UsageError
 from .base import DEBUG, switches
 
-COMMANDS = ("ask", "chat", "call", "tools", "models", "doctor", "completion")
+COMMANDS = (
+    "ask",
+    "chat",
+    "call",
+    "tools",
+    "models",
+    "dialects",
+    "parse",
+    "render",
+    "grammar",
+    "detect",
+    "doctor",
+    "completion",
+)
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 

@@ -10,12 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..dialects import get
 from ..drive import Done, play
-from ..errors import ModelError, UnknownDialect
+from ..errors import ModelError
 from ..events import Event
 from ..plan.effects import Plan
 from ..plan.speak import speak
 from ..types import Request
-from ..wire.detect import detect
+from ..wire.detect import by_template
 from ..wire.syntax import Dialect
 from .base import Capability, Model, Scorer
 
@@ -94,7 +94,5 @@ def speaking(model: Model) -> Model:
     if "tools" in model.capabilities:
         return model
     text, variables = model.template if isinstance(model, Templated) else ("", {})
-    try:
-        return Speaker(model, detect(template=text), template=text, variables=variables) if text else Speaker(model)
-    except UnknownDialect:
-        return Speaker(model)
+    spoken = by_template(text) if text else None
+    return Speaker(model, spoken, template=text, variables=variables) if spoken else Speaker(model)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from .codecs import json_args, json_call, keywords, raw, tagged, tree
 from .program import Entry, Form, Program, first_words, name_ends, words_of
@@ -114,7 +116,8 @@ def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[N
             s.forget()
             s.rewind(place)
         try:
-            return (yield from one_call(s, p, form, replace(kind), entry.eaten))
+            guard = kind.guard or form is not p.d.call
+            return (yield from one_call(s, p, form, replace(kind, guard=guard), entry.eaten))
         except Malformed as e:
             if s.live or s.log is None or s.spent:
                 raise
@@ -170,6 +173,8 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
             if not NAMED(text) or not (hit or s.closed):
                 raise Malformed("no name")
             call.name = text
+        elif text != call.name:
+            s.note("other-name", text)
         if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
             s.start(call)
     elif slot is ID or slot is INDEX:
@@ -200,6 +205,8 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
     """The arguments, in one of the ways to write them."""
     if isinstance(part, Raw) and call.name is None:
         call.name = part.tool
+        if not (yield from following(s)):
+            raise Malformed("no code")
     s.start(call)
     schema = s.schema(call)
     follow = (*words_of(rest), *p.after)
@@ -219,7 +226,7 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
     call.filled = True
 
 
-def _json(s: State, part: Json, schema: object, follow: tuple[str, ...]) -> Scan[None]:
+def _json(s: State, part: Json, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
     """Arguments as JSON; none at all are {}."""
     if not (yield from at(s, "{", '"', eat=False)):
         nothing = yield from at(s, *follow, eat=False)

@@ -1,47 +1,144 @@
-"""Which dialect a model speaks, by its chat template or its name."""
+"""Which dialect a model speaks: by its chat template, by the response template it declares, or by its name."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache, lru_cache
+from typing import Any
 
 from ..dialects import get, names
 from ..errors import UnknownDialect
+from .differ import draft, reads
+from .margins import MARK
+from .probe import BOTH, Probe, call, probe
+from .response_template import from_response_template
 from .syntax import Dialect
-from .template import abilities, literals, speaks
+from .template import literals
+from .write import write_calls
 
 ANY = "tool-json"
+"""For a model of which nothing is known: it is asked in words, so any model that follows instructions can answer."""
 
 
-def detect(template: str | None = None, model: str | None = None) -> Dialect:
-    """The dialect whose calls the template writes, else that of models so named; `origin` says which it was.
+def detect(
+    template: str | None = None, model: str | None = None, *, response_template: Mapping[str, Any] | None = None
+) -> Dialect:
+    """The dialect that a model speaks; `origin` says how it was found.
 
-    A template that writes calls of no known dialect is believed more than a name. Raises UnknownDialect where
-    neither tells.
+    In this order: the `response_template` that its tokenizer declares (HuggingFace's form); the dialect whose calls
+    its chat `template` writes; a draft of one that is not known, read off what the template writes; the dialect of
+    models so named; and for a model that none of them tells of, one that works by prompt alone. A template is
+    believed more than a name. Raises UnknownDialect if nothing is given, and for a response template that no dialect
+    can say.
     """
-    known = [get(name) for name in names()]
-    if template:
-        scores = [(_score(template, d), -i) for i, d in enumerate(known)]
-        score, i = max(scores)
-        if score:
-            return replace(known[-i], origin="by its chat template")
-    if model and not (template and abilities(template).calls):
-        name = model.lower().replace("_", "-").replace(" ", "-")
-        scores = [(max((len(part) for part in d.models if part in name), default=0), -i) for i, d in enumerate(known)]
-        score, i = max(scores)
-        if score:
-            return replace(known[-i], origin=f"by the model's name, {model}")
-    what = " and ".join(w for w, given in (("chat template", template), (f"model name {model!r}", model)) if given)
-    raise UnknownDialect(
-        f"no known dialect in this {what or 'question: give a template or a model'}; "
-        f"name one ({', '.join(names())}), {ANY} does for any model that follows instructions"
+    if response_template is not None:
+        return from_response_template(response_template)
+    if not (template or model):
+        raise UnknownDialect("expected a chat template, a model's name or a response template to tell the dialect by")
+    found = by_template(template, _plain(model or "")) if template else None
+    found = found or (_by_name(model) if model else None)
+    if found:
+        return found
+    given = " and ".join(
+        w for w, is_given in (("its chat template", template), (f"its name, {model},", model)) if is_given
+    )
+    return replace(get(ANY), origin=f"by default: {given} {'tell' if template and model else 'tells'} no dialect")
+
+
+def _plain(name: str) -> str:
+    """A model's name as the parts of names in dialects are written."""
+    return name.lower().replace("_", "-").replace(" ", "-")
+
+
+def _by_name(model: str) -> Dialect | None:
+    """The dialect whose models' name comes first in this one, the longest of those; None where none comes.
+
+    A model made from another is called after itself first: hermes-3-llama-3.1.
+    """
+    name = _plain(model)
+    parts = [(-name.index(part), len(part), -i) for i, d in enumerate(_known()) for part in d.models if part in name]
+    return replace(_known()[-max(parts)[2]], origin=f"by the model's name, {model}") if parts else None
+
+
+@lru_cache(64)
+def by_template(template: str, name: str = "") -> Dialect | None:
+    """The dialect that the template writes, a draft if it is not known; None where the template tells none.
+
+    Of dialects that write the same calls, the one whose models are called `name` or like it.
+    """
+    p = probe(template)
+    if p is None:  # it writes no calls: what it says of them in words is all there is
+        scores = [
+            (_told(template, d), _named(d, name), _share(template, d), len(d.models), -i)
+            for i, d in enumerate(_known())
+        ]
+        best = max(scores)
+        return replace(_known()[-best[-1]], origin="by the words of its chat template") if any(best[0]) else None
+    shown, drafted = p.show(BOTH) + p.show(call(), call(1)), draft(template)
+    found: list[tuple[int, int, float, int, int]] = []
+    for i, d in enumerate(_known()):
+        if all(word in shown for word in literals(d)) and (reply := reads(p, replace(d, forms=()))):
+            likeness = _likeness(p, d, drafted) + (not reply.notes)
+            found.append((sum(map(len, _words(d))), _named(d, name), likeness, len(d.models), -i))
+    return replace(_known()[-max(found)[-1]], origin="by its chat template") if found else drafted
+
+
+@cache
+def _known() -> tuple[Dialect, ...]:
+    return tuple(get(name) for name in names())
+
+
+def _words(d: Dialect) -> tuple[str, ...]:
+    """The literals of a call, without the keys of a JSON object: any object may have those."""
+    return tuple(word for word in literals(d) if not word.startswith('"'))
+
+
+def _likeness(p: Probe, d: Dialect, drafted: Dialect | None) -> float:
+    """How like the template's rest is to the dialect, of those that write the same marks around a call.
+
+    Variants differ in blanks, which two calls written in full show; in what stands before them, around thoughts
+    and texts, and ends a turn, which the draft tells; and in the other markers of their prompts.
+    """
+    exact = sum(write_calls(calls, d) in p.show(*calls) for calls in ([BOTH], [call(), call(1)]))
+    same = 0
+    if drafted:
+        same = (d.before == drafted.before) + (d.thinking == drafted.thinking) + (d.frame[:2] == drafted.frame[:2])
+        same += 2 * any(mark in d.stop for mark in drafted.stop)
+    return exact / 2 + 1.5 * _share(p.template, d) + same / 4
+
+
+def _named(d: Dialect, name: str) -> int:
+    """How much of the model's name the dialect's models have."""
+    return max((len(part) for part in d.models if part in name), default=0)
+
+
+@cache
+def _marks(d: Dialect) -> frozenset[str]:
+    """The markers around turns, texts, thoughts and results."""
+    thinking = (d.thinking.open, d.thinking.close) if d.thinking else ()
+    layout = (*d.layout.head, d.layout.end, *d.layout.control) if d.layout else ()
+    results = (d.speech.results, d.speech.native_results)
+    told = (part for r in results if r for part in (*r.each, r.open, r.close) if isinstance(part, str))
+    return frozenset(
+        m for text in (*thinking, *layout, *d.frame, *d.stop, *d.control, *told) for m in MARK.findall(text)
     )
 
 
-def _score(template: str, d: Dialect) -> int:
-    """How much of a call of the dialect the template writes, in characters; 0 unless all of it.
+def _share(template: str, d: Dialect) -> float:
+    """How many of the dialect's other markers the template has, of all that it could have."""
+    marks = _marks(d)
+    return sum(mark in template for mark in marks) / len(marks) if marks else 0.0
 
-    A template that renders shows its calls; of another only the text can be searched.
-    """
-    words = literals(d)
-    spoken = speaks(template, d) if abilities(template).sample else all(word in template for word in words)
-    return sum(map(len, words)) if spoken else 0
+
+def _told(template: str, d: Dialect) -> tuple[int, int]:
+    """How much of the dialect's call stands in the template's words: all its markers, or nothing counts; and how much
+    of other markers of tools, for a template that shows no call."""
+    text = " ".join((d.open, d.close, *(part for part in d.call if isinstance(part, str))))
+    marks = MARK.findall(text)
+    others = sum(len(mark) for mark in _marks(d) if "tool" in mark.lower() and mark in template)
+    if not marks or not all(mark in template for mark in marks):
+        return 0, others
+    rest = re.findall(r"[\w`=]{3,}", MARK.sub(" ", text))
+    return sum(map(len, marks)) + sum(len(word) for word in rest if word in template), others

@@ -93,6 +93,8 @@ def _rendered(template: str, context: dict[str, Any], now: datetime | None) -> s
         why, kind = str(e).splitlines()[0], e.kind
     except RecursionError:
         why, kind = "recursion limit exceeded", "OutOfFuel"
+    except UnicodeEncodeError as e:
+        why, kind = str(e).splitlines()[0], ""
     if kind in UNKNOWN or " % operator" in why:
         return _by_jinja2(template, context, now, why)
     raise TemplateError(f"the chat template cannot be rendered: {why}")

@@ -12,9 +12,6 @@ from functools import lru_cache
 from .scan import CAP, GAP
 from .syntax import Keywords
 
-NAMED, ITEMS, KEYED, SPREAD = "named", "items", "keyed", "spread"
-"""What a bracket holds: name=value, values, key: value; or key: value meant for the bracket around it."""
-
 CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 SIMPLE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
@@ -33,6 +30,10 @@ KEY = re.compile(rf"({_KEY}?){_S}(?=[:=])").match
 HALF_KEY = re.compile(rf"{_KEY}{_S}\Z").match
 STARS = re.compile(rf"\*\*{_S}\{{").match
 HALF_STARS = re.compile(rf"\*(?:\*{_S})?\Z").match
+SURE = re.compile(r"(?:-?(?:0|[1-9][0-9]{0,30})|True|False|None|true|false|null)(?=[,)\]}])").match
+"""The commonest values, where they are certain."""
+EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}\([^()\n]{0,400}\)").match
+HALF_EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}(?:\([^()\n]{0,400})?\Z").match
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
 """A value that is no string, and all that may belong to it."""
 
@@ -155,29 +156,20 @@ def number(word: str) -> str | None:
     return ("-" if m[1] == "-" else "") + whole + "." + ((m[3] or "").replace("_", "") or "0") + (m[4] or "")
 
 
-class Frame:
-    """A bracket that is open: what closes it here and in JSON, and whether there is something in it."""
-
-    __slots__ = ("close", "filled", "json", "kind", "positional")
-
-    def __init__(self, kind: str, close: str, json: str, filled: bool = False) -> None:
-        self.kind, self.close, self.json, self.filled = kind, close, json, filled
-        self.positional = 0
-
-
 class Quote:
     """Quotes of one kind: what of a string in them can be told without looking further, and what keeps a piece off the lane.
 
     `slash` is what a backslash means there: "escape", "raw" (it guards a quote, and stays), or nothing.
     """
 
-    __slots__ = ("lane", "run", "slash", "text")
+    __slots__ = ("lane", "run", "slash", "text", "whole")
 
     def __init__(self, text: str, slash: str) -> None:
         c = re.escape(text[0])
         runs = {"escape": rf"(?:[^{c}\\]++|\\[abfnrtv\\'\"])*+", "raw": rf"(?s:[^{c}\\]++|\\.)*+", "": rf"[^{c}]*+"}
         self.text, self.slash = text, slash
         self.run = re.compile(runs[slash]).match
+        self.whole = re.compile(rf'([^{c}"\\\x00-\x1f]*){re.escape(text)}').match
         self.lane = re.compile(rf'[{c}"\\\x00-\x1f]').search
 
 

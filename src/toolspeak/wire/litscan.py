@@ -12,8 +12,8 @@ from typing import Any, Literal, cast
 from ..events import ArgumentsDelta
 from ..schema.kinds import ANY, STRING, Shapes
 from . import literal
+from .brackets import ITEMS, KEYED, NAMED, SPREAD, Brackets, Frame
 from .jsonscan import SCALAR, escaped, quoted
-from .literal import ITEMS, KEYED, NAMED, SPREAD, Frame
 from .scan import SPACE, Malformed, Scan, Source
 from .syntax import Keywords
 
@@ -30,14 +30,20 @@ class LiteralReader:
     """
 
     def __init__(
-        self, s: Source, emit: Callable[[str], None], note: Note, hole: Keywords, schema: Mapping[str, Any]
+        self,
+        s: Source,
+        emit: Callable[[str], None],
+        note: Note,
+        hole: Keywords,
+        schema: Mapping[str, Any],
+        follow: tuple[str, ...] = (),
     ) -> None:
         self.s, self.emit, self.note, self.hole = s, emit, note, hole
         self.syntax = literal.syntax(hole)
         self.schema, self.shapes = schema, Shapes(schema)
-        self.follow: tuple[str, ...] = ()
         self.streams = False
-        self.stack: list[Frame] = []
+        self.brackets = Brackets(hole, follow)
+        self.stack = self.brackets.stack
         self.mode: Callable[[], bool] | None = self.value
         self.quote = self.syntax.quotes[hole.quotes[0]]
         self.in_key = self.odd = self.text_only = False
@@ -75,8 +81,11 @@ class LiteralReader:
     def visible(self) -> str:
         """The next visible character, all before it eaten; "" if it is not here yet."""
         s = self.s
-        s.pos = SPACE(s.text, s.pos).end()
-        return s.text[s.pos : s.pos + 1]
+        text, pos = s.text, s.pos
+        if pos < len(text) and " " < (c := text[pos]) < "\x7f":
+            return c
+        s.pos = pos = SPACE(text, pos).end()
+        return text[pos : pos + 1]
 
     def begin(self, frame: Frame) -> None:
         """One more element."""
@@ -84,13 +93,14 @@ class LiteralReader:
             self.emit(", ")
         frame.filled = True
 
-    def closing(self) -> bool | None:
-        """Does the innermost bracket close here? None: that is not known yet."""
-        return literal.comes(self.s.text, self.s.pos, (self.stack[-1].close,), self.s.closed)
+    def closing(self, c: str) -> bool | None:
+        """Does the innermost bracket close here, where `c` is next? None: that is not known yet."""
+        close = self.stack[-1].close
+        return c == close if len(close) == 1 else literal.comes(self.s.text, self.s.pos, (close,), self.s.closed)
 
     def name(self) -> bool:
         """Where `name=value` may stand, or a value without its name."""
-        if not self.visible() or (close := self.closing()) is None:
+        if not (c := self.visible()) or (close := self.closing(c)) is None:
             return False
         s, frame = self.s, self.stack[-1]
         if close:
@@ -141,7 +151,7 @@ class LiteralReader:
 
     def key(self) -> bool:
         """Where `key: value` may stand."""
-        if not self.visible() or (close := self.closing()) is None:
+        if not (c := self.visible()) or (close := self.closing(c)) is None:
             return False
         s, frame = self.s, self.stack[-1]
         if close:
@@ -181,7 +191,7 @@ class LiteralReader:
     def after(self) -> bool:
         """Behind a value: a comma, or the end of what it is in."""
         c = self.visible()
-        if not c or (close := self.closing()) is None:
+        if not c or (close := self.closing(c)) is None:
             return False
         frame = self.stack[-1]
         if close:
@@ -198,7 +208,7 @@ class LiteralReader:
             return False
         frame = self.stack[-1] if self.stack and self.stack[-1].kind == ITEMS else None
         if frame:
-            close = self.closing()
+            close = self.closing(c)
             if close is None:
                 return False
             if close:
@@ -223,6 +233,13 @@ class LiteralReader:
 
     def scalar(self, frame: Frame | None) -> bool:
         """A string, a number, a word."""
+        if (m := literal.SURE(self.s.text, self.s.pos)) and not self.text_only:
+            if frame:
+                self.begin(frame)
+            self.emit(literal.CONSTANTS.get(m[0], m[0]))
+            self.s.pos = m.end()
+            self.mode = self.after if self.stack else None
+            return True
         opener = self.opener()
         if opener is None:
             return False
@@ -232,7 +249,9 @@ class LiteralReader:
                 self.begin(frame)
             self.in_key = False
             return self.open(opener)
-        m = literal.BARE(s.text, s.pos, s.pos + SCALAR + 1)
+        if not s.closed and literal.HALF_EXPRESSION(s.text, s.pos):
+            return False
+        m = literal.EXPRESSION(s.text, s.pos) or literal.BARE(s.text, s.pos, s.pos + SCALAR + 1)
         if m is None or m.end() - s.pos > SCALAR:
             raise Malformed("a long word")
         if m.end() == len(s.text) and not s.closed:
@@ -273,10 +292,19 @@ class LiteralReader:
             self.note("quotes", quote)
         self.quote = self.syntax.quotes["r" + quote if "r" in prefix else quote]
         self.s.pos = opener.end()
+        self.mode = self.content
         if not joined:
             self.odd = False
+            if (m := self.quote.whole(self.s.text, opener.end())) and self.closes(m.end()) is True:
+                self.s.pos = m.end()
+                return self.shut(f'"{m[1]}"')
             self.emit('"')
-        self.mode = self.content
+        return True
+
+    def shut(self, text: str) -> bool:
+        """A string has ended."""
+        self.emit(text)
+        self.mode = self.assign if self.in_key else self.after if self.stack else None
         return True
 
     def content(self) -> bool:
@@ -319,8 +347,7 @@ class LiteralReader:
         elif ends == "join":
             self.mode = self.another
         elif ends:
-            self.emit('"')
-            self.mode = self.assign if self.in_key else self.after if self.stack else None
+            self.shut('"')
         else:
             return False
         s.pos += len(quote)
@@ -345,50 +372,5 @@ class LiteralReader:
         return True
 
     def closes(self, i: int) -> bool | str | None:
-        """Does the quote before `i` end its string? Only where something legal follows; None: that is not known yet."""
-        text, closed = self.s.text, self.s.closed
-        j = literal.next_visible(text, i, closed)
-        if j is None or j < 0:
-            return None if j is None else True
-        c = text[j]
-        if self.in_key:
-            return c in ":="
-        if self.stack:
-            frame = self.stack[-1]
-            here = literal.comes(text, j, (frame.close,), closed)
-            if here is None:
-                return None
-            if here:
-                return self.leaves(j + len(frame.close))
-            if c == ",":
-                return self.goes_on(frame, j + 1)
-        if c in "\"'" and j > i and self.hole.escapes and not self.odd:
-            return "join"
-        return False
-
-    def leaves(self, i: int) -> bool | None:
-        """May what comes at `i` follow the innermost bracket?"""
-        text, closed = self.s.text, self.s.closed
-        j = literal.next_visible(text, i, closed)
-        if j is None or j < 0:
-            return None if j is None else True
-        if len(self.stack) > 1:
-            return literal.comes(text, j, (",", self.stack[-2].close), closed)
-        here = not self.follow or literal.comes(text, j, self.follow, closed)
-        return literal.begins_key(text, j, self.hole.open, closed) if here is False and "\n" in text[i:j] else here
-
-    def goes_on(self, frame: Frame, i: int) -> bool | None:
-        """May what comes at `i` follow a comma in this bracket?"""
-        text, closed = self.s.text, self.s.closed
-        j = literal.next_visible(text, i, closed)
-        if j is None or j < 0:
-            return None if j is None else True
-        here = literal.comes(text, j, (frame.close, *self.hole.quotes), closed)
-        if here is None or text.startswith(frame.close, j):
-            return here
-        if frame.kind == ITEMS:
-            return here or literal.begins_value(text, j, closed)
-        if frame.kind != NAMED:
-            return here or text[j] in "\"'" or literal.begins_key(text, j, ":", closed)
-        name = literal.begins_name(text, j, closed)
-        return here or literal.begins_value(text, j, closed) if name is False and frame.positional else name
+        """Does the quote before `i` end its string? None: that is not known yet; "join": the next string goes on with it."""
+        return self.brackets.closes(self.s.text, i, self.s.closed, self.in_key, self.odd)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,6 +15,7 @@ THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
 Form = tuple[Part, ...]
 
 HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
+OUTSIDE_TAGS = re.compile(r"\s+(?![^<>]*>)")
 TAIL = 1000
 """How far back, in characters, a prompt is searched for what it left open."""
 
@@ -119,11 +121,11 @@ class Program:
 
     def opened(self, prompt: str) -> str:
         """The end of the prompt that opens a call already, or a part of such an opener; "" where none does."""
+        first = self.d.call[0]
         for word, entry in self.entries.items():
-            first = self.d.call[0] if entry.eaten else ""
-            words = (word, *entry.rest) if not entry.eaten else tuple(first.split()) if isinstance(first, str) else ()
-            for n in range(len(words), 0, -1):
-                if len(word) > 1 and words[0] == word and (seed := _ending(prompt[-TAIL:], words[:n])):
+            words = first.split() if entry.eaten and isinstance(first, str) else [word, *entry.rest]
+            for n in range(len(words) if len(word) > 1 and words[0] == word else 0, 0, -1):
+                if seed := _ending(prompt[-TAIL:], words[:n]):
                     return seed
         return ""
 
@@ -147,7 +149,7 @@ def _thinking(d: Dialect, thinking: Thinking, prompt: str) -> bool:
     return len(behind) < len(prompt) and not any(word and word in behind for word in ends)
 
 
-def _ending(text: str, words: tuple[str, ...]) -> str:
+def _ending(text: str, words: Sequence[str]) -> str:
     """The end of the text, where it is these words with white space between."""
     rest = text
     for word in reversed(words):
@@ -200,7 +202,12 @@ def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
 
 def words_of(parts: Form) -> tuple[str, ...]:
     """Every literal word in the parts: what may come after a value that has ended."""
-    return tuple(w for part in parts if isinstance(part, str) for w in part.split())
+    return tuple(w for part in parts if isinstance(part, str) for w in _words(part))
+
+
+def _words(text: str) -> list[str]:
+    """The words of a literal; a blank inside a tag is a part of its name."""
+    return [word for word in OUTSIDE_TAGS.split(text) if word]
 
 
 def _entries(d: Dialect) -> dict[str, Entry]:
@@ -246,7 +253,7 @@ def _inner(d: Dialect, words: tuple[str, ...]) -> dict[str, Entry]:
 
 def _after(d: Dialect) -> tuple[str, ...]:
     """What may come after a call that has ended, besides the end of the text."""
-    words = [*d.close.split()[:1], *d.between.split()[:1], *first_words(d.call), *(w.strip() for w in d.frame), *d.stop]
+    words = [*_words(d.close)[:1], *d.between.split()[:1], *first_words(d.call), *(w.strip() for w in d.frame), *d.stop]
     if d.items:
         words += [d.items[1].strip(), d.items[2].strip()]
     if d.header:

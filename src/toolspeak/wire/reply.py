@@ -47,7 +47,7 @@ def reply(s: State, p: Program, prompt: str) -> Scan[None]:
             now = THINK
         else:
             now = TEXT
-            fresh = yield from small(s, p, kind, literal)
+            fresh = yield from small(s, p, kind, literal, space)
         s.voice = ThoughtDelta if now == THINK and p.split else TextDelta
 
 
@@ -97,7 +97,7 @@ def _all(s: State) -> Scan[None]:
         yield
 
 
-def small(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
+def small(s: State, p: Program, kind: str, word: str, space: str) -> Scan[bool]:
     """A mark that opens nothing. Does what comes next begin anew?"""
     if kind == END:
         s.say(word if s.unread else "")
@@ -114,7 +114,7 @@ def small(s: State, p: Program, kind: str, word: str) -> Scan[bool]:
         if word in p.unthink and word not in p.frames:
             s.note("stray-closer", word)
         return True
-    s.say(word)
+    s.say(space + word)
     return False
 
 

@@ -176,14 +176,17 @@ def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
         text = s.text
         i = SPACE(text, s.pos).end()
         left = len(text) - i
-        if (
-            not s.closed
-            and i - s.pos <= GAP
-            and (not left or any(left < len(w) and w.startswith(text[i:]) for w in words))
-        ):
+        best, short = "", not left
+        if i - s.pos > GAP:
+            return best
+        for word in words:
+            if len(word) > left:
+                short = short or word.startswith(text[i:])
+            elif len(word) > len(best) and text.startswith(word, i):
+                best = word
+        if short and not s.closed:
             yield
             continue
-        best = max((w for w in words if text.startswith(w, i)), key=len, default="") if i - s.pos <= GAP else ""
         if best and eat:
             s.pos = i + len(best)
         return best
@@ -202,6 +205,8 @@ def token(s: Source, ends: Marks, cap: int = CAP, names: Collection[str] | None 
         if m is not None and m.lastindex:
             if m.start() - pos > cap:
                 break
+            if names is not None and not _begins(names, text[pos : m.start()]):
+                break
             s.pos = m.start()
             return text[pos : s.pos], m[0]
         if len(text) >= limit or (s.closed and len(text) - pos > cap):
@@ -209,12 +214,16 @@ def token(s: Source, ends: Marks, cap: int = CAP, names: Collection[str] | None 
         if s.closed:
             s.pos = len(text)
             return text[pos:], ""
-        if names is not None and len(text) - pos > 1:
-            seen = text[pos : m.start() if m else len(text)].strip()
-            if not any(name.startswith(seen) for name in names):
-                raise Malformed("no such tool")
+        if names is not None and len(text) - pos > 1 and not _begins(names, text[pos : m.start() if m else len(text)]):
+            break
         yield
-    raise Malformed("too long for a name")
+    raise Malformed("no such name")
+
+
+def _begins(names: Collection[str], text: str) -> bool:
+    """Does one of the names begin so?"""
+    seen = text.strip()
+    return any(name.startswith(seen) for name in names)
 
 
 def expect(s: Source, literal: str) -> Scan[None]:

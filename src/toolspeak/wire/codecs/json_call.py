@@ -108,6 +108,8 @@ def _name(s: State, o: _Object, key: str) -> Scan[None]:
         if o.call.guard and not s.offered(name):
             _foreign(s, o, key, name)
         o.call.name = name
+    elif name != o.call.name:
+        s.note("other-name", name)
     if not o.call.guard or o.filled:
         _start(s, o)
     return None
@@ -335,11 +337,14 @@ def _finish(s: State, o: _Object) -> None:
 def write(hole: JsonCall, call: ToolCall) -> str:
     """The object of a call. Arguments that are text already stay as they are."""
     encoded = hole.encoded == "always" or (hole.encoded == "text" and bool(call.json))
+    given = (
+        call.arguments if hole.indent is not None and call.arguments and not encoded else call.json or call.arguments
+    )
     values = {
         NAME: quoted(call.name),
         ID: quoted(call.id),
         INDEX: quoted(call.id),
-        ARGS: json_args.write(call.json or call.arguments, encoded, hole.indent),
+        ARGS: json_args.write(given, encoded, hole.indent),
         TEXT: '""',
     }
     rows = [

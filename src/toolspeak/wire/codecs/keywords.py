@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from ..brackets import KEYED, NAMED, Frame
 from ..jsonscan import quoted
-from ..literal import KEYED, NAMED, Frame
 from ..litscan import LiteralReader
 from ..scan import Malformed, Scan, Source, expect
 from ..state import State
@@ -29,8 +29,8 @@ def read(s: State, hole: Keywords, schema: Mapping[str, Any], follow: tuple[str,
     call on a line of its own, or the end (no `follow`: anything).
     """
     yield from expect(s, hole.open)
-    reader = LiteralReader(s, s.args, s.note, hole, schema)
-    reader.follow, reader.streams = follow, True
+    reader = LiteralReader(s, s.args, s.note, hole, schema, follow)
+    reader.streams = True
     reader.push(Frame(NAMED if hole.assign == "=" else KEYED, hole.close, "}"), "{")
     yield from reader.run()
 

@@ -212,8 +212,14 @@ def token_ahead(s: Source, offset: int, ends: tuple[str, ...], most: int = CAP) 
         whole = s.closed or len(text) - start >= most + longest
         if m and m.start() - start > most:
             return None
-        if m and (whole or not any(len(word) > len(m[1]) and word.startswith(m[1]) for word in ends)):
+        if m and (s.closed or not _may_grow(text, m.start(), ends)):
             return text[start : m.start()], m[1]
-        if whole:
+        if whole and not m:
             return None
         yield
+
+
+def _may_grow(text: str, i: int, words: tuple[str, ...]) -> bool:
+    """Whether the text from `i` on is the beginning of a word that is not all there."""
+    left = len(text) - i
+    return any(left < len(word) and word.startswith(text[i:]) for word in words)

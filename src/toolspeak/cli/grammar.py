@@ -1,0 +1,42 @@
+"""`toolspeak grammar`: what holds a model's sampling to calls that can be read and run."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from ..errors import UsageError
+from .base import Command, tools_option
+from .inputs import dialect_option, told_tools
+
+
+@click.command(cls=Command)
+@dialect_option
+@tools_option
+@click.option(
+    "--choice", metavar="CHOICE", default="auto", help="auto, required, none, or a tool's name.  [default: auto]"
+)
+@click.option(
+    "--form",
+    type=click.Choice(["lark", "gbnf", "json_schema", "structural_tag"]),
+    default="lark",
+    help="For llguidance, llama.cpp, servers that take a JSON Schema, xgrammar.  [default: lark]",
+)
+@click.option("--single", is_flag=True, help="One call at most.")
+def grammar(dialect: str, files: tuple[str, ...], choice: str, form: str, single: bool) -> None:
+    """Print the grammar of a dialect's calls to these tools.
+
+    \b
+    toolspeak grammar --dialect hermes --tools weather.py --choice required
+    toolspeak grammar --dialect qwen3-coder --tools weather.py --form gbnf > calls.gbnf
+    """
+    from .. import text as core
+    from .screen import answers
+
+    tools = told_tools(files)
+    if tools is None:
+        raise UsageError("a grammar is made for certain tools: give --tools FILE")
+    with answers() as out:
+        made = core.grammar(dialect, tools, choice=choice, form=form, parallel=not single)
+        out.line(made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False))

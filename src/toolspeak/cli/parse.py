@@ -1,0 +1,77 @@
+"""`toolspeak parse`: what a model's text says: text, thought and calls, or the events as they come."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .base import Command, tools_option
+from .inputs import dialect_option, file_argument, text_of, told_tools
+
+if TYPE_CHECKING:
+    from ..events import Event
+    from ..types import Reply
+    from .screen import Out
+
+
+@click.command(cls=Command)
+@file_argument
+@dialect_option
+@tools_option
+@click.option("--no-tools", is_flag=True, help="Nothing is a call: the text passes unchanged.")
+@click.option("--prompt", metavar="FILE", help="What the text goes on from; it may end inside a thought.")
+@click.option("--keep-thoughts", is_flag=True, help="Leave thoughts in the text.")
+@click.option("--stream", metavar="N", type=click.IntRange(min=1), help="Show events as pieces of N characters arrive.")
+def parse(
+    file: str,
+    dialect: str,
+    files: tuple[str, ...],
+    no_tools: bool,
+    prompt: str | None,
+    keep_thoughts: bool,
+    stream: int | None,
+) -> None:
+    """Read what a model wrote: its text, its thought and its calls.
+
+    \b
+    toolspeak parse reply.txt --dialect hermes
+    llama-cli … | toolspeak parse --dialect qwen3-coder --tools weather.py
+    toolspeak parse reply.txt --dialect harmony --stream 4
+
+    Prints one JSON object; with --stream a JSON object for every event. Without --tools any name is a call.
+    """
+    from .. import text as core
+    from .screen import answers
+
+    tools = [] if no_tools else told_tools(files)
+    seed = text_of(prompt) if prompt else ""
+    said = text_of(file)
+    thoughts = "keep" if keep_thoughts else "split"
+    with answers() as out:
+        if stream is None:
+            out.line(json.dumps(_reply(core.parse(said, dialect, tools, seed, thoughts)), indent=2, ensure_ascii=False))
+            return
+        decoder = core.Decoder(dialect, tools, seed, thoughts)
+        for start in range(0, len(said), stream):
+            piece = said[start : start + stream]
+            _show(out, piece, decoder.feed(piece))
+        _show(out, None, decoder.close())
+
+
+def _reply(reply: Reply) -> dict[str, Any]:
+    """The reply as JSON data."""
+    calls = [
+        {"id": c.id, "name": c.name, "arguments": c.arguments if c.whole else c.json, "whole": c.whole}
+        for c in reply.calls
+    ]
+    notes = [dataclasses.asdict(note) for note in reply.notes]
+    return {"text": reply.text, "thought": reply.thought, "calls": calls, "finish": reply.finish, "notes": notes}
+
+
+def _show(out: Out, piece: str | None, events: list[Event]) -> None:
+    """What a piece brought: one line for each event; an empty list says that the piece is held back."""
+    told = [{"event": type(event).__name__} | dataclasses.asdict(event) for event in events]
+    out.json({"fed": piece, "events": told})
