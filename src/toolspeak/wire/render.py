@@ -12,6 +12,7 @@ from ..types import Message, Note, Tool
 from .engine import DATE_FORM
 from .markers import cleaned_tool, cleaned_turn, cleaner, control_markers
 from .native import by_template
+from .said import unsaid
 from .speech import Wanted, tell
 from .syntax import Dialect, Layout
 from .turns import turns_of
@@ -59,6 +60,8 @@ def render(
         raise TemplateError(f"expected a choice of auto, none, required or an offered tool ({names}), got {choice!r}")
     if continue_final and turns[-1].role != "assistant":
         raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
+    for turn in turns:
+        notes += [Note("arguments-lost", f"message {turn.at}: {name}") for name in unsaid(turn.calls, d, offered)]
     clean = cleaner(control_markers(d, template, variables), notes)
     turns = [cleaned_turn(turn, clean) for turn in turns]
     safe = tuple(cleaned_tool(tool, clean) for tool in offered)

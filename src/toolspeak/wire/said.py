@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from ..types import ToolCall
-from .syntax import Dialect, Raw
+from ..types import Tool, ToolCall
+from .decode import parse
+from .syntax import Dialect, Json, JsonCall, Raw
 from .write import write_calls
 
 
@@ -24,6 +26,20 @@ def _text(text: str, d: Dialect) -> str:
     if d.header:
         text = d.header.start + d.header.text + d.header.stop + text
     return d.speech.text + text + d.speech.text_end
+
+
+def unsaid(calls: Sequence[ToolCall], d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[str]:
+    """The names of those calls of offered tools that their wire has no words for: read again they are others.
+
+    Such is a text that holds the marks around it. JSON says everything.
+    """
+    offered = {tool.name for tool in tools}
+    known = [call for call in calls if call.name in offered]
+    holes = [part for part in d.call if not isinstance(part, str)]
+    if not known or any(isinstance(hole, JsonCall) or hole == Json() for hole in holes):
+        return []
+    read = [(call.name, call.arguments) for call in parse(write_calls(known, d), d, tools).calls]
+    return [call.name for i, call in enumerate(known) if read[i : i + 1] != [(call.name, call.arguments)]]
 
 
 def example(d: Dialect, taken: Sequence[str] = ()) -> str:
