@@ -227,6 +227,25 @@ def test_the_dialect_writes_what_the_template_writes() -> None:
     assert wrong == set(DIFFERS)
 
 
+THINKS = {
+    "muse-glimmer": "a thought is a message of its own: its head says so",
+    "openai-gpt-oss-120b": "a thought is a message of its own: its head says so",
+    "unsloth-Apriel-1.5": "it writes earlier thoughts in marks of their own",
+}
+"""Templates whose thoughts a draft reads off otherwise than the dialect has them, and why. It only shrinks."""
+
+
+@needs_shared
+def test_drafts_and_dialects_agree_on_thoughts() -> None:
+    wrong: set[str] = set()
+    for name in TEMPLATES:
+        found, d = draft(text_of(name)), detect(text_of(name))
+        marks = [(t.open.strip(), t.close.strip()) if (t := each.thinking) else None for each in (found or d, d)]
+        if marks[0] not in (None, marks[1]):
+            wrong.add(name)
+    assert wrong == set(THINKS)
+
+
 @needs_shared
 def test_a_template_with_tools_speaks_its_dialect_itself() -> None:
     """So that a prompt is told by the template alone, not in words beside it."""

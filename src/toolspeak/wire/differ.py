@@ -73,7 +73,7 @@ def _dialect(body: Body, before: str) -> Dialect:
         opened, closed, first, last = first, last, "", ""
     elif body.middle is not None:
         opened, first, between, last, closed = _sections(body.front, body.middle, body.behind)
-        if opened.endswith("[") and closed.startswith("]"):
+        if first.startswith(NAME) and opened.endswith("[") and closed.startswith("]"):
             items, opened, closed, between = ("[", between or ", ", "]"), opened[:-1], closed[1:], ""
     closed, ends = _excess(opened, closed)
     guard = not (opened.strip() or first.replace(NAME, "").strip())

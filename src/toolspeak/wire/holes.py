@@ -72,8 +72,9 @@ def _values(text: str) -> list[tuple[int, int, Any]]:
             value, end = DECODER.raw_decode(text, m.start())
         except (ValueError, RecursionError):
             continue
-        if VALUE in text[m.start() : end]:
-            found.append((m.start(), end, value))
+        rows = cast("list[Any]", value) if isinstance(value, list) else [value]
+        if VALUE in text[m.start() : end] and all(isinstance(row, dict) for row in rows):
+            found.append((m.start(), end, cast("Any", value)))
             at = end
     return found
 
