@@ -40,7 +40,7 @@ _HOME = {
     "wire.collect": "collect",
     "wire.syntax": "Dialect",
     "wire.detect": "detect",
-    "text": "Decoder dialect dialects parse render",
+    "text": "Decoder dialect dialects grammar parse render",
     "verbs": (
         "acall aconclude adecide aextract agenerate agenerate_checked arun astream "
         "call conclude decide extract generate generate_checked run stream"
@@ -203,6 +203,9 @@ if TYPE_CHECKING:  # what the names are, for type checkers and editors
     )
     from .text import (
         dialects as dialects,
+    )
+    from .text import (
+        grammar as grammar,
     )
     from .text import (
         parse as parse,

@@ -14,6 +14,7 @@ from .dialects import names as dialects
 from .schema.infer import as_tools
 from .types import Message, Reply
 from .wire import decode as decoding
+from .wire import grammar as grammars
 from .wire import render as rendering
 from .wire.syntax import Dialect
 
@@ -78,8 +79,26 @@ def render(
     )
 
 
+def grammar(
+    d: str | Dialect,
+    tools: Any,
+    choice: str = "auto",
+    form: grammars.Form = "lark",
+    parallel: bool = True,
+    prompt: str = "",
+) -> str | dict[str, Any]:
+    """What a model may write, for an engine that samples under a grammar: `lark` (llguidance) and `gbnf` (llama.cpp)
+    are texts, `json_schema` and `structural_tag` (xgrammar) are dicts.
+
+    `choice` is "auto" (a text, calls, or a text and then calls), "required", the name of a tool, or "none"; `parallel`
+    allows several calls; a reply to a `prompt` that ends in `<think>` starts inside a thought. Properties come in the
+    order of their schema. Raises UsageError where the form cannot say what the dialect writes.
+    """
+    return grammars.grammar(_dialect(d), as_tools(tools) or (), choice, form, parallel, prompt)
+
+
 def _dialect(d: str | Dialect) -> Dialect:
     return dialect(d) if isinstance(d, str) else d
 
 
-__all__ = ["Decoder", "dialect", "dialects", "parse", "render"]
+__all__ = ["Decoder", "dialect", "dialects", "grammar", "parse", "render"]

@@ -235,7 +235,7 @@ def test_the_schema_types_a_value(key: str, text: str, wanted: object, rules: li
         ('" string="false">x y', "x y", ["kept-as-text"]),
         ('" string="false">"x"', "x", ["kept-as-text"]),
         ('">1', "1", []),
-        ('" string="maybe">1', "1", []),
+        ('" string="maybe">1', "1", ["odd-type"]),
     ],
 )
 def test_a_parameter_tells_its_own_type(wire: str, wanted: object, rules: list[str]) -> None:
@@ -258,6 +258,7 @@ CLOSERS = [
     (lines(("s", "x <parameter=n>")), {"s": "x <parameter=n>"}, []),
     # a closer is missing
     ("<parameter=s>\nx\n<parameter=n>\n1\n</parameter>\n</function>", {"s": "x", "n": 1}, ["missing-closer"]),
+    ("<parameter=n>1<parameter=s>x</parameter></function>", {"n": 1, "s": "x"}, ["missing-closer"]),
     ("<parameter=s>\nx\n</function>\n</tool_call>", {"s": "x"}, ["missing-closer"]),
     ("<parameter=s>\nx</function></tool_call>\n", {"s": "x"}, ["missing-closer"]),
     ("<parameter=s>\nx\n</function>", {"s": "x"}, ["missing-closer"]),

@@ -24,14 +24,14 @@ def detect(template: str | None, model: str | None, as_json: bool) -> None:
     toolspeak detect --model Qwen/Qwen2.5-7B-Instruct
     cat chat_template.jinja | toolspeak detect -
     """
-    from .. import text as core
+    from ..wire.detect import detect as find
     from .dialects import written
     from .screen import answers
 
     if template is None and model is None:
         raise click.UsageError("what is to be detected? Expected the file of a chat template, or --model NAME")
     with answers() as out:
-        found = core.detect(template=text_of(template) if template else None, model=model)
+        found = find(template=text_of(template) if template else None, model=model)
         if as_json:
             out.line(json.dumps({"dialect": found.name, "origin": found.origin, "call": written(found)}, indent=2))
         else:

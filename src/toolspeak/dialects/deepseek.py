@@ -64,7 +64,7 @@ DEEPSEEK_V31 = replace(
     also=(),
     forms=(FENCED,),
     thinking=Thinking("<think>", "</think>"),
-    models=("deepseek-v3.1", "deepseek-chat-v3.1"),
+    models=("deepseek-v3.1", "deepseek-chat-v3.1", "deepseek-v3.2-exp"),
     speech=Speech(
         opening=(
             "## Tools\nYou have access to the following tools:\n\n",

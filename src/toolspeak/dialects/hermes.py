@@ -30,7 +30,10 @@ HERMES = Dialect(
     models=(
         "hermes-2",
         "hermes-3",
+        "hermes-3-llama",
         "hermes-4",
+        "hermes-4-llama",
+        "hermes3",
         "qwen2.5",
         "qwq",
         "qwen3:",

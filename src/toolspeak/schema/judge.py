@@ -33,7 +33,7 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     known = _judges.get(id(schema))
     if known is not None and known[0] is schema:
         return known[1]
-    made = _compile(_closed(schema), tool)
+    made = _compile(closed(schema), tool)
     while len(_judges) >= _KEPT:
         _judges.pop(next(iter(_judges)), None)
     _judges[id(schema)] = (schema, made)  # holding the schema keeps its id its own
@@ -90,7 +90,8 @@ def _fetch_nothing(uri: str) -> NoReturn:
     raise LookupError(f"{uri} is not part of the schema, and nothing is fetched")
 
 
-def _closed(schema: Schema) -> Schema:
+def closed(schema: Schema) -> Schema:
+    """The schema of arguments as it is judged: without others than those that it lists, where it says nothing of them."""
     says = (
         "additionalProperties",
         "patternProperties",

@@ -22,6 +22,11 @@ IN_STRING = re.compile(r'["\\\x00-\x1f]').search
 ENDS = {'"': '"', "'": "'"} | dict.fromkeys("“”„", "“”") | dict.fromkeys("‘’", "‘’") | {"«": "»", "»": "«"}
 """What may end a string, by what begins it."""
 IN_QUOTED = {c: re.compile(rf"""["{ends}\\\x00-\x1f]""").search for c, ends in ENDS.items()} | {'"': IN_STRING}
+CLEAN = {
+    c: re.compile(rf"""(?:[^{ends}"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{{4}})*+""").match
+    for c, ends in ENDS.items()
+}
+"""What of a string's content may stand as it is."""
 IN_SHORT = {c: re.compile(rf"(?:[^{ends}\\]+|\\.)*", re.DOTALL).match for c, ends in ENDS.items()}
 NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null").fullmatch
 KEY_WORD = re.compile(r"[^\W\d]\w*").fullmatch
@@ -48,6 +53,7 @@ _strict = json.JSONDecoder(
     object_pairs_hook=len,  # only where the value ends is asked: objects that nobody reads cost memory, and time
 ).raw_decode
 _lenient = json.JSONDecoder(strict=False).raw_decode
+_lenient_text = json.JSONDecoder(strict=False).decode
 _encode = json.encoder.encode_basestring
 
 
@@ -261,23 +267,20 @@ class _Tokens:
     def content(self, quote: str) -> Scan[None]:
         """The rest of a string whose quote was passed on."""
         s, emit, note, delta = self.s, self.emit, self.note, self.delta
-        search, ends = IN_QUOTED[quote], ENDS[quote]
+        clean, ends = CLEAN[quote], ENDS[quote]
         while True:
             text, pos = s.text, s.pos
-            hit = search(text, pos)
-            if hit is None:
-                if pos < len(text):
-                    emit(text[pos:])
-                    s.pos = len(text)
-                if s.closed:
-                    raise Malformed("unclosed string")
-                s.lane, s.delta = (search, delta) if delta else (None, None)
-                yield
-                continue
-            i, c = hit.start(), hit[0]
+            m = clean(text, pos)
+            s.pos = i = m.end() if m else pos
             if i > pos:
                 emit(text[pos:i])
-            s.pos = i
+            if i == len(text):
+                if s.closed:
+                    raise Malformed("unclosed string")
+                s.lane, s.delta = (IN_QUOTED[quote], delta) if delta else (None, None)
+                yield
+                continue
+            c = text[i]
             if c in ends:
                 while (closes := self.closes(quote, s.pos + 1)) is None:
                     yield
@@ -299,6 +302,8 @@ class _Tokens:
         if self.note is None or (quote == '"' and (self.want == COLON or not self.stack)):
             return True
         s = self.s
+        if s.text[i : i + 1] in ("}", "]"):
+            return True
         j = next_visible(s.text, i, s.closed)
         if j is None or j < 0:
             return None if j is None else True
@@ -362,7 +367,7 @@ def short_string(s: Source, most: int = CAP) -> Scan[str]:
     if quote != '"':
         body = body.replace("\\'", "'").replace('"', '\\"')
     try:
-        return LONE("\ufffd", json.loads(f'"{body}"', strict=False))
+        return LONE("\ufffd", _lenient_text(f'"{body}"'))
     except ValueError:
         return body
 

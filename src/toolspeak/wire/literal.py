@@ -32,6 +32,8 @@ STARS = re.compile(rf"\*\*{_S}\{{").match
 HALF_STARS = re.compile(rf"\*(?:\*{_S})?\Z").match
 SURE = re.compile(r"(?:-?(?:0|[1-9][0-9]{0,30})|True|False|None|true|false|null)(?=[,)\]}])").match
 """The commonest values, where they are certain."""
+EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}\([^()\n]{0,400}\)").match
+HALF_EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}(?:\([^()\n]{0,400})?\Z").match
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
 """A value that is no string, and all that may belong to it."""
 

@@ -249,7 +249,9 @@ class LiteralReader:
                 self.begin(frame)
             self.in_key = False
             return self.open(opener)
-        m = literal.BARE(s.text, s.pos, s.pos + SCALAR + 1)
+        if not s.closed and literal.HALF_EXPRESSION(s.text, s.pos):
+            return False
+        m = literal.EXPRESSION(s.text, s.pos) or literal.BARE(s.text, s.pos, s.pos + SCALAR + 1)
         if m is None or m.end() - s.pos > SCALAR:
             raise Malformed("a long word")
         if m.end() == len(s.text) and not s.closed:

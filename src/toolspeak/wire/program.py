@@ -15,6 +15,7 @@ THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
 Form = tuple[Part, ...]
 
 HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
+OUTSIDE_TAGS = re.compile(r"\s+(?![^<>]*>)")
 TAIL = 1000
 """How far back, in characters, a prompt is searched for what it left open."""
 
@@ -201,7 +202,12 @@ def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
 
 def words_of(parts: Form) -> tuple[str, ...]:
     """Every literal word in the parts: what may come after a value that has ended."""
-    return tuple(w for part in parts if isinstance(part, str) for w in part.split())
+    return tuple(w for part in parts if isinstance(part, str) for w in _words(part))
+
+
+def _words(text: str) -> list[str]:
+    """The words of a literal; a blank inside a tag is a part of its name."""
+    return [word for word in OUTSIDE_TAGS.split(text) if word]
 
 
 def _entries(d: Dialect) -> dict[str, Entry]:
@@ -247,7 +253,7 @@ def _inner(d: Dialect, words: tuple[str, ...]) -> dict[str, Entry]:
 
 def _after(d: Dialect) -> tuple[str, ...]:
     """What may come after a call that has ended, besides the end of the text."""
-    words = [*d.close.split()[:1], *d.between.split()[:1], *first_words(d.call), *(w.strip() for w in d.frame), *d.stop]
+    words = [*_words(d.close)[:1], *d.between.split()[:1], *first_words(d.call), *(w.strip() for w in d.frame), *d.stop]
     if d.items:
         words += [d.items[1].strip(), d.items[2].strip()]
     if d.header:

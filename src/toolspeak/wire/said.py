@@ -17,7 +17,7 @@ def said(text: str, calls: Sequence[ToolCall], d: Dialect, first: int = 0) -> st
     text = text.strip()
     if not text or d.speech.exclusive:
         return wire
-    return _text(text, d) + (d.between if d.header else d.before) + wire
+    return _text(text, d) + (d.before or d.between if d.header else d.before) + wire
 
 
 def _text(text: str, d: Dialect) -> str:

@@ -176,14 +176,17 @@ def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
         text = s.text
         i = SPACE(text, s.pos).end()
         left = len(text) - i
-        if (
-            not s.closed
-            and i - s.pos <= GAP
-            and (not left or any(left < len(w) and w.startswith(text[i:]) for w in words))
-        ):
+        best, short = "", not left
+        if i - s.pos > GAP:
+            return best
+        for word in words:
+            if len(word) > left:
+                short = short or word.startswith(text[i:])
+            elif len(word) > len(best) and text.startswith(word, i):
+                best = word
+        if short and not s.closed:
             yield
             continue
-        best = max((w for w in words if text.startswith(w, i)), key=len, default="") if i - s.pos <= GAP else ""
         if best and eat:
             s.pos = i + len(best)
         return best

@@ -2,8 +2,9 @@
 
 A closer counts only where something legal follows it: the next opener, a word that may come after the arguments, or
 the end; otherwise it is part of the value. Where a closer is missing, two things end a value all the same: a line that
-opens a key that the schema has and that was not given yet, and the closers of the call one after another up to the end
-of the text (or, from the start of a line, three such words). Text that quotes less than that stays text.
+opens a key that the schema has and that was not given yet (in a value that is no string: anywhere), and the closers of
+the call one after another up to the end of the text (or, from the start of a line, three such words). Text that quotes
+less than that stays text.
 
 A key that comes twice keeps its first value, since that one was passed on; the second is told in a note.
 """
@@ -141,12 +142,17 @@ class _Reader:
         if typed and not typed.other and word in TYPES:
             return frozenset((word, "integer") if word == "number" else (word,))
         kinds = self.shapes.kinds(self.shapes.member(self.schema, key))
-        return (kinds - STRING or ANY - STRING) if typed and typed.other and word == typed.other else kinds
+        if typed and typed.other and word == typed.other:
+            return kinds - STRING or ANY - STRING
+        if word:
+            self.s.note("odd-type", word)
+        return kinds
 
     def value(self, allowed: Kinds) -> Scan[None]:
         s, quote = self.s, self.hole.quote
         if quote is None or not (yield from at(s, quote[0])):
-            return (yield from value(s, self.words.ends, self.closes, allowed))
+            ends = self.words.ends if "string" in allowed else (*self.words.ends, self.words.opener)
+            return (yield from value(s, ends, self.closes, allowed))
         yield from value(s, quote[1:], self.closes_quote, STRING if "string" in allowed else allowed)
         if not (yield from at(s, self.words.close)):
             s.note("missing-closer", self.words.close)
@@ -169,7 +175,7 @@ class _Reader:
             return None if not words.follow or (yield from ahead(s, 0, words.legal)) else hit
         size = len(hit)
         s.pos -= size
-        if hit == words.line:
+        if hit in (words.line, words.opener):
             ended = yield from self.opens_next(size)
         else:
             ended = yield from self.runs_out(size, RUN if hit[0] == "\n" else 0)

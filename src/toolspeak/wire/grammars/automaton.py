@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from .rules import Chars, Node, Pattern, Text
 
 SPACES = " \t\n\r"
-Place = tuple[int, int]
+Place = tuple[int, int, str]
+"""Which pattern, how far, and in one of several words what is left of it."""
 Places = frozenset[Place]
 
 
@@ -21,34 +22,43 @@ class State:
 
 
 class _Search:
-    """All patterns looked for at once: a place is (which of them, how far)."""
+    """All patterns looked for at once."""
 
     def __init__(self, text: Text) -> None:
         self.goto = [node for _, node in text.goto]
         self.patterns: list[Pattern] = [tuple(word) for word, _ in text.goto]
-        self.patterns += [*text.barred, *(tuple(word) for word in text.not_first)]
+        self.patterns += [*text.barred, *text.not_first]
         anchored = len(self.patterns) - len(text.not_first)
-        self.everywhere = self._closed((n, 0) for n in range(anchored))
-        self.start = self._closed((n, 0) for n in range(len(self.patterns)))
-        self.letters = sorted({c for p in self.patterns for place in p for c in place or SPACES})
+        self.everywhere = self._closed((n, 0, "") for n in range(anchored))
+        self.start = self._closed((n, 0, "") for n in range(len(self.patterns)))
+        self.letters = sorted({c for p in self.patterns for place in p for c in "".join(place) or SPACES})
 
     def _closed(self, places: Iterable[Place]) -> Places:
-        """With the places behind white space that need not be there."""
+        """With the places behind white space that need not be there, and in words those that may begin."""
         found: set[Place] = set()
-        for n, i in places:
-            found.add((n, i))
-            if i < len(self.patterns[n]) and not self.patterns[n][i]:
-                found.add((n, i + 1))
+        todo = list(places)
+        while todo:
+            n, i, left = todo.pop()
+            may = self.patterns[n][i] if i < len(self.patterns[n]) else None
+            if isinstance(may, tuple) and not left:
+                found |= {(n, i, word) for word in may}
+                continue
+            found.add((n, i, left))
+            if may == "":
+                todo.append((n, i + 1, ""))
         return frozenset(found)
 
     def step(self, places: Places, c: str) -> Places | Node | None:
         """Where a character leads: to other places, out of the text, or nowhere."""
         nexts: set[Place] = set()
-        for n, i in places:
+        for n, i, left in places:
             may = self.patterns[n][i]
-            if c in (may or SPACES):
-                nexts.add((n, i + 1) if may else (n, i))
-        done = sorted(n for n, i in nexts if i == len(self.patterns[n]))
+            if left:
+                if left[0] == c:
+                    nexts.add((n, i, left[1:]) if len(left) > 1 else (n, i + 1, ""))
+            elif c in (may or SPACES):
+                nexts.add((n, i + 1, "") if may else (n, i, ""))
+        done = sorted(n for n, i, _ in nexts if i == len(self.patterns[n]))
         if done:
             return self.goto[done[0]] if done[0] < len(self.goto) else None
         return self._closed(nexts) | self.everywhere

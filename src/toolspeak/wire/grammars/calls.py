@@ -7,9 +7,24 @@ from typing import Any
 
 from ...types import Tool
 from ..jsonscan import quoted
-from ..syntax import ARGS, ID, INDEX, NAME, TEXT, Dialect, JsonCall, Kind, Maybe, NumberedName, Part, Raw, Slot
+from ..syntax import (
+    ARGS,
+    ID,
+    INDEX,
+    NAME,
+    TEXT,
+    Dialect,
+    JsonCall,
+    Keywords,
+    Kind,
+    Maybe,
+    NumberedName,
+    Part,
+    Raw,
+    Slot,
+)
 from .arguments import an_object, arguments
-from .rules import EMPTY, Json, Lit, Node, Repeat, Rules, Seq, Token, alt, chars, opt, seq
+from .rules import Json, Lit, Node, Repeat, Rules, Seq, Token, alt, chars, opt, seq
 from .values import ENCODED, JSON, Schema, Values
 
 NUMBER = Token(Repeat(chars("0-9"), 1, 9))
@@ -43,7 +58,8 @@ def _part(part: Part, d: Dialect, tool: Tool[..., Any], rules: Rules) -> Node:
     if isinstance(part, Maybe):
         inner = seq(*(_part(p, d, tool, rules) for p in part.parts))
         return inner if part.written else opt(inner)
-    return _shared(lambda: arguments(part, tool.parameters, rules), part, tool, rules)
+    opener = Lit(part.open if isinstance(part, Keywords) else "")
+    return seq(opener, _shared(lambda: arguments(part, tool.parameters, rules), part, tool, rules))
 
 
 def _shared(make: Callable[[], Node], hole: Part, tool: Tool[..., Any], rules: Rules) -> Node:
@@ -91,7 +107,7 @@ def _value(slot: Slot | Kind, hole: JsonCall, d: Dialect, tool: Tool[..., Any], 
         return _shared(lambda: _arguments(hole, an_object(tool.parameters), rules), hole, tool, rules)
     if slot is ID:
         return Token(seq(Lit('"'), _slot(ID, d, tool), Lit('"'))) if d.id_length else STRING
-    return NUMBER if slot is INDEX else None
+    return Token(seq(Lit('"'), NUMBER, Lit('"'))) if slot is INDEX else None
 
 
 def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:

@@ -7,9 +7,10 @@ import json
 from .notation import Notation, char_class
 from .rules import Chars, Grammar, Json, Node, Pattern, Text
 from .schemas import readable
+from .values import WHITE_SPACE
 
-OPTIONS = {"lenient": True, "whitespace_pattern": r"[ \n\t\r]{1,80}"}
-"""How JSON is written: what llguidance does not know in a schema is let be, and white space has an end."""
+OPTIONS = {"lenient": True, "whitespace_pattern": WHITE_SPACE}
+"""How JSON is written; what llguidance does not know in a schema is let be."""
 ANY = "/(?s:.*)/"
 PLAIN = frozenset(" _,:;<>='\"@%~")
 """Marks that mean nothing in a regular expression."""
@@ -61,7 +62,9 @@ def _regex(pattern: Pattern | str) -> str:
     return "".join(_place(place) for place in pattern)
 
 
-def _place(place: str) -> str:
+def _place(place: str | tuple[str, ...]) -> str:
+    if isinstance(place, tuple):
+        return f"({'|'.join(map(_regex, place))})"
     if len(place) > 1:
         return char_class(Chars(tuple((c, c) for c in place)))
     if not place:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from .rules import Alt, Chars, Grammar, Json, Lit, Node, Ref, Repeat, Seq, Text, Token
 
-TIMES = {(0, 1): "?", (0, None): "*", (1, None): "+"}
+TIMES: dict[tuple[int, int | None], str] = {(0, 1): "?", (0, None): "*", (1, None): "+"}
 PLAIN = frozenset(" _,:;<>={}()!'@#%&~\"+*?|.$")
 NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -27,7 +27,7 @@ class Notation(ABC):
         """The whole text, its first rule being the start."""
         lines = [f"{self.start}{self.assigns}{self.node(self.grammar.start)}"]
         for name in self.todo:  # it grows while rules that are used use others
-            lines.append(f"{self.name(name)}{self.assigns}{self.node(self.grammar.rules.made[name])}")
+            lines += [f"{self.name(name)}{self.assigns}{self.node(self.grammar.rules.made[name])}"]
         return "\n".join([*lines, *self.lines]) + "\n"
 
     def rule(self, hint: str, body: str, options: str = "") -> str:
@@ -51,8 +51,7 @@ class Notation(ABC):
                 return f"({' | '.join(map(self.node, options))})"
             case Repeat(part, least, most):
                 inner = self.node(part)
-                single = not isinstance(part, (Alt, Seq, Repeat)) or inner.startswith("(") and isinstance(part, Alt)
-                return (inner if single else f"({inner})") + times(least, most)
+                return (f"({inner})" if isinstance(part, (Seq, Repeat)) else inner) + times(least, most)
             case Ref(name):
                 if name not in self.todo:
                     self.todo.append(name)
@@ -86,7 +85,9 @@ class Notation(ABC):
 
 def times(least: int, most: int | None) -> str:
     """How often something comes."""
-    return TIMES.get((least, most)) or f"{{{least}{'' if least == most else f',{most or str()}'}}}"
+    if least == most:
+        return f"{{{least}}}"
+    return TIMES.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
 
 
 def char_class(chars: Chars) -> str:

@@ -3,38 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from ...types import Tool
 from ..program import program
-from ..syntax import Dialect, JsonCall, Keywords, Part
+from ..syntax import NAME, Dialect, JsonCall, Keywords, Kind, Part
 from .rules import Pattern
+
+QUOTE = "\"'"
 
 
 def openers(d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Pattern]:
-    """The patterns that begin a call, or may."""
-    found: list[Pattern] = []
-    for word in program(d, True).entries:
-        if len(word) > 1:
-            # A word of the language means a call only with the bracket behind it.
-            found.append((*word, *(("", d.items[0].strip()[0]) if word.isalnum() and d.items else ())))
-    for form in (d.call, *d.forms):
-        if form is not d.call or d.guard or not d.open:
-            found += _bare(form, d, tools)
+    """The patterns that begin a call, or may, wherever they stand."""
+    # A word of the language means a call only with the bracket behind it.
+    bracket = ("", d.items[0].strip()[0]) if d.items else ()
+    words = (word for word in program(d, True).entries if len(word) > 1)
+    found: list[Pattern] = [(*word, *(bracket if word.isalnum() else ())) for word in words]
+    names = tuple(tool.name for tool in tools)
+    for form in (d.call, *d.forms) if names else ():
+        found += _bare(form, d, names)
     return list(dict.fromkeys(found))
 
 
-def _bare(form: tuple[Part, ...], d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Pattern]:
-    """How a call begins that has no mark of its own."""
+def _bare(form: tuple[Part, ...], d: Dialect, names: tuple[str, ...]) -> list[Pattern]:
+    """How a call of an offered tool begins that has no mark of its own."""
     first = form[0]
-    if isinstance(first, JsonCall):
-        keys = [key for key, _ in (*first.keys, *first.also)]
-        names = [name for key in keys for name in ([key] if isinstance(key, str) else [tool.name for tool in tools])]
-        return [("{", "", "\"'", *name, "\"'", "", ":") for name in dict.fromkeys(names)]
-    if len(form) > 1 and isinstance(hole := form[1], Keywords):
-        before = ("[", "") if d.items else ()
-        return [(*before, *tool.name, "", *hole.open) for tool in tools]
+    if isinstance(first, JsonCall) and (form is not d.call or d.guard or not d.open):
+        keys = [*first.keys, *first.also]
+        named = tuple(key for key, slot in keys if isinstance(key, str) and (slot is NAME or isinstance(slot, Kind)))
+        found: list[Pattern] = [(QUOTE, named, QUOTE, "", ":", "", QUOTE, names, QUOTE)] if named else []
+        return [*found, *([("{", "", QUOTE, names, QUOTE)] if len(found) < len(keys) and NAME in dict(keys) else [])]
+    if len(form) > 1 and isinstance(hole := form[1], Keywords) and (d.guard or form is not d.call):
+        return [(*(("[", "") if d.items else ()), names, "", *hole.open)]
     return []
+
+
+def first_words(d: Dialect) -> list[Pattern]:
+    """What no text may begin with: a thought, and the object of a call, which counts there whatever it calls."""
+    found: list[Pattern] = []
+    if d.thinking and (word := d.thinking.open.strip()):
+        found.append(tuple(word))
+    if d.guard and isinstance(hole := d.call[0], JsonCall):
+        keys = tuple(
+            key for key, slot in hole.keys if isinstance(key, str) and (slot is NAME or isinstance(slot, Kind))
+        )
+        found += [("", *list_of, "{", "", QUOTE, keys, QUOTE) for list_of in ((), ("[", ""))]
+    return found
 
 
 def trigger(text: str, barred: Sequence[Pattern]) -> tuple[str, str]:
@@ -47,11 +62,23 @@ def trigger(text: str, barred: Sequence[Pattern]) -> tuple[str, str]:
 
 def _ends(text: str, pattern: Pattern) -> bool:
     """Is the pattern at the end of the text?"""
-    for place in reversed(pattern):
-        if not place:
-            text = text.rstrip()
-        elif text and text[-1] in place:
-            text = text[:-1]
-        else:
-            return False
-    return True
+    if not pattern:
+        return True
+    *before, place = pattern
+    if not place:
+        return _ends(text.rstrip(), tuple(before))
+    words = place if isinstance(place, tuple) else tuple(place)
+    return any(text.endswith(word) and _ends(text[: len(text) - len(word)], tuple(before)) for word in words)
+
+
+def as_words(barred: Sequence[Pattern]) -> list[str]:
+    """The patterns as words, as they are mostly written: in double quotes, with a space behind a colon or none."""
+    found: list[str] = []
+    for pattern in barred:
+        for space in ("", " "):
+            places: list[tuple[str, ...]] = [
+                place if isinstance(place, tuple) else (place[:1] or (space if pattern[i - 1] == ":" else ""),)
+                for i, place in enumerate(pattern)
+            ]
+            found += map("".join, product(*places))
+    return list(dict.fromkeys(found))

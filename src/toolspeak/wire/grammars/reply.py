@@ -9,9 +9,10 @@ from ...types import Tool
 from ..syntax import Dialect
 from .calls import answer, calls, section
 from .messages import messages
-from .openers import openers, trigger
+from .openers import first_words, openers, trigger
 from .rules import EMPTY, Grammar, Lit, Node, Repeat, Rules, Text, Token, alt, chars, heads, opt, seq
 
+BLANK = Repeat(chars(" ", "\n"), 0, 4)
 SPACE = opt(Token(Repeat(chars(" ", "\n"), 1, 4)))
 """What may stand between a thought and a call."""
 
@@ -25,7 +26,7 @@ def reply(
     if d.header:
         return Grammar(messages(d, d.header, each, choice, parallel), rules)
     wire = section(d, each, parallel, rules) if each else None
-    body = wire if wire and choice == "required" else free(d, tools, wire, rules)
+    body = wire if wire and choice == "required" else free(d, tools, wire)
     return Grammar(thinking(d, body, choice, in_thought), rules)
 
 
@@ -38,14 +39,17 @@ def thinking(d: Dialect, body: Node, choice: str, in_thought: bool) -> Node:
     return seq(thought if in_thought else opt(seq(Lit(word), thought)), body)
 
 
-def free(d: Dialect, tools: Sequence[Tool[..., Any]], wire: Node | None, rules: Rules) -> Node:
+def free(d: Dialect, tools: Sequence[Tool[..., Any]], wire: Node | None) -> Node:
     """A text that opens no call, or ends where one is opened that then goes on as it should."""
     barred = openers(d, tools)
     goto: dict[str, list[Node]] = {}
-    for shape in (wire, answer(d)):
-        for text, rest in heads(shape) if shape else ():
-            word, more = trigger(text.lstrip(), barred)
-            goto.setdefault(word, []).append(seq(Lit(more), rest))
-    thought = d.thinking.open.strip() if d.thinking else ""
+    for text, rest in heads(wire) if wire else ():
+        word, more = trigger(text.lstrip(), barred)
+        goto.setdefault(word, []).append(seq(Lit(more), rest))
     exits = tuple((word, alt(*rests)) for word, rests in goto.items())
-    return Text(exits, tuple(barred), not_first=(thought,) if thought else (), end=True)
+    text = Text(exits, tuple(barred), tuple(first_words(d)), end=True)
+    if not d.guard:
+        return text
+    # An object that may come first is none that a text may begin with.
+    first = [(word, rest) for shape in (wire, answer(d)) if shape for word, rest in heads(shape)]
+    return alt(*(seq(Token(seq(BLANK, Lit(word))), rest) for word, rest in first), text)

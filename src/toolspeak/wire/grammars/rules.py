@@ -67,20 +67,21 @@ class Json:
     schema: Mapping[str, Any]
 
 
-Pattern = tuple[str, ...]
-"""What is looked for in a text: for each place the characters that may stand there; "" is white space or none."""
+Pattern = tuple[str | tuple[str, ...], ...]
+"""What is looked for in a text: for each place the characters that may stand there, "" for white space or none, or a
+tuple of words, one of which stands there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Any text in which no `barred` pattern is, and which does not begin with a word of `not_first`.
+    """Any text in which no `barred` pattern is, and which does not begin with one of `not_first`.
 
     It ends where the text of the first of `goto` ends, and goes on with its node; or, with `end`, anywhere.
     """
 
     goto: tuple[tuple[str, Node], ...] = ()
     barred: tuple[Pattern, ...] = ()
-    not_first: tuple[str, ...] = ()
+    not_first: tuple[Pattern, ...] = ()
     end: bool = False
 
 
@@ -163,10 +164,10 @@ def opt(node: Node) -> Node:
     return node if node == EMPTY else Repeat(node, 0, 1)
 
 
-def text_until(word: str, *, not_first: tuple[str, ...] = ()) -> Node:
+def text_until(word: str, barred: tuple[Pattern, ...] = (), not_first: tuple[Pattern, ...] = ()) -> Node:
     """Any text up to the first `word`, and it; the white space at the ends of `word` is not looked for."""
     core = word.strip() or word
-    return seq(Text(((core, EMPTY),), not_first=not_first), Lit(word[word.index(core) + len(core) :]))
+    return seq(Text(((core, EMPTY),), barred, not_first), Lit(word[word.index(core) + len(core) :]))
 
 
 def chars(*items: str, but: bool = False) -> Chars:

@@ -9,7 +9,7 @@ from ...types import Tool
 from ..syntax import Dialect
 from .calls import answer, calls
 from .gbnf import gbnf
-from .openers import openers, trigger
+from .openers import as_words, openers, trigger
 from .reply import reply
 from .rules import Grammar, Json, Lit, Node, Pattern, Rules, Seq, seq
 from .schemas import readable
@@ -39,7 +39,7 @@ def structural_tag(
     elif tags:
         body = _free(tags, barred, parallel and not (d.open or d.items))
     else:
-        body = {"type": "any_text", "excludes": _words(barred)}
+        body = {"type": "any_text", "excludes": as_words(barred)}
     return _whole(_thinking(d, body, in_thought))
 
 
@@ -84,13 +84,8 @@ def _free(tags: list[Format], barred: Sequence[Pattern], several: bool) -> Forma
         "triggers": triggers,
         "tags": tags,
         "stop_after_first": not several,
-        "excludes": [word for word in _words(barred) if not any(word in t or t in word for t in triggers)],
+        "excludes": [word for word in as_words(barred) if not any(word in t or t in word for t in triggers)],
     }
-
-
-def _words(barred: Sequence[Pattern]) -> list[str]:
-    """The patterns as the words that they are when written as the dialect does."""
-    return ["".join(place[:1] for place in pattern) for pattern in barred]
 
 
 def _split(call: Node) -> tuple[str, Node, str]:

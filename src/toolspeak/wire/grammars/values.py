@@ -83,6 +83,8 @@ def _escapes(slash: str, quote: str) -> Node:
 
 
 BLANK = opt(Token(alt(Lit(" "), seq(Lit("\n"), Repeat(chars(" ", "\t"), 0, 64)))))
+WHITE_SPACE = r" |\n[ \t]{0,64}"
+"""The same as a regular expression: a space, or a new line and how far it is indented. More would have no end."""
 SPACE = opt(Lit(" "))
 CONTROL = "\x00-\x1f"
 
@@ -196,14 +198,14 @@ class Values:
         return seq(Lit("["), self.style.after, body if least else opt(body), Lit("]"))
 
     def comma(self) -> Node:
-        return seq(Lit(","), self.style.after)
+        return seq(self.style.before, Lit(","), self.style.after)
 
     def object(self, s: Schema, depth: int) -> Node:
         style = self.style
-        colon = seq(Lit(":"), style.after)
+        colon = seq(style.before, Lit(":"), style.after)
         pairs, more = self.pairs(s, depth, style.key, colon)
         if more is not None:
-            more = seq(style.other(fields_of(s)[0]), colon, more)
+            more = seq(style.other(fields_of(s, self.root)[0]), colon, more)
         body = self.listed(pairs, more)
         return seq(Lit("{"), style.after, body, style.before if body != EMPTY else EMPTY, Lit("}"))
 
@@ -211,7 +213,7 @@ class Values:
         self, s: Schema, depth: int, name: Callable[[str], str], colon: Node
     ) -> tuple[list[tuple[Node, bool]], Node | None]:
         """Each property with its name, and whether it must be there; and the value of others, None for no others."""
-        fields, needed, rest = fields_of(s)
+        fields, needed, rest = fields_of(s, self.root)
         rows = sorted(fields.items(), key=lambda row: row[0].lower()) if self.style.sorted else fields.items()
         pairs = [(seq(Lit(name(key)), colon, self.of(sub, depth + 1)), key in needed) for key, sub in rows]
         return pairs, None if rest is False else self.of(rest, depth + 1)
@@ -224,12 +226,16 @@ class Values:
         if more is not None:
             later = Repeat(seq(comma, more))
             first = opt(seq(more, later))
-        for i, (pair, needed) in enumerate(reversed(pairs)):
+        for pair, needed in reversed(pairs):
             here, after = later, first
-            if i and later != EMPTY:  # each tail is used twice, so it gets a name
+            if here != EMPTY:  # each tail is used twice, so it gets a name
                 here = self.rules.ref(object(), "rest", lambda here=here: here)
             first = seq(pair, here) if needed else alt(seq(pair, here), after)
             later = seq(comma, pair, here) if needed else seq(opt(seq(comma, pair)), here)
+            if more is not None and self.style.sorted:  # others come between
+                between = seq(Repeat(seq(comma, more)), later)
+                later = self.rules.ref(object(), "rest", lambda between=between: between)
+                first = alt(first, seq(more, later))
         return first
 
 
@@ -239,18 +245,38 @@ def _bounds(s: Schema) -> tuple[int, int | None]:
     return least, most if isinstance(most, int) and least <= most <= NUMBERED else None
 
 
-def fields_of(s: Schema) -> tuple[dict[str, Any], set[str], Any]:
-    """The properties of an object by name, those that must be there, and the schema of others, False for none."""
-    properties: Any = s.get("properties")
+def fields_of(schema: Schema, root: Schema) -> tuple[dict[str, Any], set[str], Any]:
+    """The properties of an object by name, those that must be there, and the schema of others, False for none.
+
+    Of alternatives all properties may be there, and must if they must in each.
+    """
+    s = together(schema, root)
+    properties, required = s.get("properties"), s.get("required")
     fields: dict[str, Any] = dict(cast("Schema", properties)) if isinstance(properties, Mapping) else {}
-    required: Any = s.get("required")
-    needed = {str(key) for key in cast("list[Any]", required)} if isinstance(required, list) else set[str]()
-    for key in cast("list[Any]", required) if isinstance(required, list) else ():
-        fields.setdefault(str(key), {})
+    needed = {key for key in cast("list[Any]", required or ()) if isinstance(key, str)}
     rest: Any = s.get("additionalProperties", s.get("unevaluatedProperties", {}))
     if s.get("patternProperties"):
         rest = {}
+    for key in sorted(needed - fields.keys()):
+        fields[key] = rest or {}
     return fields, needed, rest
+
+
+def together(schema: Any, root: Schema, depth: int = 0) -> dict[str, Any]:
+    """An object's schema with what it refers to, and with its alternatives as one."""
+    s = dict(cast("Schema", schema)) if isinstance(schema, Mapping) and depth < 20 else {}
+    for part in (*s.pop("allOf", ()), *([resolve(root, s.pop("$ref"))] if isinstance(s.get("$ref"), str) else ())):
+        s = merged(together(part, root, depth + 1), s)
+    options = [together(part, root, depth + 1) for key in ("anyOf", "oneOf") for part in s.pop(key, ())]
+    if objects := [option for option in options if "object" in (types_of(option) or ["object"])]:
+        one: dict[str, Any] = {}
+        for option in objects:
+            one = merged(one, option)
+        one["required"] = [k for k in one.get("required", ()) if all(k in o.get("required", ()) for o in objects)]
+        if any(option.get("additionalProperties", True) is not False for option in objects):
+            one.pop("additionalProperties", None)
+        s = merged(one, s)
+    return s
 
 
 def types_of(s: Schema) -> list[str]:
