@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import toolspeak as ts
@@ -254,7 +254,7 @@ MARKS = st.sampled_from(
             ("```go\n", "\n```"),
             ("<go:a.b>", "</go:a.b>"),
             ("«go»", "«end»"),
-            ("<go\n", "\n/>"),
+            ("<go\n", "\n<end/>"),
         ),
     ]
 )
@@ -267,6 +267,7 @@ INNER = st.sampled_from([("<one>", "</one>"), ("<|one|>", "<|done|>"), ("one ", 
 )
 def test_any_markers_do(outer: tuple[str, str], inner: tuple[str, str], glue: str, hole: str) -> None:
     """Whatever the markers look like, a draft reads what its template wrote, two calls of it too."""
+    assume(glue or inner[1] != " end")  # two words that run into one cannot be told apart
     one = {
         "object": '{"name": "' + N + '", "arguments": ' + A + "}",
         "list": '{"name": "' + N + '", "arguments": ' + A + "}",

@@ -204,7 +204,7 @@ def changed(config: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     for key in way:
         at = at[key]
     if value is None:
-        del at[last]
+        at.pop(last, None)
     else:
         at[last] = value
     return new
