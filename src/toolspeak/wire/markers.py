@@ -56,7 +56,7 @@ def control_markers(
 @lru_cache(256)
 def _of_dialect(d: Dialect) -> tuple[str, ...]:
     told = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
-    whole = (*d.control, *d.frame, *d.stop, *(d.layout.control if d.layout else ()))
+    whole = (*d.control, *d.frame, *d.stop)
     exact = [word.strip() for word in whole if _breakable(word.strip())]
     return tuple(dict.fromkeys((*exact, *(m for word in _literals(told) for m in TAG.findall(word) if len(m) > 2))))
 

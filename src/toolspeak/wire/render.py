@@ -12,6 +12,7 @@ from ..types import Message, Note, Tool
 from .engine import DATE_FORM
 from .markers import cleaned_tool, cleaned_turn, cleaner, control_markers
 from .native import by_template
+from .normal import thoughts_apart
 from .said import unsayable
 from .speech import Wanted, tell
 from .syntax import Dialect, Layout
@@ -53,7 +54,7 @@ def render(
     Raises TemplateError for what is no conversation and for what a template refuses.
     """
     notes: list[Note] = []
-    turns = turns_of(messages, notes)
+    turns = thoughts_apart(turns_of(messages, notes), d)
     offered = tuple(tools or ()) if choice != "none" else ()
     if choice not in ("auto", "none", "required") and choice not in {tool.name for tool in offered}:
         names = ", ".join(tool.name for tool in offered)
