@@ -61,7 +61,7 @@ def render(
         raise TemplateError(f"expected a choice of auto, none, required or an offered tool ({names}), got {choice!r}")
     if continue_final and turns[-1].role != "assistant":
         raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
-    clean = cleaner(control_markers(d, template, variables), notes)
+    clean = cleaner(control_markers(d, template, variables), notes, template)
     turns = [cleaned_turn(turn, clean) for turn in turns]
     safe = tuple(cleaned_tool(tool, clean) for tool in offered)
     notes += unsayable(turns, d, safe)
