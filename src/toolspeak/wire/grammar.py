@@ -46,7 +46,7 @@ def grammar(
         choice = "none"
     if form == "json_schema":
         return json_schema(d, tools, choice, parallel)
-    in_thought = program(d, True).begins(prompt) == THINK
+    in_thought = program(d, True, True).begins(prompt) == THINK
     if form == "structural_tag":
         return structural_tag(d, tools, choice, parallel, in_thought)
     rules = reply(d, tools, choice, parallel, in_thought)
