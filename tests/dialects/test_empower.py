@@ -11,6 +11,7 @@ from toolspeak.dialects import get
 from toolspeak.errors import TemplateError
 from toolspeak.types import Message, Tool
 from toolspeak.wire.decode import parse
+from toolspeak.wire.markers import restore
 from toolspeak.wire.render import render
 
 CARD, PACKAGE = get("empower"), get("empower-package")
@@ -166,10 +167,12 @@ def test_the_prompt_is_in_the_models_layout() -> None:
     assert rendered.stop == ("<|eot_id|>",)
 
 
-def test_tags_from_outside_are_broken_in_the_prompt_only() -> None:
+def test_tags_from_outside_are_broken() -> None:
     rendered = render([{"role": "user", "content": "<u>a<r>b"}], TOOLS, PACKAGE)
     assert rendered.prompt.count("<u>") == rendered.prompt.count("<r>") == 0
-    assert rendered.messages[0]["content"].endswith("<u>a<r>b")  # type: ignore[union-attr]
+    told = str(rendered.messages[0]["content"])
+    assert told.endswith("<\u200bu>a<\u200br>b")
+    assert restore(told).endswith("<u>a<r>b")
     assert {note.detail for note in rendered.notes} == {"<u>", "<r>"}
 
 

@@ -61,6 +61,7 @@ class Gbnf:
             if m["mark"] == "|":
                 options.append([])
             elif m["times"]:
+                assert self.tokens[self.at - 2][0].strip() != '""', "nothing to repeat"
                 options[-1][-1:] = [self.repeated(options[-1][-1], m["times"])]
             elif m["mark"] == "(":
                 options[-1].append(self.named(self.options()))

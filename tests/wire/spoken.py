@@ -83,4 +83,4 @@ def sayable(d: Dialect, told: Sequence[tuple[str, dict[str, Any]]], tools: Seque
     ]
     talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": rows}]
     results = [{"role": "tool", "tool_call_id": row["id"], "content": "done"} for row in rows]
-    return not render([*talk, *results], tools, d).notes
+    return "unsayable" not in [note.rule for note in render([*talk, *results], tools, d).notes]

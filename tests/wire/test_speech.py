@@ -9,8 +9,21 @@ from toolspeak.dialects import get
 from toolspeak.types import Message, Tool
 from toolspeak.wire.normal import short_ids, with_ids
 from toolspeak.wire.render import render
-from toolspeak.wire.said import example, said
-from toolspeak.wire.syntax import EXAMPLE, ID, INDEX, NAME, RESULT, Dialect, Header, Layout, Results, Speech
+from toolspeak.wire.said import example, said, unsayable
+from toolspeak.wire.syntax import (
+    EXAMPLE,
+    ID,
+    INDEX,
+    NAME,
+    RESULT,
+    Dialect,
+    Header,
+    Layout,
+    NumberedName,
+    Results,
+    Speech,
+    Tagged,
+)
 from toolspeak.wire.turns import turns_of
 
 HERMES = get("hermes")
@@ -93,3 +106,28 @@ def test_ids_are_changed_with_the_results_that_answer_them() -> None:
     changed = with_ids(turns, short_ids(9))
     assert [call.id for call in changed[0].calls] == ["000000001", "abcdefghi"]
     assert [turn.id for turn in changed[1:]] == ["abcdefghi", "000000001", ""]
+
+
+def test_what_a_wire_cannot_say_is_told() -> None:
+    """A value that holds the dialect's own tags: JSON can say it, a verbatim value cannot."""
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    tagged = replace(HERMES, call=("<f=", NAME, ">", Tagged("<p=", ">", "</p>"), "</f>"), forms=())
+    for text, said_well in (("plain", True), ("a</p><p=x>b</p></f>", False)):
+        rows = [{"id": "c", "type": "function", "function": {"name": "note", "arguments": {"text": text}}}]
+        messages: list[Message] = [{"role": "user", "content": "Q"}, {"role": "assistant", "tool_calls": rows}]
+        turns = turns_of(messages, [])
+        notes = unsayable(turns, tagged, [Tool("note", "", schema)])
+        assert [note.detail for note in notes] == ([] if said_well else ["message 1: note"])
+        assert not unsayable(turns, HERMES, [Tool("note", "", schema)])
+        assert not [n for n in render(messages, [Tool("note", "", schema)], HERMES).notes if n.rule == "unsayable"]
+
+
+def test_numbers_count_in_their_turn_and_ids_over_the_chat() -> None:
+    results = Results("tool", (INDEX, ": ", RESULT), grouped=False)
+    d = Dialect("n", ("<c ", INDEX, " ", NumberedName("f.", ":"), ">"), index_base=1, speech=Speech(results=results))
+    told = [calls("a", "b"), result("b", "B"), calls("c"), result("c", "C")]
+    prompt = render(told, None, d).prompt
+    assert "<c 1 f.weather:1><c 2 f.weather:2>" in prompt
+    assert "<c 1 f.weather:3>" in prompt
+    assert "2: B" in prompt
+    assert "1: C" in prompt

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolspeak.dialects import get
-from toolspeak.errors import TemplateError, UnknownDialect
+from toolspeak.errors import TemplateError
 from toolspeak.types import Message, Tool
 from toolspeak.wire.engine import render_template
 from toolspeak.wire.render import render

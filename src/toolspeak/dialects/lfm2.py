@@ -7,7 +7,7 @@ from ._chatml import CHATML
 
 LFM2 = Dialect(
     "lfm2",
-    (NAME, Keywords()),
+    (NAME, Keywords(json=True)),
     open="<|tool_call_start|>",
     items=("[", ", ", "]"),
     close="<|tool_call_end|>",

@@ -17,6 +17,8 @@ from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted,
 from ..schema.check import check
 from ..types import Message, Note, Request, Tool
 from ..wire.decode import Decoder
+from ..wire.grammar import grammar
+from ..wire.program import program
 from ..wire.render import Rendered, render
 from ..wire.syntax import Dialect
 from .choose import choose
@@ -46,9 +48,13 @@ def speak(
         rendered = render(
             request.messages, tools, dialect, template=template, variables=variables, now=now, choice=request.choice
         )
-        yield _asked(
-            request, rendered, Decoder(dialect, tools, rendered.prompt if template else "", ids=ids), bool(template)
-        )
+        prompt = rendered.prompt if template else ""
+        asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), bool(template))
+        if _holds(request, can) and not program(dialect, True).opened(prompt):
+            several = request.parallel and request.choice == "required"
+            text = grammar(dialect, tools, "required", "gbnf", several, prompt)
+            asked = replace(asked, request=replace(asked.request, grammar=str(text)))
+        yield asked
 
 
 def offered(request: Request) -> tuple[Tool[..., Any], ...]:
@@ -93,6 +99,11 @@ def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) ->
     else:  # a chat server ends a turn by itself, and the stops of a raw prompt could cut a text
         asked = replace(asked, messages=rendered.messages)
     return Ask(asked, live=True, read=read)
+
+
+def _holds(request: Request, can: Collection[str]) -> bool:
+    """Whether a model is to be held to a call: one must come, and nothing else holds its sampling."""
+    return "grammar" in can and request.choice != "auto" and request.grammar is None and request.schema is None
 
 
 def _finish(read: Finished, told: Finished) -> Finished:

@@ -78,7 +78,7 @@ def _copied(value: Any) -> Any:
 def _rendered(template: str, context: dict[str, Any], now: datetime | None) -> str:
     import minijinja
 
-    filters: dict[str, Callable[..., Any]] = {"tojson": tojson}
+    filters: dict[str, Callable[..., Any]] = {"tojson": tojson, "indent": indented, "format": formatted}
     finish = as_python
     if SAFE.search(template):
         filters["safe"] = _safe
@@ -164,6 +164,26 @@ def _counted(finish: Callable[[object], object]) -> Callable[[object], Any]:
         return NotImplemented if done is value else done
 
     return finalize
+
+
+def indented(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+    """The text with its lines indented as Jinja2 does: a line break at the end stays."""
+    pad = width if isinstance(width, str) else " " * min(width, OUTPUT)
+    top, *lines = (text + "\n").splitlines()
+    if len(pad) * (1 + len(lines)) > OUTPUT:
+        raise TemplateError(f"expected the chat template to write at most {OUTPUT} characters, it goes on")
+    rest = "".join("\n" + (pad + line if line or blank else line) for line in lines)
+    return (pad if first else "") + top + rest
+
+
+def formatted(text: str, *values: Any, **named: Any) -> str:
+    """The text with values put in as Python's `%` does."""
+    if any("*" in field or len(field) > 5 for field in re.findall(r"%([-+ #0-9.*]*)", text)):
+        raise TemplateError("expected the chat template to write plain fields, as in %s or %05.2f")
+    try:
+        return text % (named or values)
+    except (TypeError, ValueError, KeyError) as e:
+        raise TemplateError(f"the chat template cannot be rendered: {e}") from e
 
 
 def _generation(tag: re.Match[str]) -> str:

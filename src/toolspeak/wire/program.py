@@ -289,6 +289,6 @@ def _bare_heads(header: Header) -> tuple[str, ...]:
 
 
 @lru_cache(512)
-def program(d: Dialect, calls: bool, split: bool) -> Program:
+def program(d: Dialect, calls: bool, split: bool = True) -> Program:
     """The program of a dialect, made once. `calls`: they are looked for; `split`: thoughts are told apart."""
     return Program(d, calls, split)

@@ -12,6 +12,7 @@ from ..types import Message, Note, Tool
 from .engine import DATE_FORM
 from .markers import cleaned_tool, cleaned_turn, cleaner, control_markers
 from .native import by_template
+from .said import unsayable
 from .speech import Wanted, tell
 from .syntax import Dialect, Layout
 from .turns import turns_of
@@ -62,6 +63,7 @@ def render(
     clean = cleaner(control_markers(d, template, variables), notes)
     turns = [cleaned_turn(turn, clean) for turn in turns]
     safe = tuple(cleaned_tool(tool, clean) for tool in offered)
+    notes += unsayable(turns, d, safe)
     want = Wanted(safe, _date(now, variables), thinking, clean(choice), dict(variables or {}))
     lost: list[Note] = []
     told = tell(turns, d, want, lost)

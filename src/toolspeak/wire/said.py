@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from ..types import ToolCall
+from ..types import Note, Tool, ToolCall
+from .decode import parse
 from .syntax import Dialect, Raw
-from .write import write_calls
+from .turns import Turn
+from .write import arguments_of, write_calls
 
 
 def said(text: str, calls: Sequence[ToolCall], d: Dialect, first: int = 0) -> str:
@@ -38,3 +41,16 @@ def example(d: Dialect, taken: Sequence[str] = ()) -> str:
     while name in taken:
         name += "_"
     return write_calls((ToolCall("", name, {"first_parameter": "value", "second_parameter": 2}),), d)
+
+
+def unsayable(turns: Sequence[Turn], d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Note]:
+    """Calls of offered tools that the dialect writes in such a way that something else is read."""
+    offered = {tool.name for tool in tools}
+    notes: list[Note] = []
+    for turn in turns:
+        calls = [call for call in turn.calls if call.name in offered]
+        for call in calls:
+            read = parse(write_calls((call,), d), d, tools).calls
+            if [(c.name, c.arguments) for c in read] != [(call.name, arguments_of(call))]:
+                notes.append(Note("unsayable", f"message {turn.at}: {call.name}"))
+    return notes

@@ -89,26 +89,27 @@ class Bounds:
             self.refuse()
 
 
-def _environment(bounds: Bounds) -> Any:
-    """A sandbox whose loops, calls and growing texts are counted."""
+def _generation() -> Any:
+    """The tags around what an assistant wrote, which mean nothing here."""
     from jinja2 import nodes
-    from jinja2.ext import Extension, loopcontrols
-    from jinja2.sandbox import SandboxedEnvironment
-    from jinja2.visitor import NodeTransformer
+    from jinja2.ext import Extension
 
     class Generation(Extension):
-        """The tags around what an assistant wrote mean nothing here."""
-
         tags = {"generation"}  # noqa: RUF012
 
         def parse(self, parser: Any) -> Any:
             line = next(parser.stream).lineno
-            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-            return nodes.Scope(body, lineno=line)
+            return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True), lineno=line)
+
+    return Generation
+
+
+def _counting() -> Any:
+    """Puts a call into each round of a loop, and one in the place of each `~`."""
+    from jinja2 import nodes
+    from jinja2.visitor import NodeTransformer
 
     class Counting(NodeTransformer):
-        """Puts a call into each round of a loop, and one in the place of each `~`."""
-
         def visit_For(self, node: Any) -> Any:  # noqa: N802
             self.generic_visit(node)
             tick = nodes.Call(nodes.EnvironmentAttribute("tick"), [], [], None, None)
@@ -119,24 +120,31 @@ def _environment(bounds: Bounds) -> Any:
             self.generic_visit(node)
             return nodes.Call(nodes.EnvironmentAttribute("joined"), node.nodes, [], None, None, lineno=node.lineno)
 
+    return Counting()
+
+
+def _guarded(function: Any, bounds: Bounds) -> Any:
+    @wraps(function)
+    def call(*args: Any, **more: Any) -> Any:
+        bounds.grow(*args, *more.values())
+        return function(*args, **more)
+
+    return call
+
+
+def _environment(bounds: Bounds) -> Any:
+    """A sandbox whose loops, calls and growing texts are counted."""
+    from jinja2.ext import loopcontrols
+    from jinja2.sandbox import SandboxedEnvironment
+
     class Sandbox(SandboxedEnvironment):
         intercepted_binops = frozenset(("+", "*", "%", "**"))
 
         def __init__(self) -> None:
-            super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols])
+            super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_generation(), loopcontrols])
             self.bounds = bounds
             self.tick = lambda: ""  # each call is counted: that is what a loop calls it for
-            for name in GROWING:
-                if name in self.filters:
-                    self.filters[name] = self.guarded(self.filters[name])
-
-        def guarded(self, function: Any) -> Any:
-            @wraps(function)
-            def call(*args: Any, **more: Any) -> Any:
-                bounds.grow(*args, *more.values())
-                return function(*args, **more)
-
-            return call
+            self.filters |= {name: _guarded(self.filters[name], bounds) for name in GROWING if name in self.filters}
 
         def joined(self, *parts: Any) -> str:
             texts = [str(part) for part in parts]
@@ -152,15 +160,14 @@ def _environment(bounds: Bounds) -> Any:
 
         def call(self, context: Any, called: Any, *args: Any, **more: Any) -> Any:
             bounds.spend()
-            owner: object = getattr(called, "__self__", None)
+            owner: Any = getattr(called, "__self__", None)
             if isinstance(owner, str) and called.__name__ in GROWING:
                 bounds.grow(owner, *args, *more.values())
             elif isinstance(owner, list) and called.__name__ == "extend":
-                bounds.add(owner, *args)
+                bounds.add(cast("object", owner), *args)
             return super().call(context, called, *args, **more)
 
         def _parse(self, source: str, name: str | None, filename: str | None) -> Any:
-            tree = Counting().visit(super()._parse(source, name, filename))
-            return tree.set_environment(self)
+            return _counting().visit(super()._parse(source, name, filename)).set_environment(self)
 
     return Sandbox()

@@ -65,7 +65,8 @@ def tell(turns: Sequence[Turn], d: Dialect, want: Wanted, notes: list[Note]) -> 
             out.append(_results(row, results))
             row = []
         if turn.role == "tool":
-            row.append(turn)
+            number = turn.place if INDEX in d.call else max(turn.index, 0)
+            row.append(replace(turn, index=number + d.index_base))
         elif turn.role == "assistant":
             out.append({"role": "assistant", "content": _said(turn, d, notes, count)})
             count += len(turn.calls)
@@ -172,7 +173,7 @@ def _results(row: Sequence[Turn], how: Results) -> Message:
 
 
 def _field(turn: Turn, slot: Slot) -> str:
-    return {RESULT: turn.text, NAME: turn.name or "the tool", ID: turn.id, INDEX: str(max(turn.index, 0))}[slot]
+    return {RESULT: turn.text, NAME: turn.name or "the tool", ID: turn.id, INDEX: str(turn.index)}[slot]
 
 
 def _record(turn: Turn, how: Results) -> dict[str, object]:

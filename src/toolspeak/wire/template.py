@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -71,7 +72,7 @@ def abilities(template: str) -> Abilities:
     long = _attempt(template, _conversation(objects, blank, (replace(CALL, id="call_1"),)))
     beside = _attempt(template, _conversation(objects, "probe_text"))
     thoughts = (
-        _attempt(template, _conversation(objects, blank, **{key: "probe_thought"}), think=True) for key in THOUGHTS
+        _attempt(template, _conversation(objects, blank, more={key: "probe_thought"}), think=True) for key in THOUGHTS
     )
     system = _attempt(template, [{"role": "system", "content": "probe_system"}, USER], tools=False)
     return Abilities(
@@ -101,13 +102,13 @@ def _attempt(template: str, messages: list[dict[str, Any]], tools: bool = True, 
 
 
 def _conversation(
-    objects: bool, blank: str | None, calls: tuple[ToolCall, ...] = (CALL,), **more: str
+    objects: bool, blank: str | None, calls: tuple[ToolCall, ...] = (CALL,), more: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:
     def row(call: ToolCall) -> dict[str, Any]:
         arguments = call.arguments if objects else json.dumps(call.arguments)
         return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
-    asked = {"role": "assistant", "content": blank, "tool_calls": [row(call) for call in calls], **more}
+    asked = {"role": "assistant", "content": blank, "tool_calls": [row(call) for call in calls], **(more or {})}
     results = [{"role": "tool", "tool_call_id": c.id, "name": c.name, "content": "probe_result"} for c in calls]
     return [USER, asked, *results]
 

@@ -41,11 +41,12 @@ TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"
 def write_calls(calls: Sequence[ToolCall], d: Dialect, first: int = 0) -> str:
     """The calls as the model would write them, one section of the dialect; "" for none.
 
-    `first` is how many calls of the conversation came before, for dialects that count them.
+    `first` is how many calls of the conversation came before: ids and names count over the whole of it, a number that
+    stands by itself in its turn.
     """
     if not calls:
         return ""
-    bodies = [_one(call, d, first + i) for i, call in enumerate(calls)]
+    bodies = [_one(call, d, first + i, i) for i, call in enumerate(calls)]
     if d.header:
         return _messages(calls, bodies, d, d.header)
     if d.items and len(d.items[0]) > 1:  # the calls stand on lines of their own: what is inside moves with them
@@ -66,12 +67,12 @@ def _messages(calls: Sequence[ToolCall], bodies: Sequence[str], d: Dialect, head
     return d.between.join(rows) + header.end
 
 
-def _one(call: ToolCall, d: Dialect, index: int) -> str:
-    return "".join(_part(part, call, d, index) for part in d.call)
+def _one(call: ToolCall, d: Dialect, index: int, place: int) -> str:
+    return "".join(_part(part, call, d, index, place) for part in d.call)
 
 
-def _part(part: Part, call: ToolCall, d: Dialect, index: int) -> str:
-    """One part of a call, which is the `index`th of its conversation."""
+def _part(part: Part, call: ToolCall, d: Dialect, index: int, place: int) -> str:
+    """One part of a call, which is the `index`th of its conversation and the `place`th of its turn."""
     number = str(index + d.index_base)
     match part:
         case str():
@@ -80,24 +81,24 @@ def _part(part: Part, call: ToolCall, d: Dialect, index: int) -> str:
             counted = any(slot is INDEX for _, slot in part.keys)
             return json_call.write(part, replace(call, id=number if counted else written_id(call.id, d, index)))
         case Slot():
-            return {NAME: call.name, ID: written_id(call.id, d, index), INDEX: number}[part]
+            return {NAME: call.name, ID: written_id(call.id, d, index), INDEX: str(place + d.index_base)}[part]
         case NumberedName():
             return f"{part.prefix}{call.name}{part.mid}{number}"
         case Maybe():
-            return "".join(_part(p, call, d, index) for p in part.parts) if part.written else ""
+            return "".join(_part(p, call, d, index, place) for p in part.parts) if part.written else ""
         case Json():
             return json_args.write(call.json or call.arguments)
         case Tagged():
-            return tagged.write(part, _arguments(call))
+            return tagged.write(part, arguments_of(call))
         case Tree():
-            return tree.write(part, _arguments(call))
+            return tree.write(part, arguments_of(call))
         case Keywords():
-            return keywords.write(part, _arguments(call))
+            return keywords.write(part, arguments_of(call))
         case Raw():
-            return raw.write(part, _arguments(call))
+            return raw.write(part, arguments_of(call))
 
 
-def _arguments(call: ToolCall) -> Mapping[str, Any]:
+def arguments_of(call: ToolCall) -> Mapping[str, Any]:
     """The arguments as data, also of a call that came as text alone."""
     if call.arguments or not call.json:
         return call.arguments

@@ -100,7 +100,7 @@ def _value(slot: Slot | Kind, hole: JsonCall, d: Dialect, tool: Tool[..., Any], 
     if isinstance(slot, Kind):
         return Lit(quoted(slot.call))
     if slot is TEXT:
-        return STRING
+        return Lit('""')
     if slot is NAME:
         return Lit(quoted(tool.name))
     if slot is ARGS:

@@ -161,7 +161,7 @@ def heads(node: Node) -> list[tuple[str, Node]]:
 
 def opt(node: Node) -> Node:
     """This or nothing."""
-    return node if node == EMPTY else Repeat(node, 0, 1)
+    return EMPTY if node in (EMPTY, Lit("")) else Repeat(node, 0, 1)
 
 
 def text_until(word: str, barred: tuple[Pattern, ...] = (), not_first: tuple[Pattern, ...] = ()) -> Node:

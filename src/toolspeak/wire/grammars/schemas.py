@@ -74,7 +74,7 @@ def _call(hole: JsonCall, tool: Tool[..., Any], defs: dict[str, Any], place: str
         ARGS: arguments,
         ID: {"type": "string"},
         INDEX: {"type": "string"},
-        TEXT: {"type": "string"},
+        TEXT: {"const": ""},
     }
     return _object(
         {

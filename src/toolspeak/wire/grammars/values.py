@@ -82,8 +82,8 @@ def _escapes(slash: str, quote: str) -> Node:
     return Token(alt(known, seq(Lit(slash + "u"), Repeat(HEX, 4, 4))))
 
 
-BLANK = opt(Token(alt(Lit(" "), seq(Lit("\n"), Repeat(chars(" ", "\t"), 0, 64)))))
-WHITE_SPACE = r" |\n[ \t]{0,64}"
+BLANK = opt(Token(alt(Lit(" "), seq(Lit("\n"), Repeat(Lit(" "), 0, 64)))))
+WHITE_SPACE = r" |\n {0,64}"
 """The same as a regular expression: a space, or a new line and how far it is indented. More would have no end."""
 SPACE = opt(Lit(" "))
 CONTROL = "\x00-\x1f"
