@@ -55,7 +55,7 @@ def _plain(name: str) -> str:
 def _by_name(model: str) -> Dialect | None:
     """The dialect whose models' name comes first in this one, the longest of those; None where none comes.
 
-    A model made from another is called after itself first: hermes-3-llama-3.1.
+    A model made from another is called after itself first, then after that one.
     """
     name = _plain(model)
     parts = [(-name.index(part), len(part), -i) for i, d in enumerate(_known()) for part in d.models if part in name]

@@ -70,10 +70,10 @@ def render(
     open_ended = bool(continue_final)
     if template is not None:
         prompt, native = by_template(template, turns, d, want, now, open_ended, notes)
-        return Rendered(prompt, told, (), _unique(notes if native else notes + lost))
+        return Rendered(prompt, told, d.stop, _unique(notes if native else notes + lost))
     native = tell(turns, d, replace(want, native=True), []) if d.layout else told
     prompt = _lay_out(native, d, want, open_ended)
-    return Rendered(prompt, told, d.stop if d.layout else PLAIN_STOP, _unique(lost + notes))
+    return Rendered(prompt, told, d.stop if d.layout else (*d.stop, *PLAIN_STOP), _unique(lost + notes))
 
 
 def _date(now: datetime | None, variables: Mapping[str, Any] | None) -> str:
