@@ -224,4 +224,5 @@ def test_pins_fit_what_the_project_asks_for() -> None:
     for requirement in map(Requirement, wanted):
         found = pins.get(canonicalize_name(requirement.name), set())
         assert found, f"{requirement} is not pinned: run `make lock`"
-        assert all(requirement.specifier.contains(version) for version in found), f"{requirement}: run `make lock`"
+        fits = any if requirement.marker else all  # one version for each case that a marker tells apart
+        assert fits(requirement.specifier.contains(version) for version in found), f"{requirement}: run `make lock`"
