@@ -78,8 +78,11 @@ def _part(part: Part, call: ToolCall, d: Dialect, index: int, place: int) -> str
         case str():
             return part
         case JsonCall():
-            counted = any(slot is INDEX for _, slot in part.keys)
-            return json_call.write(part, replace(call, id=number if counted else written_id(call.id, d, index)))
+            if all(slot is not INDEX for _, slot in part.keys):
+                number = written_id(call.id, d, index)
+            elif call.id.isdecimal():
+                number = call.id
+            return json_call.write(part, replace(call, id=number))
         case Slot():
             return {NAME: call.name, ID: written_id(call.id, d, index), INDEX: str(place + d.index_base)}[part]
         case NumberedName():
