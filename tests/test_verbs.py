@@ -202,7 +202,7 @@ SIGNATURES = {
     "explain": "prompt tools",
     "dialects": "",
     "dialect": "name",
-    "detect": "template model",
+    "detect": "template model response_template",
     "render": "messages tools d template thinking now continue_final variables",
     "parse": "text d tools prompt thoughts",
     "Decoder": "d tools prompt thoughts ids",

@@ -198,6 +198,7 @@ async def acall(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: U
     """As `call`, awaited."""
     _counted(tries)
     options.setdefault("choice", "required")
+    options.setdefault("parallel", False)
     task = job(prompt, tools, options)
     return await task.value(deciding.call(task.request, tries=tries))
 

@@ -145,6 +145,12 @@ def test_found_by_the_model_s_name(model: str, dialect: str) -> None:
     assert detect(model=model).name == dialect
 
 
+@pytest.mark.parametrize("name", names())
+def test_a_stop_string_stands_at_the_end_of_calls_or_nowhere(name: str) -> None:
+    wire = write_calls([ToolCall("", "weather", {"city": "Rome"})], get(name))
+    assert not [stop for stop in get(name).stop if stop in wire.removesuffix(stop)]
+
+
 def test_names_are_told_apart_by_case_and_dashes_alone() -> None:
     assert get("granite_20b_fc") is get("granite-20b-fc")
 

@@ -90,6 +90,28 @@ def test_a_grammar_holds_it() -> None:
     assert text(ask(prompt="Is the sky blue? ", grammar='root ::= "yes" | "no"')) in ("yes", "no")
 
 
+def ping(host: str = "localhost") -> str:
+    """Check that a host is alive."""
+    return host
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_it_takes_the_grammars_of_dialects(choice: str) -> None:
+    python = ts.Tool("python", "", {"properties": {"code": {"type": "string"}}})
+    for name in ("tool-json", "qwen3-coder", "gemma4", "minimax-m3", "functionary-v3", "llama3-builtin"):
+        grammar = ts.grammar(name, [ping, python], choice, "gbnf")
+        assert ask(prompt="Is localhost alive? ", grammar=grammar, max_tokens=1), name
+
+
+@pytest.mark.parametrize("name", ["hermes", "qwen3-coder", "pythonic"])
+def test_it_is_held_to_the_call_that_is_wanted(name: str) -> None:
+    """A model of this size seldom writes a call by itself, in a dialect that it was not taught never."""
+    call = ts.call("Is example.org alive?", tools=[ping], model=Speaker(MODEL, name))
+    assert (call.name, call.whole) == ("ping", True)
+    assert "root ::=" in str(ts.explain("Hi", tools=[ping], model=Speaker(MODEL, name), choice="ping").grammar)
+    assert ts.explain("Hi", tools=[ping], model=Speaker(MODEL, name)).grammar is None
+
+
 def test_a_broken_grammar_is_told_of() -> None:
     with pytest.raises(ts.BadRequest, match=r"expecting '\)'"):
         ask(prompt="x", grammar="root ::= bad ((")

@@ -16,6 +16,7 @@ from toolspeak.errors import TemplateError, ToolspeakError, UnknownDialect
 from toolspeak.wire.detect import by_template, detect
 from toolspeak.wire.differ import draft, reads
 from toolspeak.wire.probe import BOTH, call, probe
+from toolspeak.wire.template import abilities, speaks
 from toolspeak.wire.write import write_calls
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "templates"
@@ -199,7 +200,7 @@ def test_a_response_template_is_believed_first() -> None:
 # ---------------------------------------------------------------------------- the oracle: data against templates
 
 DIFFERS = {
-    "Apriel-1.6-15b-Thinker-fixed": "ids are written only of calls that were answered",
+    "Apriel-1.6-15b-Thinker-fixed": "it writes ids of calls in earlier turns only",
     "CohereForAI-c4ai-command-r-plus-tool_use": "the template forgets the line break behind a brace",
     "GigaChat3-10B-A1.8B": "of two calls it writes the first",
     "GigaChat3.1-10B-A1.8B": "of two calls it writes the first",
@@ -208,7 +209,7 @@ DIFFERS = {
     "meta-llama-Llama-3.2-3B-Instruct": "it refuses two calls",
     "meta-llama-Llama-3.3-70B-Instruct": "it refuses two calls",
     "openai-gpt-oss-120b": "it writes the name in the role, the model in the channel; of two calls it writes the first",
-    "unsloth-Apriel-1.5": "ids are written only of calls that were answered",
+    "unsloth-Apriel-1.5": "it writes ids of calls in earlier turns only",
     "upstage-Solar-Open-100B": "it writes ids of any length",
 }
 """Templates whose text is not, byte for byte, what the dialect writes for the same calls, and why. It only shrinks."""
@@ -224,6 +225,34 @@ def test_the_dialect_writes_what_the_template_writes() -> None:
                 if write_calls(calls, d).strip() not in p.show(*calls):
                     wrong.add(name)
     assert wrong == set(DIFFERS)
+
+
+THINKS = {
+    "muse-glimmer": "a thought is a message of its own: its head says so",
+    "openai-gpt-oss-120b": "a thought is a message of its own: its head says so",
+    "unsloth-Apriel-1.5": "it writes earlier thoughts in marks of their own",
+}
+"""Templates whose thoughts a draft reads off otherwise than the dialect has them, and why. It only shrinks."""
+
+
+@needs_shared
+def test_drafts_and_dialects_agree_on_thoughts() -> None:
+    wrong: set[str] = set()
+    for name in TEMPLATES:
+        found, d = draft(text_of(name)), detect(text_of(name))
+        marks = [(t.open.strip(), t.close.strip()) if (t := each.thinking) else None for each in (found or d, d)]
+        if marks[0] not in (None, marks[1]):
+            wrong.add(name)
+    assert wrong == set(THINKS)
+
+
+@needs_shared
+def test_a_template_with_tools_speaks_its_dialect_itself() -> None:
+    """So that a prompt is told by the template alone, not in words beside it."""
+    for name in TEMPLATES:
+        known = abilities(text_of(name))
+        if known.tools and known.calls and known.results:
+            assert speaks(text_of(name), detect(text_of(name))), name
 
 
 @needs_shared

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import toolspeak as ts
 from toolspeak.wire.detect import detect
@@ -144,9 +146,9 @@ def test_each_hole_is_found(name: str) -> None:
     assert (found.thinking, found.frame, found.guard) == (None, (), False)
     p = probe(text)
     assert p
-    for given in ([BOTH], [call(), call(1)]):
-        assert write_calls(given, found) in p.show(*given)
-        assert reads(p, found, *given)
+    for calls_of in ([BOTH], [call(), call(1)]):
+        assert write_calls(calls_of, found) in p.show(*calls_of)
+        assert reads(p, found, *calls_of)
 
 
 def test_a_draft_speaks_through_its_template() -> None:
@@ -235,3 +237,51 @@ def test_texts_are_compared_by_whole_pieces() -> None:
     assert common_end("</END_A>", "</EN_A>") == ""
     assert common_start("ab</p>\n<q>", "ab</p>\n<p>") == "ab</p>\n"
     assert between("<t>one</t>", "<t>two three</t>") == "two three"
+
+
+MARKS = st.sampled_from(
+    [
+        *(
+            ("<go>", "</go>"),
+            ("[GO]", "[/GO]"),
+            ("<|go|>", "<|/go|>"),
+            ("<｜go▁on｜>", "<｜go▁end｜>"),
+            ("]<]go[>[", "]<]/go[>["),
+        ),
+        *(
+            ("@@go ", " @@"),
+            ("GO:", ";"),
+            ("```go\n", "\n```"),
+            ("<go:a.b>", "</go:a.b>"),
+            ("«go»", "«end»"),
+            ("<go\n", "\n<end/>"),
+        ),
+    ]
+)
+INNER = st.sampled_from([("<one>", "</one>"), ("<|one|>", "<|done|>"), ("one ", " end"), ("", "")])
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    MARKS, INNER, st.sampled_from(["", NL, " ", ", "]), st.sampled_from(["object", "list", "behind", "tags", "pairs"])
+)
+def test_any_markers_do(outer: tuple[str, str], inner: tuple[str, str], glue: str, hole: str) -> None:
+    """Whatever the markers look like, a draft reads what its template wrote, two calls of it too."""
+    assume(glue or inner[1] != " end")  # two words that run into one cannot be told apart
+    one = {
+        "object": '{"name": "' + N + '", "arguments": ' + A + "}",
+        "list": '{"name": "' + N + '", "arguments": ' + A + "}",
+        "behind": "<f " + N + ">" + A,
+        "tags": of_pairs('<f n="' + N + '">PAIRS</f>', '<p n="{{ k }}">' + V + "</p>"),
+        "pairs": of_pairs("<f>" + N + "</f>PAIRS", "<k>{{ k }}</k>=" + V + "<;>"),
+    }[hole]
+    left, right = (text.replace("\n", NL) for text in outer)
+    calls = left + each(inner[0] + one + inner[1], glue) + right
+    if hole == "list":
+        calls = left + "[" + each(one, ", ") + "]" + right
+    text = template(calls)
+    found, p = draft(text), probe(text)
+    assert found
+    assert p
+    for calls_of in ([BOTH], [call(), call(1)], [call(0, first_key='"it\'s" {so}, [1]')]):
+        assert reads(p, found, *calls_of)

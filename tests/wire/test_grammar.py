@@ -275,6 +275,17 @@ def test_a_thought_that_the_prompt_opened() -> None:
     assert not accepts(ts.dialect("hermes"), wire, "required")
 
 
+def test_no_thought_where_none_is_wanted() -> None:
+    for name in ("hermes", "harmony"):
+        d = ts.dialect(name)
+        wire = write_calls([CITY], d)
+        for form in ("lark", "gbnf"):
+            text = str(grammar(d, TOOLS, "required", form, thinking=False))
+            m = Gbnf(text).accepts if form == "gbnf" else lambda t, g=text: takes(llguidance.LLMatcher(tokens(), g), t)
+            assert m(wire)
+            assert not m(thought(d) + wire)
+
+
 def valid(schema: Any, value: object) -> bool:
     return jsonschema_rs.Draft202012Validator(schema).is_valid(value)
 

@@ -56,7 +56,7 @@ def test_what_the_template_loses_is_told() -> None:
         ("text-lost", "message 2"),
         ("thought-lost", "message 2"),
     }
-    assert rendered.stop == ()
+    assert rendered.stop == ("<|im_end|>",)
 
 
 def test_a_template_that_knows_no_tools_is_told_of_them_in_words() -> None:

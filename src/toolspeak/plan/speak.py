@@ -52,7 +52,8 @@ def speak(
         asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), bool(template))
         if _holds(request, can) and not program(dialect, True).opened(prompt):
             several = request.parallel and request.choice == "required"
-            text = grammar(dialect, tools, "required", "gbnf", several, prompt)
+            # Only a model that was made to think knows when to stop: its template says so.
+            text = grammar(dialect, tools, "required", "gbnf", several, prompt, thinking=bool(template))
             asked = replace(asked, request=replace(asked.request, grammar=str(text)))
         yield asked
 

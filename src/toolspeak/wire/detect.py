@@ -55,7 +55,7 @@ def _plain(name: str) -> str:
 def _by_name(model: str) -> Dialect | None:
     """The dialect whose models' name comes first in this one, the longest of those; None where none comes.
 
-    A model made from another is called after itself first: hermes-3-llama-3.1.
+    A model made from another is called after itself first, then after that one.
     """
     name = _plain(model)
     parts = [(-name.index(part), len(part), -i) for i, d in enumerate(_known()) for part in d.models if part in name]
@@ -118,7 +118,7 @@ def _named(d: Dialect, name: str) -> int:
 def _marks(d: Dialect) -> frozenset[str]:
     """The markers around turns, texts, thoughts and results."""
     thinking = (d.thinking.open, d.thinking.close) if d.thinking else ()
-    layout = (*d.layout.head, d.layout.end, *d.layout.control) if d.layout else ()
+    layout = (*d.layout.head, d.layout.end) if d.layout else ()
     results = (d.speech.results, d.speech.native_results)
     told = (part for r in results if r for part in (*r.each, r.open, r.close) if isinstance(part, str))
     return frozenset(

@@ -15,7 +15,7 @@ from ..types import Reply, ToolCall
 from .decode import parse
 from .holes import NUMBER, Body, Shown, body_of
 from .margins import MARK, margins
-from .probe import BOTH, ID, NAME, TOOLS, Probe, call, common_end, common_start, probe
+from .probe import BOTH, ID, NAME, TEXT, TOOLS, Probe, call, common_end, common_start, marked, probe
 from .syntax import ID as ID_SLOT
 from .syntax import INDEX, Dialect, NumberedName, Part
 from .syntax import NAME as NAME_SLOT
@@ -60,8 +60,9 @@ def _shown(p: Probe) -> Shown | None:
         return None
     one, two = p.calls(call(), alone=is_alone), p.calls(call(), call(1), alone=is_alone)
     blank = " " if alone[:1] == " " == behind[:1] else ""
-    before = extra.removesuffix(blank) if is_alone and found else ""
-    return Shown(blank + one.strip(), two and blank + two.strip(), before)
+    rest = marked(p.show(call(), text=TEXT).rpartition(TEXT)[2])
+    lead = rest[: max(rest.find(one.strip()), 0)]
+    return Shown(blank + one.strip(), two and blank + two.strip(), "" if lead.strip() else lead.removesuffix(blank))
 
 
 def _dialect(body: Body, before: str) -> Dialect:
@@ -72,20 +73,21 @@ def _dialect(body: Body, before: str) -> Dialect:
         opened, closed, first, last = first, last, "", ""
     elif body.middle is not None:
         opened, first, between, last, closed = _sections(body.front, body.middle, body.behind)
-        if opened.endswith("[") and closed.startswith("]"):
+        if first.startswith(NAME) and opened.endswith("[") and closed.startswith("]"):
             items, opened, closed, between = ("[", between or ", ", "]"), opened[:-1], closed[1:], ""
     closed, ends = _excess(opened, closed)
+    guard = not (opened.strip() or first.replace(NAME, "").strip())
     return Dialect(
         "drafted",
         (*_parts(first), body.hole, *_parts(last)),
         open=opened,
         close=closed,
-        between=between,
+        between=between or "\n" * guard,
         items=items,
         before=before,
         thinking=None,
         frame=ends,
-        guard=not (opened.strip() or first.replace(NAME, "").strip()),
+        guard=guard,
         index_base=body.base,
         origin="drafted from its chat template",
     )

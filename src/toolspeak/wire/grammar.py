@@ -10,7 +10,7 @@ from ..types import Tool
 from .grammars.calls import calls
 from .grammars.gbnf import gbnf
 from .grammars.lark import lark
-from .grammars.reply import reply
+from .grammars.reply import Thought, reply
 from .grammars.rules import Rules
 from .grammars.schemas import json_schema
 from .grammars.structural import structural_tag
@@ -28,12 +28,13 @@ def grammar(
     form: Form = "lark",
     parallel: bool = True,
     prompt: str = "",
+    thinking: bool = True,
 ) -> str | dict[str, Any]:
     """Every reply that a model may write in the dialect: lark and gbnf are texts, the other forms are JSON data.
 
     `choice`: "auto" is a text, calls, or a text and then calls; "required" is calls, the name of a tool calls of that;
     "none" is a text that opens no call. `parallel` allows several calls. Where the dialect has thoughts, one may come
-    first, and has begun where `prompt`, the text that the reply goes on from, ends in it. Properties come in the order
+    first (not without `thinking`), and has begun where `prompt`, the text that the reply goes on from, ends in it. Properties come in the order
     of their schema, those that need not be there may be left out, and others follow where the schema allows them.
     White space is that of the dialect as it is written. Raises UsageError where the form cannot say it.
     """
@@ -46,10 +47,10 @@ def grammar(
         choice = "none"
     if form == "json_schema":
         return json_schema(d, tools, choice, parallel)
-    in_thought = program(d, True).begins(prompt) == THINK
+    thought: Thought = "open" if program(d, True).begins(prompt) == THINK else "may" if thinking else "never"
     if form == "structural_tag":
-        return structural_tag(d, tools, choice, parallel, in_thought)
-    rules = reply(d, tools, choice, parallel, in_thought)
+        return structural_tag(d, tools, choice, parallel, thought)
+    rules = reply(d, tools, choice, parallel, thought)
     return lark(rules) if form == "lark" else gbnf(rules)
 
 

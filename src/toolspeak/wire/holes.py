@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from .probe import BOTH, ID, KEY, KEYS, NAME, SAMPLES, VALUE, Probe, call, common_end, common_start
-from .syntax import ARGS, Arguments, Json, JsonCall, Keywords, Kind, Slot, Tagged, Tree, Typed
+from .syntax import ARGS, INDEX, Arguments, Json, JsonCall, Keywords, Kind, Slot, Tagged, Tree, Typed
 from .syntax import ID as ID_SLOT
 from .syntax import NAME as NAME_SLOT
 
@@ -72,8 +72,9 @@ def _values(text: str) -> list[tuple[int, int, Any]]:
             value, end = DECODER.raw_decode(text, m.start())
         except (ValueError, RecursionError):
             continue
-        if VALUE in text[m.start() : end]:
-            found.append((m.start(), end, value))
+        rows = cast("list[Any]", value) if isinstance(value, list) else [value]
+        if VALUE in text[m.start() : end] and all(isinstance(row, dict) for row in rows):
+            found.append((m.start(), end, cast("Any", value)))
             at = end
     return found
 
@@ -92,7 +93,7 @@ def _json(shown: Shown) -> Body | None:
     if NAME in front:
         return _body(Json(), front, behind, middle)
     hole = _object(value, other[2] if other else value, shown.one[start:end])
-    return Body(hole, front, behind, middle) if hole else None
+    return Body(hole, front, behind, middle, base=_base(hole, value)) if hole else None
 
 
 def _json_list(shown: Shown, value: list[Any], span: tuple[int, int]) -> Body | None:
@@ -110,7 +111,13 @@ def _json_list(shown: Shown, value: list[Any], span: tuple[int, int]) -> Body | 
             separator, second = rest[: rest.index("{")], cast("list[Any]", both)[1]
     hole = _object(value[0], second, first)
     items = (opener, separator, closer)
-    return Body(hole, shown.one[: span[0]], shown.one[span[1] :], None, items) if hole else None
+    return Body(hole, shown.one[: span[0]], shown.one[span[1] :], None, items, _base(hole, value[0])) if hole else None
+
+
+def _base(hole: JsonCall | None, row: object) -> int:
+    """The number of the first call, where calls are counted."""
+    key = next((key for key, slot in hole.keys if slot is INDEX), None) if hole else None
+    return int(cast("dict[Any, Any]", row)[key]) if key else 0
 
 
 def _object(value: object, second: object, text: str) -> JsonCall | None:
@@ -130,7 +137,7 @@ def _object(value: object, second: object, text: str) -> JsonCall | None:
             encoded = isinstance(held, str)
             keys.append((key, ARGS))
         elif held == ID or held != other.get(key):
-            keys.append((key, ID_SLOT))
+            keys.append((key, INDEX if str(held).isdigit() else ID_SLOT))
         elif isinstance(held, str):
             keys.append((key, Kind(held)))
     told = {slot for _, slot in keys}

@@ -160,7 +160,7 @@ def between(plain: str, more: str) -> str:
     return more[len(start) : len(more) - len(end)]
 
 
-@lru_cache(8)
+@lru_cache(2)
 def probe(template: str) -> Probe | None:
     """The template as one to ask, or None if it writes no calls."""
     known = abilities(template)

@@ -8,12 +8,12 @@ from ..syntax import Dialect, Header
 from .rules import EMPTY, Lit, Node, Pattern, Repeat, Text, alt, heads, opt, seq
 
 
-def messages(d: Dialect, header: Header, each: Sequence[Node], choice: str, parallel: bool) -> Node:
+def messages(d: Dialect, header: Header, each: Sequence[Node], choice: str, parallel: bool, thoughts: bool) -> Node:
     """A message that holds a thought, maybe; then one with a text, calls, or both. The first may have begun already."""
     body = _calls(d, header, each, parallel) if each else None
     if body is None or choice != "required":
         body = _text(d, header, body)
-    thought = header.thought and Lit(header.thought + header.stop)
+    thought = thoughts and header.thought and Lit(header.thought + header.stop)
     ends = _ends(d, header)
     if thought and ends:
         begun = alt(*(seq(Lit(head), rest) for head, rest in _begun(body, header)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ...types import Tool
 from ..syntax import Dialect
@@ -12,31 +12,33 @@ from .messages import messages
 from .openers import first_words, openers, trigger
 from .rules import EMPTY, Grammar, Lit, Node, Repeat, Rules, Text, Token, alt, chars, heads, opt, seq
 
+Thought = Literal["may", "open", "never"]
+"""Whether a thought may come first, is open already, or may not come."""
 BLANK = Repeat(chars(" ", "\n"), 0, 4)
 SPACE = opt(Token(Repeat(chars(" ", "\n"), 1, 4)))
 """What may stand between a thought and a call."""
 
 
 def reply(
-    d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parallel: bool, in_thought: bool = False
+    d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parallel: bool, thought: Thought = "may"
 ) -> Grammar:
-    """Every reply that the choice allows: "auto", "required" or "none"; `in_thought` where one is open already."""
+    """Every reply that the choice allows: "auto", "required" or "none"."""
     rules = Rules()
     each = [node for _, node in calls(d, tools, rules)] if choice != "none" else []
     if d.header:
-        return Grammar(messages(d, d.header, each, choice, parallel), rules)
+        return Grammar(messages(d, d.header, each, choice, parallel, thought != "never"), rules)
     wire = section(d, each, parallel, rules) if each else None
     body = wire if wire and choice == "required" else free(d, tools, wire)
-    return Grammar(thinking(d, body, choice, in_thought), rules)
+    return Grammar(thinking(d, body, choice, thought), rules)
 
 
-def thinking(d: Dialect, body: Node, choice: str, in_thought: bool) -> Node:
+def thinking(d: Dialect, body: Node, choice: str, state: Thought) -> Node:
     """The body, and before it maybe a thought."""
-    if d.thinking is None:
+    if d.thinking is None or state == "never":
         return body
     word, close = (mark.strip() or mark for mark in (d.thinking.open, d.thinking.close))
     thought = seq(Text(((close, EMPTY),)), SPACE if choice == "required" else EMPTY)
-    return seq(thought if in_thought else opt(seq(Lit(word), thought)), body)
+    return seq(thought if state == "open" else opt(seq(Lit(word), thought)), body)
 
 
 def free(d: Dialect, tools: Sequence[Tool[..., Any]], wire: Node | None) -> Node:

@@ -10,7 +10,7 @@ from ..syntax import Dialect
 from .calls import answer, calls
 from .gbnf import gbnf
 from .openers import as_words, openers, trigger
-from .reply import reply
+from .reply import Thought, reply
 from .rules import Grammar, Json, Lit, Node, Pattern, Rules, Seq, seq
 from .schemas import readable
 
@@ -18,7 +18,7 @@ Format = dict[str, Any]
 
 
 def structural_tag(
-    d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parallel: bool, in_thought: bool = False
+    d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parallel: bool, thought: Thought = "may"
 ) -> Format:
     """The structural tag of a reply.
 
@@ -28,7 +28,7 @@ def structural_tag(
     rules = Rules()
     each = [node for _, node in calls(d, tools, rules)] if choice != "none" else []
     if d.header or answer(d) or not all(_split(call)[0] for call in each):
-        return _whole({"type": "grammar", "grammar": gbnf(reply(d, tools, choice, parallel, in_thought))})
+        return _whole({"type": "grammar", "grammar": gbnf(reply(d, tools, choice, parallel, thought))})
     barred = openers(d, tools)
     tags = [_tag(call, rules) for call in each]
     if tags and (d.open or d.items):
@@ -40,23 +40,23 @@ def structural_tag(
         body = _free(tags, barred, parallel and not (d.open or d.items))
     else:
         body = {"type": "any_text", "excludes": as_words(barred)}
-    return _whole(_thinking(d, body, in_thought))
+    return _whole(_thinking(d, body, thought))
 
 
 def _whole(body: Format) -> Format:
     return {"type": "structural_tag", "format": body}
 
 
-def _thinking(d: Dialect, body: Format, in_thought: bool) -> Format:
-    if d.thinking is None:
+def _thinking(d: Dialect, body: Format, state: Thought) -> Format:
+    if d.thinking is None or state == "never":
         return body
     word, close = (mark.strip() or mark for mark in (d.thinking.open, d.thinking.close))
-    thought = _begun("" if in_thought else word, {"type": "any_text"}, close)
+    thought = _begun("" if state == "open" else word, {"type": "any_text"}, close)
     space = {"type": "regex", "pattern": "[ \\n]{0,4}"}
     first = {"type": "sequence", "elements": [thought, space]}
     return {
         "type": "sequence",
-        "elements": [first if in_thought else {"type": "optional", "content": first}, body],
+        "elements": [first if state == "open" else {"type": "optional", "content": first}, body],
     }
 
 

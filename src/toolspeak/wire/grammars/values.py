@@ -207,7 +207,8 @@ class Values:
         if more is not None:
             more = seq(style.other(fields_of(s, self.root)[0]), colon, more)
         body = self.listed(pairs, more)
-        return seq(Lit("{"), style.after, body, style.before if body != EMPTY else EMPTY, Lit("}"))
+        inner = EMPTY if body == EMPTY else seq(style.after, body, style.before)
+        return seq(Lit("{"), inner, Lit("}"))
 
     def pairs(
         self, s: Schema, depth: int, name: Callable[[str], str], colon: Node
