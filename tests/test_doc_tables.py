@@ -21,7 +21,8 @@ import pytest
 
 import toolspeak as ts
 from toolspeak import errors
-from toolspeak.cli.dialects import TITLES, row
+from toolspeak.cli.dialects import TITLES
+from toolspeak.cli.dialects import row as row_of
 from toolspeak.models.providers import PROVIDERS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -46,7 +47,7 @@ def providers() -> Iterator[Row]:
 
 def dialects() -> Iterator[Row]:
     yield list(TITLES)
-    for name, models, call in map(row, map(ts.dialect, ts.dialects())):
+    for name, models, call in map(row_of, map(ts.dialect, ts.dialects())):
         yield [code(name), models, code(call)]
 
 
