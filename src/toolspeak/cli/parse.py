@@ -39,7 +39,7 @@ def parse(
 
     \b
     toolspeak parse reply.txt --dialect tool-json
-    llama-cli … | toolspeak parse --dialect functools --tools weather.py
+    cat reply.txt | toolspeak parse --dialect functools --tools weather.py
     toolspeak parse reply.txt --dialect functools --stream 4
 
     Prints one JSON object; with --stream one on each line: the piece, and the events that it brought. Without --tools
