@@ -11,11 +11,13 @@ from .codecs import json_args, json_call, keywords, raw, tagged, tree
 from .program import Entry, Form, Program, first_words, name_ends, words_of
 from .salvage import closing, missing
 from .scan import CAP, SPACE, Malformed, Marks, Scan, at, blank, expect, following, marks, token
-from .state import Call, State
+from .state import NAMED, Call, State, may_name
 from .syntax import ID, INDEX, NAME, Json, JsonCall, Keywords, Maybe, NumberedName, Part, Raw, Slot, Tagged, Tree
 
-NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
-"""What a tool may be called on a wire."""
+
+MOST = 24
+"""The language of a block of code has at most so many letters."""
+LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 
 
 def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
@@ -23,6 +25,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     fence = p.fences.get(word, "")
     if fence:
         s.note("fence", word)
+        yield from _language(s)
         word = yield from at(s, *p.openers)
     if not word:
         raise Malformed("no call in the fence")
@@ -45,6 +48,17 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     if not entry.formal:
         for w in entry.close.split():
             yield from at(s, w)
+
+
+def _language(s: State) -> Scan[None]:
+    """Eat the word that a fence may have on its line."""
+    while True:
+        m = LANGUAGE(s.text, s.pos)
+        if m is None or m.end() < len(s.text) or m.end() - s.pos > MOST or s.closed:
+            if m and s.text[m.end() : m.end() + 1] == "\n":
+                s.pos = m.end()
+            return
+        yield
 
 
 def _bare(p: Program, entry: Entry) -> Form | None:
@@ -166,7 +180,8 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
     """A name or an id."""
     guarded = call.guard and slot is NAME and s.tools is not None
     yield from blank(s)
-    text, hit = yield from token(s, _ends(p, rest), CAP, s.tools if guarded else None)
+    fits = s.begins if guarded else may_name if slot is NAME else None
+    text, hit = yield from token(s, _ends(p, rest), CAP, fits)
     text = text.strip()
     if slot is NAME:
         if call.name is None or not call.started:

@@ -9,7 +9,7 @@ consumed before it is whole, and limits hold as well when all the text is there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from functools import lru_cache
 from typing import TypeVar, cast
 
@@ -192,11 +192,11 @@ def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
         return best
 
 
-def token(s: Source, ends: Marks, cap: int = CAP, names: Collection[str] | None = None) -> Scan[tuple[str, str]]:
+def token(s: Source, ends: Marks, cap: int = CAP, fits: Callable[[str], bool] | None = None) -> Scan[tuple[str, str]]:
     """A short text up to one of `ends` (not eaten), and that end, "" where the text ends.
 
-    Eats nothing until it is whole, so that a failure gives all of it back. With `names` it is given back as soon
-    as it cannot become one of them. Raises Malformed where it is longer than `cap`.
+    Eats nothing until it is whole, so that a failure gives all of it back. `fits` tells whether a text may be the
+    beginning of what is wanted: what is not is given back at once. Raises Malformed then, and where it is longer than `cap`.
     """
     while True:
         text, pos = s.text, s.pos
@@ -205,25 +205,19 @@ def token(s: Source, ends: Marks, cap: int = CAP, names: Collection[str] | None 
         if m is not None and m.lastindex:
             if m.start() - pos > cap:
                 break
-            if names is not None and not _begins(names, text[pos : m.start()]):
+            if fits and not fits(text[pos : m.start()]):
                 break
             s.pos = m.start()
             return text[pos : s.pos], m[0]
         if len(text) >= limit or (s.closed and len(text) - pos > cap):
             break
+        if fits and (s.closed or len(text) - pos > 1) and not fits(text[pos : m.start() if m else len(text)]):
+            break
         if s.closed:
             s.pos = len(text)
             return text[pos:], ""
-        if names is not None and len(text) - pos > 1 and not _begins(names, text[pos : m.start() if m else len(text)]):
-            break
         yield
     raise Malformed("no such name")
-
-
-def _begins(names: Collection[str], text: str) -> bool:
-    """Does one of the names begin so?"""
-    seen = text.strip()
-    return any(name.startswith(seen) for name in names)
 
 
 def expect(s: Source, literal: str) -> Scan[None]:
