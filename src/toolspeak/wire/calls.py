@@ -113,6 +113,7 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
         except Malformed:
             if s.live or s.log is None or s.spent:
                 raise
+            s.cut = s.cut or (s.closed and not kind.guard)
             s.forget()
             return s.back()  # the calls before stay; what follows is text
 
@@ -152,7 +153,9 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
             case Slot():
                 yield from _slot(s, p, part, call, rest)
             case NumberedName():
-                text, _ = yield from token(s, _ends(p, rest))
+                text, hit = yield from token(s, _ends(p, rest))
+                if rest and not hit:
+                    raise Malformed("no name")
                 _numbered(call, part, text.strip())
             case Maybe():
                 yield from _maybe(s, p, part, call, rest)
@@ -185,7 +188,7 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
     text = text.strip()
     if slot is NAME:
         if call.name is None or not call.started:
-            if not NAMED(text) or not (hit or s.closed):
+            if not NAMED(text) or (rest and not hit):
                 raise Malformed("no name")
             call.name = text
         elif text != call.name:
@@ -230,8 +233,10 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
             yield from _json(s, part, schema, follow)
         case Tagged():
             yield from tagged.read(s, part, schema, follow)
+            yield from _closed(s, part.open.strip(), schema, rest)
         case Tree():
             yield from tree.read(s, part, schema, follow)
+            yield from _closed(s, part.mark + "<", schema, rest)
         case Keywords():
             yield from keywords.read(s, part, schema, follow)
         case Raw():
@@ -241,11 +246,28 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
     call.filled = True
 
 
+def _closed(s: State, opener: str, schema: Mapping[str, Any], rest: Form) -> Scan[None]:
+    """Where the text ends behind a parameter and not behind the call, there might have been more of them."""
+    words = words_of(rest)
+    if (yield from at(s, *words, eat=False)) or not schema.get("properties"):
+        return
+    if _ended(s, opener) and (words or not _ended(s)):
+        raise Malformed("unclosed arguments")
+
+
+def _ended(s: State, half: str = "") -> bool:
+    """Is there nothing more than white space, and the beginning of this word?"""
+    i = SPACE(s.text, s.pos).end()
+    return s.closed and len(s.text) - i <= len(half) and half.startswith(s.text[i:])
+
+
 def _json(s: State, part: Json, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
     """Arguments as JSON; none at all are {}."""
     if not (yield from at(s, "{", '"', eat=False)):
         nothing = yield from at(s, *follow, eat=False)
-        if nothing or (s.closed and SPACE(s.text, s.pos).end() == len(s.text)):
+        if nothing or (_ended(s) and not schema.get("properties")):
             s.args("{}")
             return s.note("no-arguments")
+        if _ended(s):
+            raise Malformed("no arguments")
     yield from json_args.read_hole(s, part, schema, follow)

@@ -73,7 +73,8 @@ class Program:
         self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside)) if self.inside else None
-        self.block = marks((*(w for w in self.inside if w[0] != "`" and w.strip() not in ("{", "[")), FENCE))
+        talk = ("{", "[", *self.fences)
+        self.block = marks((*(w for w in self.inside if w[0] != "`" and w.strip() not in talk), FENCE))
         self.after = _after(d)
         self.strays = _strays(d) if calls else ()
         self.heads = _bare_heads(d.header) if d.header and calls else ()

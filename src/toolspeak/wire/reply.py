@@ -247,6 +247,9 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         if s.live:
             s.end(s.live, whole=s.live.filled)
         return True
+    word = word.strip()
+    entry = p.entries.get(word)
+    s.cut = s.cut or (s.closed and not p.d.guard and (entry.formal if entry else word not in ("", *p.fences)))
     s.forget()
     if s.spent:
         s.say(s.kept()[s.seed :])
@@ -259,7 +262,6 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.note("unknown-tool", why.unknown)
     if seed:
         return True  # the prompt wrote that word: the reply begins only here
-    word = word.strip()
     start = SPACE(s.text, s.pos).end()
     value = word in ("{", "[") and word in p.entries
     if not value:
