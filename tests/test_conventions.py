@@ -35,7 +35,15 @@ MAY_LOAD = {"toolspeak", "toolspeak.types", "toolspeak.events", "toolspeak.error
 """What of this package `import toolspeak` may load; of others it loads the standard library alone."""
 
 CORE = ("types.py", "events.py", "errors.py", "wire/", "dialects/", "schema/", "api/", "plan/")
-CORE_LIBRARIES = {"pydantic", "pydantic_core", "jsonschema_rs", "minijinja", "docstring_parser", "typing_extensions", "jinja2"}
+CORE_LIBRARIES = {
+    "pydantic",
+    "pydantic_core",
+    "jsonschema_rs",
+    "minijinja",
+    "docstring_parser",
+    "typing_extensions",
+    "jinja2",
+}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval"}
 IMPURE_METHODS = {"now", "utcnow", "today", "uuid1", "uuid4", "read_text", "read_bytes", "write_text", "write_bytes"}
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--json", "as_json", is_flag=True, help="Print the dialect, how it was found and what it writes, as JSON."
 )
 def detect(file: str | None, model: str | None, as_json: bool) -> None:
-    """Say which dialect a model speaks, by its chat template or by its name, and how that was found.
+    """Say which dialect a model speaks.
 
     \b
     toolspeak detect chat_template.jinja
@@ -32,7 +32,7 @@ def detect(file: str | None, model: str | None, as_json: bool) -> None:
     curl -s URL | toolspeak detect
 
     FILE is a chat template (Jinja), or holds one: a tokenizer_config.json or a GGUF file. A dialect that is not
-    known is drafted from the template.
+    known is drafted from the template. How it was found stands beside the name.
     """
     from .screen import answers
 

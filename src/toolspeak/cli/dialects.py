@@ -21,14 +21,14 @@ TITLES = ("dialect", "models", "a call")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; this is the default when piped.")
 def dialects(names: tuple[str, ...], as_json: bool) -> None:
-    """List the dialects, with the models that speak them and a call as it is written; with names, only those.
+    """List the dialects, each with a call.
 
     \b
     toolspeak dialects
     toolspeak dialects tool-json functools
     toolspeak dialects --json | jq -r '.[].name'
 
-    In the table ⏎ stands for the end of a line.
+    With names, only those. The models are those that speak it; in the table ⏎ stands for the end of a line.
     """
     from ..dialects import get
     from ..dialects import names as known

@@ -18,7 +18,7 @@ def openers(d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Pattern]:
     """The patterns that begin a call, or may, wherever they stand."""
     # A word of the language means a call only with the bracket behind it.
     bracket = ("", d.items[0].strip()[0]) if d.items else ()
-    words = (word for word in program(d, True, True).entries if len(word) > 1)
+    words = (word for word in program(d, True).entries if len(word) > 1)
     found: list[Pattern] = [(*word, *(bracket if word.isalnum() else ())) for word in words]
     names = tuple(tool.name for tool in tools)
     for form in (d.call, *d.forms) if names else ():
