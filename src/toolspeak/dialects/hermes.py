@@ -32,6 +32,7 @@ HERMES = Dialect(
         "hermes-3",
         "hermes-3-llama",
         "hermes-4",
+        "hermes3:",
         "hermes-4-llama",
         "hermes3",
         "qwen2.5",
