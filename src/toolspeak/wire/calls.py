@@ -14,7 +14,6 @@ from .scan import CAP, SPACE, Malformed, Marks, Scan, at, blank, expect, followi
 from .state import NAMED, Call, State, may_name
 from .syntax import ID, INDEX, NAME, Json, JsonCall, Keywords, Maybe, NumberedName, Part, Raw, Slot, Tagged, Tree
 
-
 MOST = 24
 """The language of a block of code has at most so many letters."""
 LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
