@@ -113,6 +113,8 @@ class Program:
     def begins(self, prompt: str) -> str:
         """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
         d, tail = self.d, prompt[-TAIL:].rstrip()
+        if not (self.calls or self.split):
+            return ""  # the text passes unchanged
         if d.thinking and (word := d.thinking.open.strip()) and tail.endswith(word):
             line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
             return "" if line else THINK

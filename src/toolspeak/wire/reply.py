@@ -252,7 +252,8 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     s.cut = s.cut or (s.closed and not p.d.guard and (entry.formal if entry else word not in ("", *p.fences)))
     s.forget()
     if s.spent:
-        s.say(s.kept()[s.seed :])
+        said, s.seed = s.kept()[s.seed :], 0
+        s.say(said)
         s.log = None
         return False
     s.back()
