@@ -141,6 +141,26 @@ def test_a_tool_without_parameters_needs_no_arguments() -> None:
         assert told(parse(text, one_of(name), tools)) == [("ping", {}, True)]
 
 
+@pytest.mark.parametrize(
+    ("name", "prompt", "text", "kept"),
+    [
+        ("jamba", "<tool_calls>", '{"name": "note"{"a": 1} and so on', '{"a": 1} and so on'),
+        ("cohere2-moe", "<|START_ACTION|>", '{"a": 1} {"a": 1} and', '{"a": 1} {"a": 1} and'),
+        ("mistral-nemo", "[TOOL_CALLS]", '{"a": 1}Sorry<[find(text ', '{"a": 1}Sorry<[find(text '),
+        ("hermes", "<tool_call>\n", "Sorry, no. {", "Sorry, no. {"),
+    ],
+)
+def test_an_opener_in_the_prompt_is_no_text_and_costs_none(name: str, prompt: str, text: str, kept: str) -> None:
+    assert read(one_of(name), text, prompt).text == kept
+
+
+@pytest.mark.parametrize("d", [d for d in DIALECTS if d.header], ids=lambda d: d.name)
+def test_what_passes_unchanged_has_no_heads(d: Dialect) -> None:
+    assert d.header
+    text = f" to=x{d.header.stop}{{}}{''.join(d.header.ends)}"
+    assert parse(text, d, (), d.header.start, "keep").text == text
+
+
 # Several calls
 
 

@@ -242,6 +242,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
     s.place = None
     if s.log is None:
+        s.seed = 0
         s.cut = s.cut or s.closed
         s.note("cut" if s.closed else "malformed", str(why))
         if s.live:
