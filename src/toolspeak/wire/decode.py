@@ -10,6 +10,7 @@ from ..types import Reply, Tool
 from .collect import collect
 from .program import program
 from .reply import reply
+from .scan import Malformed
 from .state import State
 from .syntax import Dialect
 
@@ -42,10 +43,15 @@ class Decoder:
             s.base += len(chunk)
             s.spoken = s.spoken or (delta is TextDelta and not chunk.isspace())
             return [delta(chunk)]
+        step = s.step
         s.add(chunk)
         out: list[Event] = []
         s.out = out
-        next(self.run, None)
+        try:
+            if step is None or step():
+                next(self.run, None)
+        except Malformed as e:
+            self.run.throw(e)
         if s.parts:
             s.flush()
         return out

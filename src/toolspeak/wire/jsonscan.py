@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
+from . import literal
 from .literal import begins_key, begins_value, next_visible
-from .scan import CAP, GAP, Delta, Malformed, Scan, Source, blank, following, peek
+from .scan import GAP, SPACE, Delta, Machine, Malformed, Scan, Source
 
 Emit = Callable[[str], None]
 Note = Callable[[str, str], None]
@@ -27,13 +28,10 @@ CLEAN = {
     for c, ends in ENDS.items()
 }
 """What of a string's content may stand as it is."""
-IN_SHORT = {c: re.compile(rf"(?:[^{ends}\\]+|\\.)*", re.DOTALL).match for c, ends in ENDS.items()}
 NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null").fullmatch
 KEY_WORD = re.compile(r"[^\W\d]\w*").fullmatch
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").search
-LONE = re.compile("[\ud800-\udfff]").sub
 PYTHON = {"True": "true", "False": "false", "None": "null"}
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/", "'": "'"}
 
 
 def _refuse(word: str) -> object:
@@ -53,7 +51,6 @@ _strict = json.JSONDecoder(
     object_pairs_hook=len,  # only where the value ends is asked: objects that nobody reads cost memory, and time
 ).raw_decode
 _lenient = json.JSONDecoder(strict=False).raw_decode
-_lenient_text = json.JSONDecoder(strict=False).decode
 _encode = json.encoder.encode_basestring
 
 
@@ -96,13 +93,7 @@ def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = N
     Repaired, each with a note: single and typographic quotes, quotes within strings, Python's constants, commas before a closer, bare keys, raw
     control characters, unknown escapes, halves of surrogate pairs. Without `note` nothing is repaired: what passes is as written.
     """
-    if not (yield from blank(s)):
-        raise Malformed("no value")
-    if s.text[s.pos] in '{["' and (whole := whole_value(s.text, s.pos)):
-        emit(s.text[s.pos : whole[1]])
-        s.pos = whole[1]
-        return
-    yield from _Tokens(s, emit, note, delta).value()
+    yield from JsonReader(s, emit, note, delta).run()
 
 
 # What may come where: a value (V: or the end of its list), a key (K: or the end of its object), a colon, or what
@@ -125,27 +116,42 @@ LEGAL = frozenset(
 AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
 
 
-class _Tokens:
-    """A value token by token. `want` is what may come next; a comma waits for what follows it."""
+class JsonReader(Machine):
+    """A value token by token. `want` is what may come next; a comma waits for what follows it; `quote` opened the string read."""
 
-    __slots__ = ("comma", "comma_at", "delta", "emit", "note", "s", "stack", "want")
+    __slots__ = ("comma", "comma_at", "delta", "emit", "note", "quote", "stack", "want")
 
     def __init__(self, s: Source, emit: Emit, note: Note | None, delta: Delta | None) -> None:
-        self.s, self.emit, self.note, self.delta = s, emit, note, delta
+        super().__init__(s, self.begin)
+        self.emit, self.note, self.delta = emit, note, delta
         self.stack: list[str] = []
         self.want = VALUE
-        self.comma = ""
+        self.comma = self.quote = ""
         self.comma_at = 0
 
-    def value(self) -> Scan[None]:
+    def begin(self) -> bool:
+        """A value that is all here goes the short way."""
+        s = self.s
+        s.pos = SPACE(s.text, s.pos).end()
+        if s.pos == len(s.text):
+            if s.closed:
+                raise Malformed("no value")
+            return False
+        self.mode = self.tokens
+        if s.text[s.pos] in '{["' and (whole := whole_value(s.text, s.pos)):
+            self.emit(s.text[s.pos : whole[1]])
+            s.pos = whole[1]
+            self.mode = None
+        return True
+
+    def tokens(self) -> bool:
         s, stack = self.s, self.stack
         while True:
             text, pos = s.text, s.pos
             m = TOKEN(text, pos)
             if m is None or (m.end() == len(text) and m.lastindex == 2 and not s.closed):
                 self.pause(m)
-                yield
-                continue
+                return False
             kind = m[1] or WORD
             if self.want + kind not in LEGAL and not (self.comma and kind in "}]"):
                 self.refuse(m, f"{m[m.lastindex or 0][:40]!r} where none may be")
@@ -154,11 +160,13 @@ class _Tokens:
             elif kind == ",":
                 self.separate(m)
             elif kind in ENDS:
-                yield from self.string(m, kind)
+                if self.string(m, kind):
+                    return True
             else:
                 self.bracket(m, kind)
             if not stack:
-                return
+                self.mode = None
+                return True
 
     def pause(self, m: re.Match[str] | None) -> None:
         """More text is needed. What is certain goes out: white space, which may be endless."""
@@ -251,22 +259,24 @@ class _Tokens:
             return self.repair(m, "bare-key", quoted(word), word)
         return self.refuse(m, f"{word[:40]!r} is not JSON")
 
-    def string(self, m: re.Match[str], quote: str) -> Scan[None]:
-        """A string, its quotes included, as JSON writes it."""
+    def string(self, m: re.Match[str], quote: str) -> bool:
+        """A string that is all here passes as it is, another one's quote, with its content to come."""
         self.want = AFTER_STRING[self.want]
         if quote == '"':
             if (whole := STRING(self.s.text, m.start(1))) and self.closes(quote, whole.end()):
-                return self.write(whole, self.s.text[self.s.pos : whole.end()])
+                self.write(whole, self.s.text[self.s.pos : whole.end()])
+                return False
             self.write(m, m[0])
         elif self.note is None:
             self.refuse(m, "a quote that is not JSON's")
         else:
             self.repair(m, "single-quotes" if quote == "'" else "smart-quotes", '"')
-        yield from self.content(quote)
+        self.quote, self.mode = quote, self.content
+        return True
 
-    def content(self, quote: str) -> Scan[None]:
+    def content(self) -> bool:
         """The rest of a string whose quote was passed on."""
-        s, emit, note, delta = self.s, self.emit, self.note, self.delta
+        s, emit, quote = self.s, self.emit, self.quote
         clean, ends = CLEAN[quote], ENDS[quote]
         while True:
             text, pos = s.text, s.pos
@@ -277,25 +287,57 @@ class _Tokens:
             if i == len(text):
                 if s.closed:
                     raise Malformed("unclosed string")
-                s.lane, s.delta = (IN_QUOTED[quote], delta) if delta else (None, None)
-                yield
-                continue
+                if self.delta:
+                    s.lane, s.delta = IN_QUOTED[quote], self.delta
+                return False
             c = text[i]
-            if c in ends:
-                while (closes := self.closes(quote, s.pos + 1)) is None:
-                    yield
+            if c in ends and (closes := self.closes(quote, i + 1)) is not False:
                 if closes:
                     s.pos += 1
-                    return emit('"')
-                if note and quote != "'":
-                    note("quote-in-string", "")
+                    emit('"')
+                    self.mode = self.tokens if self.stack else None
+                return bool(closes)
             if c == "\\":
-                yield from _escape(s, emit, note)
+                if not self.escape():
+                    return False
             else:
-                s.pos += 1
-                if c < " " and note:
-                    note("raw-control", "")
-                emit(escaped(c) if note else c)
+                self.odd(c)
+
+    def odd(self, c: str) -> None:
+        """A quote that is none, or a raw control character."""
+        if self.note and c >= " " and self.quote != "'":
+            self.note("quote-in-string", "")
+        self.s.pos += 1
+        if self.note and c < " ":
+            self.note("raw-control", "")
+        self.emit(escaped(c) if self.note else c)
+
+    def escape(self) -> bool:
+        """A backslash and what follows it."""
+        s, note = self.s, self.note
+        pair = s.text[s.pos : s.pos + 2]
+        if len(pair) < 2 and not s.closed:
+            return False
+        if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
+            s.pos += len(pair)
+            self.emit(pair)
+            return True
+        found = literal.escape(s.text, s.pos, s.closed) if pair[1:] == "u" else ("", 1, False)
+        if found is None:
+            return False
+        _, size, lone = found
+        written = s.text[s.pos : s.pos + size]
+        s.pos += max(size, len(pair))
+        if size > 1:
+            self.emit("\\ufffd" if lone else written)
+            if lone:
+                note("lone-surrogate", "")
+        elif pair == "\\'":
+            self.emit("'")
+        else:
+            note("bad-escape", pair)
+            self.emit("\\\\" + escaped(pair[1:]))
+        return True
 
     def closes(self, quote: str, i: int) -> bool | None:
         """Does the quote before `i` end its string? One in a value does where something legal follows; None: not known yet."""
@@ -325,75 +367,3 @@ class _Tokens:
         if self.stack[-1] == "}":
             return begins_key(s.text, j, ":", s.closed)
         return begins_value(s.text, j, s.closed)
-
-
-def _escape(s: Source, emit: Emit, note: Note | None) -> Scan[None]:
-    """A backslash and what follows it."""
-    pair = yield from peek(s, 2)
-    s.pos += len(pair)
-    if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
-        emit(pair)
-        return
-    if pair[1:] == "u" and (code := (yield from _hex(s, 0))) >= 0:
-        size = 4
-        if 0xD800 <= code < 0xDC00 and (yield from peek(s, 6))[4:] == "\\u":
-            size = 10 if 0xDC00 <= (yield from _hex(s, 6)) < 0xE000 else 4
-        lone = 0xD800 <= code < 0xE000 and size == 4
-        emit("\\ufffd" if lone else pair + s.text[s.pos : s.pos + size])
-        s.pos += size
-        return note("lone-surrogate", "") if lone else None
-    if pair == "\\'":
-        return emit("'")
-    note("bad-escape", pair)
-    emit("\\\\" + escaped(pair[1:]))
-
-
-def short_string(s: Source, most: int = CAP) -> Scan[str]:
-    """A string of at most `most` characters in any quotes, as Python text. Eats nothing until it is whole."""
-    if (yield from following(s)) not in ENDS:
-        raise Malformed("expected a string")
-    yield from blank(s)
-    quote, size = s.text[s.pos], 1
-    while True:
-        m = IN_SHORT[quote](s.text, s.pos + size, s.pos + most + 2)
-        size = m.end() - s.pos if m else size
-        if s.text.startswith(tuple(ENDS[quote]), s.pos + size):
-            break
-        if s.closed or size > most:
-            raise Malformed("an unclosed or long string")
-        yield
-    body = s.text[s.pos + 1 : s.pos + size]
-    s.pos += size + 1
-    if quote != '"':
-        body = body.replace("\\'", "'").replace('"', '\\"')
-    try:
-        return LONE("\ufffd", _lenient_text(f'"{body}"'))
-    except ValueError:
-        return body
-
-
-def unescape(s: Source) -> Scan[str]:
-    """What a backslash and the characters after it stand for, as text; an unknown escape stays as written.
-
-    Half of a surrogate pair, which no text can hold, becomes U+FFFD.
-    """
-    pair = yield from peek(s, 2)
-    s.pos += len(pair)
-    if pair[1:] != "u":
-        return ESCAPES.get(pair[1:], pair)
-    code = yield from _hex(s, 0)
-    if code < 0:
-        return pair
-    s.pos += 4
-    if 0xD800 <= code < 0xDC00 and (yield from peek(s, 2)) == "\\u":
-        low = yield from _hex(s, 2)
-        if 0xDC00 <= low < 0xE000:
-            s.pos += 6
-            code = 0x10000 + ((code - 0xD800) << 10) + low - 0xDC00
-    return chr(code) if not 0xD800 <= code < 0xE000 else "\ufffd"
-
-
-def _hex(s: Source, offset: int) -> Scan[int]:
-    """Four hexadecimal digits at `offset` from here as a number, -1 if there are none. Eats nothing."""
-    digits = (yield from peek(s, offset + 4))[offset:]
-    return int(digits, 16) if re.fullmatch("[0-9a-fA-F]{4}", digits) else -1

@@ -14,7 +14,7 @@ from ..schema.kinds import ANY, STRING, Shapes
 from . import literal
 from .brackets import ITEMS, KEYED, NAMED, SPREAD, Brackets, Frame
 from .jsonscan import SCALAR, escaped, quoted
-from .scan import SPACE, Malformed, Scan, Source
+from .scan import SPACE, Machine, Malformed, Source
 from .syntax import Keywords
 
 Note = Callable[[str, str], None]
@@ -23,8 +23,8 @@ CLOSERS = {"[": "]", "(": ")", "{": "}"}
 SIMPLE = re.compile(r"\\(.)").sub
 
 
-class LiteralReader:
-    """A machine whose `mode` is what it does next; a mode tells False where it needs more text, and has then decided nothing.
+class LiteralReader(Machine):
+    """A literal, mode by mode.
 
     `schema` is that of all the arguments, `follow` what may come after them. `text_only`: a string is wanted here.
     """
@@ -38,22 +38,22 @@ class LiteralReader:
         schema: Mapping[str, Any],
         follow: tuple[str, ...] = (),
     ) -> None:
-        self.s, self.emit, self.note, self.hole = s, emit, note, hole
+        super().__init__(s, self.value)
+        self.emit, self.note, self.hole = emit, note, hole
         self.syntax = literal.syntax(hole)
         self.schema, self.shapes = schema, Shapes(schema)
         self.streams = False
         self.brackets = Brackets(hole, follow)
         self.stack = self.brackets.stack
-        self.mode: Callable[[], bool] | None = self.value
         self.quote = self.syntax.quotes[hole.quotes[0]]
         self.in_key = self.odd = self.text_only = False
 
-    def run(self) -> Scan[None]:
-        while self.mode:
-            if not self.mode():
-                if self.s.closed:
-                    raise Malformed("unclosed literal")
-                yield
+    def step(self) -> bool:
+        if super().step():
+            return True
+        if self.s.closed:
+            raise Malformed("unclosed literal")
+        return False
 
     def push(self, frame: Frame, opener: str) -> None:
         self.emit(opener)

@@ -44,11 +44,12 @@ class Source:
     """Text that arrives in pieces, and the position up to which it was read.
 
     While `lane` is set, a piece in which it finds nothing may go straight out as a `delta`. While `log`
-    is a list, what is read is kept and can be given back.
+    is a list, what is read is kept and can be given back. While `step` is set, it may read on in place of the generator
+    that waits: it tells False where it needs more text still.
     `place` is where a note points to, where that is not the place read.
     """
 
-    __slots__ = ("base", "closed", "delta", "lane", "log", "logpos", "place", "pos", "text")
+    __slots__ = ("base", "closed", "delta", "lane", "log", "logpos", "place", "pos", "step", "text")
 
     def __init__(self) -> None:
         self.text = ""
@@ -57,6 +58,7 @@ class Source:
         self.closed = False
         self.lane: Search | None = None
         self.delta: Delta | None = None
+        self.step: Callable[[], bool] | None = None
         self.log: list[str] | None = None
         self.logpos = 0
         self.place: int | None = None
@@ -70,7 +72,7 @@ class Source:
         self.base += pos
         self.text = text[pos:] + piece if pos < len(text) else piece
         self.pos = 0
-        self.lane = None
+        self.lane = self.step = None
 
     def keep(self) -> None:
         """From here on, what is read can be given back."""
@@ -102,6 +104,30 @@ class Source:
         elif self.log is not None:
             self.pos = self.logpos
         self.log, self.logpos = None, self.pos
+
+
+class Machine:
+    """A reader whose `mode` is what it does next, None at its end; a mode tells False where it needs more text, and has then
+    decided nothing. Costs less than generators where every few characters are a token: it goes on without waking those
+    that wait for it."""
+
+    __slots__ = ("mode", "s")
+
+    def __init__(self, s: Source, mode: Callable[[], bool]) -> None:
+        self.s = s
+        self.mode: Callable[[], bool] | None = mode
+
+    def step(self) -> bool:
+        """Read on as far as the text goes. Is all of it read?"""
+        while self.mode:
+            if not self.mode():
+                self.s.step = self.step
+                return False
+        return True
+
+    def run(self) -> Scan[None]:
+        while not self.step():
+            yield
 
 
 def _opening(word: str) -> str:

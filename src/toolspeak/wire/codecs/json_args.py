@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ...events import ArgumentsDelta
-from ..jsonscan import ESCAPES, IN_STRING, Emit, Note, escaped, json_value, quoted, unescape, whole_value
+from ..jsonscan import IN_STRING, Emit, Note, escaped, json_value, quoted, whole_value
+from ..jsonstring import ESCAPES, unescape
 from ..literal import comes, next_visible
 from ..scan import CAP, SPACE, Delta, Malformed, Marks, Scan, Source, at, blank, following, marks, until
 from ..state import State
