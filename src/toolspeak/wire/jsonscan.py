@@ -304,8 +304,8 @@ class JsonReader(Machine):
                 self.odd(c)
 
     def odd(self, c: str) -> None:
-        """A quote that is none, or a raw control character."""
-        if self.note and c >= " " and self.quote != "'":
+        """A quote that ends nothing, or a raw control character."""
+        if self.note and c in ENDS[self.quote] and self.quote != "'":
             self.note("quote-in-string", "")
         self.s.pos += 1
         if self.note and c < " ":

@@ -6,7 +6,8 @@ import json
 import re
 
 from .jsonscan import ENDS
-from .scan import CAP, Malformed, Scan, Source, blank, following, peek
+from .literal import escape
+from .scan import CAP, Malformed, Scan, Source, blank, following
 
 IN_SHORT = {c: re.compile(rf"(?:[^{ends}\\]+|\\.)*", re.DOTALL).match for c, ends in ENDS.items()}
 LONE = re.compile("[\ud800-\udfff]").sub
@@ -39,28 +40,23 @@ def short_string(s: Source, most: int = CAP) -> Scan[str]:
         return body
 
 
-def unescape(s: Source) -> Scan[str]:
-    """What a backslash and the characters after it stand for, as text; an unknown escape stays as written.
+def unescaped(text: str, i: int, closed: bool) -> tuple[str, int] | None:
+    """What the escape at `i` stands for, and how long it is; None: not known before more text is here.
 
-    Half of a surrogate pair, which no text can hold, becomes U+FFFD.
+    An unknown one stays as written. Half of a surrogate pair, which no text can hold, becomes U+FFFD.
     """
-    pair = yield from peek(s, 2)
-    s.pos += len(pair)
+    pair = text[i : i + 2]
+    if len(pair) < 2 and not closed:
+        return None
     if pair[1:] != "u":
-        return ESCAPES.get(pair[1:], pair)
-    code = yield from _hex(s, 0)
-    if code < 0:
-        return pair
-    s.pos += 4
-    if 0xD800 <= code < 0xDC00 and (yield from peek(s, 2)) == "\\u":
-        low = yield from _hex(s, 2)
-        if 0xDC00 <= low < 0xE000:
-            s.pos += 6
-            code = 0x10000 + ((code - 0xD800) << 10) + low - 0xDC00
-    return chr(code) if not 0xD800 <= code < 0xE000 else "\ufffd"
+        return ESCAPES.get(pair[1:], pair), len(pair)
+    found = escape(text, i, closed)
+    return found and ((found[0], found[1]) if found[1] > 1 else (pair, 2))
 
 
-def _hex(s: Source, offset: int) -> Scan[int]:
-    """Four hexadecimal digits at `offset` from here as a number, -1 if there are none. Eats nothing."""
-    digits = (yield from peek(s, offset + 4))[offset:]
-    return int(digits, 16) if re.fullmatch("[0-9a-fA-F]{4}", digits) else -1
+def unescape(s: Source) -> Scan[str]:
+    """The escape that is next, eaten, as text."""
+    while (found := unescaped(s.text, s.pos, s.closed)) is None:
+        yield
+    s.pos += found[1]
+    return found[0]
