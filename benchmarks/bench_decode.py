@@ -56,8 +56,8 @@ ENGINES = [
     ("SGLang 0.5.23, deepseekv31", "11.3 / 81.5 / 786.7", "1,127 us whole; wrong where a marker is cut"),
     ("SGLang 0.5.23, gpt_oss", "6.6 / 10.0 / 43.6", "1,404 us whole; the value is not streamed"),
 ]
-"""(engine and its parser, us a chunk at 1, 10 and 100 KB of code, the whole text), as measured for the page on
-performance that the house is planned by, on 2 cores of an AMD EPYC with CPython 3.11; ~ is extrapolated."""
+"""(engine and its parser, us a chunk at 1, 10 and 100 KB of code, the whole text): the engines' own parsers, fed one
+call in chunks of 4 characters, on 2 cores of an AMD EPYC with CPython 3.11; ~ is extrapolated."""
 
 
 def rows() -> Iterator[tuple[str, str, str]]:

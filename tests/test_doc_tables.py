@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import datetime
 import decimal
 import enum
@@ -20,6 +21,8 @@ import pytest
 
 import toolspeak as ts
 from toolspeak import errors
+from toolspeak.cli.dialects import TITLES
+from toolspeak.cli.dialects import row as row_of
 from toolspeak.models.providers import PROVIDERS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -28,7 +31,11 @@ Row = list[str]
 
 
 def code(text: str) -> str:
-    return f"`{text}`"
+    """The text as code in a cell: what Markdown would take for its own is written so that every renderer shows it."""
+    if not re.search("[|`]", text):
+        return f"`{text}`"
+    shown = re.sub(r"[<>&|`*\[\]\\]", lambda special: f"&#{ord(special[0])};", text)
+    return f"<code>{shown}</code>"
 
 
 def providers() -> Iterator[Row]:
@@ -39,17 +46,9 @@ def providers() -> Iterator[Row]:
 
 
 def dialects() -> Iterator[Row]:
-    yield ["dialect", "a call"]
-
-    def add(a: int, b: int) -> int:
-        return a + b
-
-    function = {"name": "add", "arguments": '{"a": 1, "b": 2}'}
-    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
-    for name in ts.dialects():
-        told = ts.render([{"role": "user", "content": "1 + 2?"}, call], [add], name)  # pyright: ignore[reportArgumentType]
-        wire = " ".join(str(next(m["content"] for m in told.messages if m["role"] == "assistant")).split())
-        yield [code(name), code(wire)]
+    yield list(TITLES)
+    for name, models, call in map(row_of, map(ts.dialect, ts.dialects())):
+        yield [code(name), models, code(call)]
 
 
 def error_tree() -> Iterator[Row]:
@@ -101,7 +100,7 @@ def annotations() -> Iterator[Row]:
         told = {key: value for key, value in schema["properties"]["x"].items() if key != "title"}
         if "$ref" in told:
             told = {key: value for key, value in next(iter(schema["$defs"].values())).items() if key != "title"}
-        yield [code(shown).replace("|", "\\|"), code(json.dumps(told)).replace("|", "\\|")]
+        yield [code(shown), code(json.dumps(told))]
 
 
 GIVEN: list[tuple[str, Any]] = [
@@ -165,6 +164,48 @@ def standing() -> dict[str, str]:
 @pytest.mark.parametrize("name", TABLES)
 def test_table_is_what_the_code_says(name: str) -> None:
     assert standing().get(name) == made(name), "run: python tests/test_doc_tables.py"
+
+
+# ------------------------------------------------------------------ the rules of notes
+
+WIRE = Path(ts.__file__).parent / "wire"
+RULES = re.compile(r"<!-- rules: (\w+) -->\n\|.*\n\|.*\n((?:\|.*\n)*)")
+RENDERING = ("markers", "native", "normal", "said", "speech", "turns")
+"""The files of `wire` whose notes tell of a prompt; those of the others tell of a reply."""
+PLACES = {"note": 0, "Note": 0, "word": 0, "repair": 1}
+"""The functions that are given a rule, and which argument it is."""
+
+
+def rules_in(source: str) -> Iterator[str]:
+    """The rules of notes in a file. A rule that is not written out stands in a variable of that name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            place = PLACES.get(called, len(node.args))
+            if place < len(node.args):
+                yield from written(node.args[place])
+
+
+def written(rule: ast.expr) -> Iterator[str]:
+    if isinstance(rule, ast.IfExp):
+        yield from (*written(rule.body), *written(rule.orelse))
+    elif isinstance(rule, ast.Starred):
+        yield from written(rule.value)
+    elif isinstance(rule, ast.Tuple):
+        yield from written(rule.elts[0])
+    elif isinstance(rule, ast.Constant):
+        yield rule.value
+    else:
+        assert ast.unparse(rule).rpartition(".")[2] == "rule" or isinstance(rule, ast.Name), ast.unparse(rule)
+
+
+@pytest.mark.parametrize("what", ["read", "render"])
+def test_every_rule_of_a_note_is_told(what: str) -> None:
+    files = [path for path in WIRE.rglob("*.py") if (path.stem in RENDERING) == (what == "render")]
+    used = {rule for path in files for rule in rules_in(path.read_text("utf-8"))}
+    tables = dict(RULES.findall((DOCS / "how-to" / "dialects.md").read_text("utf-8")))
+    told = re.findall(r"^\| `([\w-]+)` \|", tables[what], re.MULTILINE)
+    assert told == sorted(used)
 
 
 if __name__ == "__main__":

@@ -201,7 +201,6 @@ def test_a_response_template_is_believed_first() -> None:
 
 DIFFERS = {
     "Apriel-1.6-15b-Thinker-fixed": "it writes ids of calls in earlier turns only",
-    "CohereForAI-c4ai-command-r-plus-tool_use": "the template forgets the line break behind a brace",
     "GigaChat3-10B-A1.8B": "of two calls it writes the first",
     "GigaChat3.1-10B-A1.8B": "of two calls it writes the first",
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "it closes the section only behind a second call",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from toolspeak.dialects import get, names
 from toolspeak.types import Message, Note, Tool
+from toolspeak.wire.detect import detect
 from toolspeak.wire.markers import INVISIBLE, cleaner, control_markers, restore
 from toolspeak.wire.render import Rendered, render
 from toolspeak.wire.syntax import Dialect, Layout
@@ -66,7 +69,7 @@ def told(surface: str, text: str, d: Dialect, template: str | None = None) -> Re
     ]
     schema = {"type": "string", "description": at("description"), "enum": [at("enum")]}
     tool = Tool(at("name"), at("description"), {"type": "object", "properties": {at("parameter"): schema}})
-    return render(messages, [tool], d, template=template)
+    return render(messages, [tool], d, template=template, now=datetime(2026, 1, 2, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("template", [None, TEMPLATE], ids=["own prompt", "template"])
@@ -124,6 +127,19 @@ def test_markers_are_not_put_together_from_pieces() -> None:
         )
 
 
+@pytest.mark.parametrize("text", ["<|im_/thinkstart|>", "<|im_/th/no_thinkinkstart|>", "a /think<|im_/no_thinkend|>"])
+def test_a_template_that_removes_words_leaves_no_marker(text: str) -> None:
+    template = TEMPLATE.replace(
+        "(m.content or '')", "(m.content or '').replace('/no_think', '').replace(\"/think\", \"\")"
+    )
+    calm, wild = told("user", "/think hard", HERMES, template), told("user", text, HERMES, template)
+    for marker in ("<|im_start|>", "<|im_end|>"):
+        assert wild.prompt.count(marker) == calm.prompt.count(marker)
+    assert "control-marker" in {note.rule for note in wild.notes}
+    assert "control-marker" not in {note.rule for note in calm.notes}
+    assert restore(str(wild.messages[1]["content"])) == text
+
+
 def test_arguments_hide_no_marker_in_their_json() -> None:
     call = {"name": "t", "arguments": '{"a": "\\u003c|im_start|>"}'}
     messages: list[Message] = [
@@ -139,6 +155,22 @@ def test_arguments_hide_no_marker_in_their_json() -> None:
 def test_special_tokens_that_are_given_are_markers_too() -> None:
     rendered = render([{"role": "user", "content": "a<EOT>b"}], None, HERMES, variables={"eos_token": "<EOT>"})
     assert "<EOT>" not in rendered.prompt
+
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "templates"
+REAL = sorted(SHARED.glob("*.jinja")) if SHARED.is_dir() else []
+
+
+@pytest.mark.skipif(not REAL, reason="the folder shared/templates is not beside the checkout")
+def test_no_marker_comes_through_a_real_template() -> None:
+    for path in REAL:
+        template = path.read_text("utf-8")
+        d = detect(template)
+        markers = {*control_markers(d, template), *EVERYWHERE}
+        for surface in SURFACES:
+            calm, wild = told(surface, "harm<less", d, template), told(surface, " ".join(markers), d, template)
+            leaks = [m for m in markers if wild.prompt.count(m) != calm.prompt.count(m)]
+            assert not leaks, (path.stem, surface)
 
 
 PIECES = [

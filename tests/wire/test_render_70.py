@@ -121,7 +121,13 @@ def test_what_templates_lose_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     able = [path for path in PATHS if abilities(path.read_text("utf-8")).calls]
     assert len(able) >= 60
     assert (
-        len([p for p in able if "text-lost message 2" in losses(p, CONVERSATIONS["text beside a call"][:-2], monkeypatch)])
+        len(
+            [
+                p
+                for p in able
+                if "text-lost message 2" in losses(p, CONVERSATIONS["text beside a call"][:-2], monkeypatch)
+            ]
+        )
         == LOSE_TEXT
     )
     thoughtless = [p for p in able if "thought-lost message 2" in losses(p, CONVERSATIONS["thought"], monkeypatch)]

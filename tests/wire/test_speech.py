@@ -131,3 +131,21 @@ def test_numbers_count_in_their_turn_and_ids_over_the_chat() -> None:
     assert "<c 1 f.weather:3>" in prompt
     assert "2: B" in prompt
     assert "1: C" in prompt
+
+
+def test_a_thought_that_an_application_kept_in_the_text_is_a_thought() -> None:
+    told: list[Message] = [
+        {"role": "assistant", "content": "<think>\nhm\n</think>\n\nHi"},
+        {"role": "user", "content": "Q"},
+    ]
+    rendered = render(told, None, HERMES)
+    assert "<|im_start|>assistant\nHi<|im_end|>" in rendered.prompt
+    assert [note.rule for note in rendered.notes] == ["thought-lost"]
+    half: list[Message] = [
+        {"role": "user", "content": "<think>x</think>"},
+        {"role": "assistant", "content": "<think>y"},
+    ]
+    rendered = render(half, None, HERMES)
+    assert "think>x" in rendered.prompt
+    assert "think>y" in rendered.prompt
+    assert {note.detail for note in rendered.notes} == {"<think>", "</think>"}

@@ -153,12 +153,16 @@ def piped_text() -> str:
     """All of standard input, which must be UTF-8."""
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise UsageError("standard input is closed")
-    raw = sys.stdin.buffer.read()
+    return as_utf8(sys.stdin.buffer.read(), "standard input")
+
+
+def as_utf8(raw: bytes, what: str) -> str:
+    """The text that bytes are, without a byte order mark. UsageError where they are not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"standard input is not UTF-8: byte 0x{raw[error.start]:02x} at offset {error.start}. "
+            f"{what} is not UTF-8: byte 0x{raw[error.start]:02x} at offset {error.start}. "
             "Convert it first, for example with iconv -t UTF-8"
         ) from None
 

@@ -3,37 +3,79 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
-from .base import Command
-from .inputs import complete_file, text_of
+from ..errors import TemplateError
+from .base import Command, complete_file, typed
+from .dialects import written
+from .inputs import Template, is_gguf, template_of, texts_of
+
+if TYPE_CHECKING:
+    from ..wire.syntax import Dialect
 
 
 @click.command(cls=Command)
-@click.argument("template", metavar="[TEMPLATE]", required=False, shell_complete=complete_file)
-@click.option("-m", "--model", metavar="NAME", help="The model's name, such as Qwen/Qwen2.5-7B-Instruct.")
+@click.argument("file", metavar="[FILE]", required=False, shell_complete=complete_file)
+@click.option("-m", "--model", metavar="NAME", help="The model's name, as its server or its publisher writes it.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the dialect, how it was found and what it writes, as JSON."
 )
-def detect(template: str | None, model: str | None, as_json: bool) -> None:
-    """Say which dialect a chat template, or a model of that name, speaks, and how that was found.
+def detect(file: str | None, model: str | None, as_json: bool) -> None:
+    """Say which dialect a model speaks.
 
     \b
     toolspeak detect chat_template.jinja
-    toolspeak detect --model Qwen/Qwen2.5-7B-Instruct
-    cat chat_template.jinja | toolspeak detect -
+    toolspeak detect tokenizer_config.json --model NAME
+    toolspeak detect weights.gguf
+    curl -s URL | toolspeak detect
+
+    FILE is a chat template (Jinja), or holds one: a tokenizer_config.json or a GGUF file. A dialect that is not
+    known is drafted from the template. How it was found stands beside the name.
     """
-    from ..wire.detect import detect as find
-    from .dialects import written
     from .screen import answers
 
-    if template is None and model is None:
-        raise click.UsageError("what is to be detected? Expected the file of a chat template, or --model NAME")
+    if file is None and not model:
+        if typed():
+            raise click.UsageError("nothing to detect. Expected the FILE of a chat template, or --model NAME")
+        file = "-"
     with answers() as out:
-        found = find(template=text_of(template) if template else None, model=model)
+        told = template_of(file, "" if is_gguf(file) else texts_of(file)[0]) if file else Template()
+        found = _found(told, model)
         if as_json:
-            out.line(json.dumps({"dialect": found.name, "origin": found.origin, "call": written(found)}, indent=2))
+            row = {"dialect": found.name, "origin": found.origin, "call": written(found)}
+            out.line(json.dumps(row, indent=2, ensure_ascii=False))
         else:
-            out.line(f"{found.name}  ({found.origin})")
-            out.line(written(found))
+            out.line(f"{found.name}  ({found.origin})\n{written(found)}")
+
+
+def _found(told: Template, model: str | None) -> Dialect:
+    """The dialect; a declaration or a template that cannot be used is told on standard error, and the rest decides."""
+    from ..wire.detect import detect as find
+    from .screen import Progress
+
+    if told.replies is not None:
+        try:
+            return find(response_template=told.replies)
+        except TemplateError as error:
+            if told.source is None:
+                raise
+            Progress().note(f"note: {error}")
+    found = find(told.source, model)
+    if told.source and (why := _unrendered(told.source, found)):
+        Progress().note(f"note: {why}")
+    return found
+
+
+def _unrendered(source: str, found: Dialect) -> str:
+    """Why a template that shows no calls cannot be rendered, "" where it can be."""
+    from ..wire.engine import render_template
+
+    if found.origin in ("by its chat template", "drafted from its chat template"):
+        return ""
+    try:
+        render_template(source, [{"role": "user", "content": "Hello"}], None)
+    except TemplateError as error:
+        return str(error)
+    return ""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import UsageError
 from .base import Command, tools_option
 from .inputs import dialect_option, told_tools
+
+if TYPE_CHECKING:
+    from ..wire.grammar import Form
 
 
 @click.command(cls=Command)
@@ -24,12 +28,15 @@ from .inputs import dialect_option, told_tools
     help="For llguidance, llama.cpp, servers that take a JSON Schema, xgrammar.  [default: lark]",
 )
 @click.option("--single", is_flag=True, help="One call at most.")
-def grammar(dialect: str, files: tuple[str, ...], choice: str, form: str, single: bool) -> None:
+def grammar(dialect: str, files: tuple[str, ...], choice: str, form: Form, single: bool) -> None:
     """Print the grammar of a dialect's calls to these tools.
 
     \b
-    toolspeak grammar --dialect hermes --tools weather.py --choice required
-    toolspeak grammar --dialect qwen3-coder --tools weather.py --form gbnf > calls.gbnf
+    toolspeak grammar --dialect tool-json --tools weather.py --choice required
+    toolspeak grammar --dialect functools --tools weather.py --form gbnf > calls.gbnf
+
+    `auto` allows a text, calls, or a text and then calls; `required` calls only, a tool's name only calls of that;
+    `none` a text that is no call.
     """
     from .. import text as core
     from .screen import answers
@@ -38,5 +45,5 @@ def grammar(dialect: str, files: tuple[str, ...], choice: str, form: str, single
     if tools is None:
         raise UsageError("a grammar is made for certain tools: give --tools FILE")
     with answers() as out:
-        made = core.grammar(dialect, tools, choice=choice, form=form, parallel=not single)
+        made = core.grammar(dialect, tools, choice, form, parallel=not single)
         out.line(made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False))

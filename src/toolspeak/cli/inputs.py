@@ -1,16 +1,18 @@
-"""What the commands about dialects share: a dialect by its name, a text from a file or a pipe, tools that are only told."""
+"""What the commands about dialects share: texts and templates from files and pipes, tools that are only told."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from ..errors import UsageError
-from .base import complete_file, piped_text
+from .base import as_utf8, complete_file, piped_text, typed
 
 if TYPE_CHECKING:
     from ..types import Tool
@@ -22,6 +24,12 @@ def _complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) ->
     return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
 
 
+def _piped(_: click.Context, __: click.Parameter, file: str | None) -> str:
+    if file is None and typed():
+        raise click.UsageError("nothing to read. Expected a FILE, or a text on standard input")
+    return file or "-"
+
+
 dialect_option = click.option(
     "-d",
     "--dialect",
@@ -30,20 +38,25 @@ dialect_option = click.option(
     shell_complete=_complete_dialect,
     help="The dialect; `toolspeak dialects` lists them.",
 )
-file_argument = click.argument("file", metavar="[FILE]", default="-", shell_complete=complete_file)
+file_argument = click.argument("file", metavar="[FILE]", required=False, callback=_piped, shell_complete=complete_file)
 
 
-def text_of(file: str) -> str:
-    """The text of a file, `-` for standard input; every byte of it counts. UsageError where it is not UTF-8 text."""
-    if file == "-":
-        return piped_text()
-    path = Path(file).expanduser()
+def texts_of(*files: str | None) -> list[str]:
+    """The text of each file, `-` for standard input, "" for None. UsageError where one cannot be read as UTF-8."""
+    if files.count("-") > 1:
+        raise UsageError("standard input can be read once only: put one of the texts into a file")
+    return [_text(file) if file else "" for file in files]
+
+
+def _text(file: str) -> str:
+    return piped_text() if file == "-" else as_utf8(_bytes(file), file)
+
+
+def _bytes(file: str) -> bytes:
     try:
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}") from None
+        return Path(file).expanduser().read_bytes()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
 
 
 def told_tools(files: Sequence[str]) -> list[Tool[..., Any]] | None:
@@ -51,3 +64,66 @@ def told_tools(files: Sequence[str]) -> list[Tool[..., Any]] | None:
     from .files import toolbox
 
     return list(toolbox(files)) if files else None
+
+
+# ------------------------------------------------------------------ chat templates
+
+
+@dataclass(frozen=True)
+class Template:
+    """What a file tells of how a model is spoken to: its chat template, special tokens, declared replies."""
+
+    source: str | None = None
+    tokens: dict[str, str] = field(default_factory=dict[str, str])
+    replies: Mapping[str, Any] | None = None
+
+
+def template_of(file: str, text: str) -> Template:
+    """The chat template that a file is or holds: Jinja, a tokenizer's configuration, or a GGUF file.
+
+    `text` is the file's text, unless it is a GGUF file. Raises UsageError for what is none of them.
+    """
+    if is_gguf(file):
+        from ..models import gguf
+
+        source, tokens = gguf.template(Path(file).expanduser())
+        found = Template(source, tokens)
+    else:
+        found = _from_config(text) or Template(text)
+    if found.replies is None and not (found.source and ("{{" in found.source or "{%" in found.source)):
+        name = "standard input" if file == "-" else file
+        raise UsageError(
+            f"{name} holds no chat template: expected Jinja, with {{{{ or {{% in it, a tokenizer_config.json or a GGUF file"
+        )
+    return found
+
+
+def is_gguf(file: str) -> bool:
+    """Whether the file is one of weights, which is not read as text."""
+    return file.endswith(".gguf")
+
+
+def _from_config(text: str) -> Template | None:
+    """What a tokenizer_config.json, or a response template by itself, holds; None for a text that is no JSON object."""
+    try:
+        value: Any = json.loads(text) if text.lstrip().startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    config = cast("dict[str, Any]", value)
+    replies = config if "fields" in config else config.get("response_template")
+    source = config.get("chat_template")
+    if isinstance(source, list):  # several, by their names
+        named = {str(row.get("name")): row.get("template") for row in cast("list[dict[str, Any]]", source)}
+        source = named.get("tool_use") or named.get("default") or next(iter(named.values()), None)
+    tokens: dict[str, str] = {}
+    for name, token in config.items():
+        written: Any = cast("dict[str, Any]", token).get("content") if isinstance(token, dict) else token
+        if name.endswith("_token") and isinstance(written, str):
+            tokens[name] = written
+    return Template(
+        source if isinstance(source, str) else None,
+        tokens,
+        cast("dict[str, Any]", replies) if isinstance(replies, dict) else None,
+    )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import UsageError
 from .base import Command, tools_option
-from .inputs import dialect_option, file_argument, text_of, told_tools
+from .inputs import dialect_option, file_argument, texts_of, told_tools
 
 if TYPE_CHECKING:
     from ..events import Event
@@ -37,18 +38,21 @@ def parse(
     """Read what a model wrote: its text, its thought and its calls.
 
     \b
-    toolspeak parse reply.txt --dialect hermes
-    llama-cli … | toolspeak parse --dialect qwen3-coder --tools weather.py
-    toolspeak parse reply.txt --dialect harmony --stream 4
+    toolspeak parse reply.txt --dialect tool-json
+    cat reply.txt | toolspeak parse --dialect functools --tools weather.py
+    toolspeak parse reply.txt --dialect functools --stream 4
 
-    Prints one JSON object; with --stream a JSON object for every event. Without --tools any name is a call.
+    Prints one JSON object; with --stream one on each line: the piece, and the events that it brought. Without --tools
+    any name is a call. One newline at the very end is that of the shell or the editor, and no part of the text.
     """
     from .. import text as core
     from .screen import answers
 
+    if no_tools and files:
+        raise UsageError("--tools offers tools and --no-tools none: give one of them")
     tools = [] if no_tools else told_tools(files)
-    seed = text_of(prompt) if prompt else ""
-    said = text_of(file)
+    text, seed = texts_of(file, prompt)
+    said = text.removesuffix("\n").removesuffix("\r")
     thoughts = "keep" if keep_thoughts else "split"
     with answers() as out:
         if stream is None:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import click
 
 from ..errors import UsageError
 from .base import Command, tools_option
-from .inputs import dialect_option, file_argument, text_of, told_tools
+from .inputs import Template, dialect_option, file_argument, is_gguf, template_of, texts_of, told_tools
 
 
 @click.command(cls=Command)
 @file_argument
 @dialect_option
 @tools_option
-@click.option("--template", metavar="FILE", help="The model's own chat template (Jinja).")
+@click.option(
+    "--template", metavar="FILE", help="The model's own chat template: Jinja, a tokenizer_config.json or a GGUF file."
+)
+@click.option(
+    "--var", "given", metavar="NAME=VALUE", multiple=True, help="A variable of the template, such as bos_token=TEXT."
+)
 @click.option("--thinking/--no-thinking", default=None, help="Switch the model's reasoning, where it can be.")
 @click.option("--continue-final", is_flag=True, help="Leave the last message, the assistant's, open.")
 @click.option("--json", "as_json", is_flag=True, help="Print prompt, messages, stop strings and notes as JSON.")
@@ -27,6 +33,7 @@ def render(
     dialect: str,
     files: tuple[str, ...],
     template: str | None,
+    given: tuple[str, ...],
     thinking: bool | None,
     continue_final: bool,
     as_json: bool,
@@ -34,51 +41,75 @@ def render(
     """Print the prompt that a conversation becomes, to the byte.
 
     \b
-    echo "Weather in Xiamen?" | toolspeak render --dialect hermes --tools weather.py
-    toolspeak render messages.json --dialect glm47 --tools weather.py --template chat_template.jinja
+    echo "Weather in Xiamen?" | toolspeak render --dialect tool-json --tools weather.py
+    toolspeak render messages.json --dialect functools --template chat_template.jinja
 
-    FILE holds messages as OpenAI writes them (JSON), or a text, which is the user's question. What a template
-    would lose or change is told on standard error.
+    FILE holds messages as OpenAI writes them (JSON), a request with messages and tools, or a text, which is the user's
+    question. What a template would lose or change is told on standard error.
     """
     from .. import text as core
     from .screen import Progress, answers
 
-    given = text_of(file)
-    source = text_of(template) if template else None
-    tools = told_tools(files)
+    said, source = texts_of(file, None if template and is_gguf(template) else template)
+    own = template_of(template, source) if template else Template()
+    if template and own.source is None:
+        raise UsageError(f"{template} holds no chat template")
+    messages, tools = _request(said)
     with answers() as out:
         told = core.render(
-            _messages(given),
-            tools,
+            messages,
+            told_tools(files) or tools,
             dialect,
-            source,
+            own.source,
             thinking,
             now=datetime.datetime.now().astimezone(),
             continue_final=continue_final or None,
+            variables=own.tokens | _variables(given),
         )
         if as_json:
             row = {"prompt": told.prompt, "messages": told.messages, "stop": told.stop}
-            out.line(
-                json.dumps(row | {"notes": [dataclasses.asdict(n) for n in told.notes]}, indent=2, ensure_ascii=False)
-            )
+            notes = [dataclasses.asdict(note) for note in told.notes]
+            out.line(json.dumps(row | {"notes": notes}, indent=2, ensure_ascii=False))
             return
         for note in told.notes:
             Progress().note(f"note: {note.rule} {note.detail}".rstrip())
         out.write(told.prompt)
+        if out.terminal:
+            out.end_line()
 
 
-def _messages(text: str) -> Any:
-    """The messages that a file holds: JSON, or else the user's question."""
+def _request(text: str) -> tuple[list[Any], list[Any] | None]:
+    """The messages that a file holds, JSON or else the user's question, and the tools of a request."""
     if not text.lstrip().startswith(("[", "{")):
         if not text.strip():
             raise UsageError("there is nothing to render: expected messages as JSON, or a question")
-        return [{"role": "user", "content": text.strip()}]
+        return [{"role": "user", "content": text.strip()}], None
     try:
         value: Any = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the messages are no JSON: {error}") from error
+    tools: Any = None
     if isinstance(value, dict):
-        value = value.get("messages", [value])  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):  # pyright: ignore[reportUnknownVariableType]
+        request = cast("dict[str, Any]", value)
+        value, tools = request.get("messages", [request]), request.get("tools")
+    if not _objects(value) or not (tools is None or _objects(tools)):
         raise UsageError('expected a list of messages, such as [{"role": "user", "content": "Hello"}]')
-    return value  # pyright: ignore[reportUnknownVariableType]
+    return value, tools
+
+
+def _objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in cast("list[Any]", value))
+
+
+def _variables(given: Sequence[str]) -> dict[str, Any]:
+    """Each `NAME=VALUE`; a value that is JSON is that, any other is the text that it is."""
+    found: dict[str, Any] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--var: expected NAME=VALUE, got {pair!r}")
+        try:
+            found[name] = json.loads(value)
+        except (ValueError, RecursionError):
+            found[name] = value
+    return found

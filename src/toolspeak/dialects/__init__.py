@@ -22,7 +22,7 @@ def get(name: str) -> Dialect:
     found = _all().get(wanted)
     if found is None:
         near = difflib.get_close_matches(wanted, names(), 3, 0.5)
-        hint = f"near ones: {', '.join(near)}" if near else f"there are: {', '.join(names())}"
+        hint = f"near ones: {', '.join(near)}" if near else f"`toolspeak dialects` lists all {len(names())}"
         raise UnknownDialect(f"no dialect is called {name!r}; {hint}", name=name, near=near)
     return found
 

@@ -3,4 +3,4 @@
 from ..wire.syntax import Layout
 
 CONTROL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
-CHATML = Layout(("<|im_start|>", "\n"), "<|im_end|>\n", control=CONTROL, strip=False)
+CHATML = Layout(("<|im_start|>", "\n"), "<|im_end|>\n", strip=False)

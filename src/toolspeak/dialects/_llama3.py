@@ -11,6 +11,4 @@ CONTROL = (
     "<|eom_id|>",
     "<|python_tag|>",
 )
-LLAMA3 = Layout(
-    ("<|start_header_id|>", "<|end_header_id|>\n\n"), "<|eot_id|>", bos="<|begin_of_text|>", control=CONTROL
-)
+LLAMA3 = Layout(("<|start_header_id|>", "<|end_header_id|>\n\n"), "<|eot_id|>", bos="<|begin_of_text|>")

@@ -21,7 +21,7 @@ from ..wire.syntax import (
     ToolJson,
     When,
 )
-from ._llama3 import CONTROL, LLAMA3
+from ._llama3 import LLAMA3
 
 ALSO = (("parameters", ARGS), ("args", ARGS))
 THINK = When("thinking", ("\nMake sure to include your thinking inside < thinking > </thinking > before response.",))
@@ -51,7 +51,7 @@ EMPOWER = Dialect(
     stop=("<|eot_id|>",),
     models=("empower-functions",),
     speech=SPEECH,
-    layout=replace(LLAMA3, control=(*CONTROL, "<u>", "<r>", "<f>", "<c>")),
+    layout=LLAMA3,
 )
 
 EMPOWER_PACKAGE = replace(

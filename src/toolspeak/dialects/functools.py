@@ -65,5 +65,5 @@ PHI4_MINI = replace(
     control=PHI_CONTROL,
     models=("phi-4-mini", "phi4-mini"),
     speech=replace(FUNCTOOLS.speech, native_results=None),
-    layout=Layout(("<|", "|>"), "<|end|>", control=PHI_CONTROL, strip=False),
+    layout=Layout(("<|", "|>"), "<|end|>", strip=False),
 )

@@ -17,7 +17,7 @@ GIGACHAT3 = Dialect(
     control=CONTROL,
     models=("gigachat3", "gigachat-3", "gigachat-20b"),
     speech=Speech(native_results=Results("function result", (RESULT,), grouped=False)),
-    layout=Layout(("", "<|role_sep|>\n"), "<|message_sep|>\n\n", bos="<s>", control=CONTROL, strip=False),
+    layout=Layout(("", "<|role_sep|>\n"), "<|message_sep|>\n\n", bos="<s>", strip=False),
 )
 
 GIGACHAT31 = replace(

@@ -8,7 +8,7 @@ from .hermes import HERMES
 
 CONTROL = ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>", "<|tool_call|>")
 
-LAYOUT = Layout(("<|start_of_role|>", "<|end_of_role|>"), "<|end_of_text|>\n", control=CONTROL, strip=False)
+LAYOUT = Layout(("<|start_of_role|>", "<|end_of_role|>"), "<|end_of_text|>\n", strip=False)
 NO_TOOL = (
     " If a tool does not exist in the provided list of tools, notify the user that you do not have the ability to"
     " fulfill the request."

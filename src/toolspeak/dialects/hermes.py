@@ -65,7 +65,6 @@ HERMES = Dialect(
     layout=Layout(
         ("<|im_start|>", "\n"),
         "<|im_end|>\n",
-        control=("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<tool_response>", "</tool_response>"),
         strip=False,
     ),
 )

@@ -43,7 +43,7 @@ LLAMA4_PYTHONIC = replace(
     also=(("[", "]"),),
     before="",
     stop=("<|eot|>", "<|eom|>"),
-    layout=replace(LLAMA3, head=("<|header_start|>", "<|header_end|>\n\n"), end="<|eot|>", control=()),
+    layout=replace(LLAMA3, head=("<|header_start|>", "<|header_end|>\n\n"), end="<|eot|>"),
     control=("<|begin_of_text|>", "<|header_start|>", "<|header_end|>", "<|eot|>", "<|eom|>", "<|eom_id|>", "<|step|>"),
     models=("llama-4", "llama4"),
 )

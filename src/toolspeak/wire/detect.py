@@ -118,7 +118,7 @@ def _named(d: Dialect, name: str) -> int:
 def _marks(d: Dialect) -> frozenset[str]:
     """The markers around turns, texts, thoughts and results."""
     thinking = (d.thinking.open, d.thinking.close) if d.thinking else ()
-    layout = (*d.layout.head, d.layout.end, *d.layout.control) if d.layout else ()
+    layout = (*d.layout.head, d.layout.end) if d.layout else ()
     results = (d.speech.results, d.speech.native_results)
     told = (part for r in results if r for part in (*r.each, r.open, r.close) if isinstance(part, str))
     return frozenset(

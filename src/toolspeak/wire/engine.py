@@ -125,6 +125,7 @@ def _helpers(now: datetime | None) -> dict[str, Any]:
 
 
 def within(text: str) -> str:
+    """The text, if it is no longer than a prompt may be."""
     if len(text) > OUTPUT:
         raise TemplateError(f"expected the chat template to write at most {OUTPUT} characters, got {len(text)}")
     return text

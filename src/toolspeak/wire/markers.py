@@ -39,6 +39,10 @@ BRACKETS = "<[]｜"
 """What a marker may begin with."""
 BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}")
 
+BRACKET = re.compile(r"[<\[\]｜]")
+REMOVAL = re.compile(r"""replace\(\s*(?:'([^'\n]{1,60})'|"([^"\n]{1,60})")\s*,\s*(?:''|"")\s*\)""")
+"""Where a chat template takes a word out of a text."""
+
 Clean = Callable[[str], str]
 
 
@@ -56,7 +60,7 @@ def control_markers(
 @lru_cache(256)
 def _of_dialect(d: Dialect) -> tuple[str, ...]:
     told = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
-    whole = (*d.control, *d.frame, *d.stop, *(d.layout.control if d.layout else ()))
+    whole = (*d.control, *d.frame, *d.stop)
     exact = [word.strip() for word in whole if _breakable(word.strip())]
     return tuple(dict.fromkeys((*exact, *(m for word in _literals(told) for m in TAG.findall(word) if len(m) > 2))))
 
@@ -83,16 +87,44 @@ def _literals(value: object) -> Iterator[str]:
                 yield from _literals(getattr(value, f.name))
 
 
-def cleaner(markers: Iterable[str], notes: list[Note]) -> Clean:
-    """A function that breaks these markers, and all of the known shapes, in a text, and notes each."""
+def cleaner(markers: Iterable[str], notes: list[Note], template: str | None = None) -> Clean:
+    """A function that breaks these markers, and all of the known shapes, in a text, and notes each.
+
+    Where the template removes words from texts, and a marker would be left of one, every bracket in it is broken.
+    """
     pattern = _pattern(tuple(markers))
+    removed = _removed(template or "")
 
     def broken(match: re.Match[str]) -> str:
         if rest := match[match.lastindex] if match.lastindex else "":
             notes.append(Note("control-marker", match[0] + rest))
         return match[0] + INVISIBLE
 
-    return lambda text: pattern.sub(broken, text)
+    def clean(text: str) -> str:
+        for left in _left(text, removed):
+            if made := next((match for match in pattern.finditer(left) if match.lastindex), None):
+                notes.append(Note("control-marker", made[0] + str(made[1] or made[2] or made[3] or made[4])))
+                return BRACKET.sub(lambda match: match[0] + INVISIBLE, text)
+        return pattern.sub(broken, text)
+
+    return clean
+
+
+@lru_cache(64)
+def _removed(template: str) -> tuple[str, ...]:
+    """The words that the template takes out of texts."""
+    return tuple(dict.fromkeys(a or b for a, b in REMOVAL.findall(template)))
+
+
+def _left(text: str, removed: Sequence[str]) -> Iterator[str]:
+    """What would be left of a text without one of these words, or without all of them."""
+    there = [word for word in removed if word in text]
+    for word in there:
+        yield text.replace(word, "")
+    if len(there) > 1:
+        for word in there:
+            text = text.replace(word, "")
+        yield text
 
 
 @lru_cache(256)

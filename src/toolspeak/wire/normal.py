@@ -86,3 +86,18 @@ def text_apart(turns: Sequence[Turn]) -> list[Turn]:
         else:
             out.append(turn)
     return out
+
+
+def thoughts_apart(turns: Sequence[Turn], d: Dialect) -> list[Turn]:
+    """The turns with a thought that stands at the head of an assistant's text, in the dialect's own marks, as one."""
+    if not d.thinking:
+        return list(turns)
+    opener, closer = d.thinking.open.strip(), d.thinking.close.strip()
+    out: list[Turn] = []
+    for turn in turns:
+        text = turn.text.lstrip()
+        if turn.role == "assistant" and not turn.thought and opener and closer and text.startswith(opener):
+            thought, closed, rest = text[len(opener) :].partition(closer)
+            turn = replace(turn, text=rest.lstrip("\n"), thought=thought.strip("\n")) if closed else turn
+        out.append(turn)
+    return out

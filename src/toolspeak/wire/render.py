@@ -12,6 +12,7 @@ from ..types import Message, Note, Tool
 from .engine import DATE_FORM
 from .markers import cleaned_tool, cleaned_turn, cleaner, control_markers
 from .native import by_template
+from .normal import thoughts_apart
 from .said import unsayable
 from .speech import Wanted, tell
 from .syntax import Dialect, Layout
@@ -53,14 +54,14 @@ def render(
     Raises TemplateError for what is no conversation and for what a template refuses.
     """
     notes: list[Note] = []
-    turns = turns_of(messages, notes)
+    turns = thoughts_apart(turns_of(messages, notes), d)
     offered = tuple(tools or ()) if choice != "none" else ()
     if choice not in ("auto", "none", "required") and choice not in {tool.name for tool in offered}:
         names = ", ".join(tool.name for tool in offered)
         raise TemplateError(f"expected a choice of auto, none, required or an offered tool ({names}), got {choice!r}")
     if continue_final and turns[-1].role != "assistant":
         raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
-    clean = cleaner(control_markers(d, template, variables), notes)
+    clean = cleaner(control_markers(d, template, variables), notes, template)
     turns = [cleaned_turn(turn, clean) for turn in turns]
     safe = tuple(cleaned_tool(tool, clean) for tool in offered)
     notes += unsayable(turns, d, safe)

@@ -15,6 +15,7 @@ GROWING = ("replace", "join", "center", "indent", "format", "wordwrap", "ljust",
 
 
 def installed() -> bool:
+    """Is the extra there?"""
     return find_spec("jinja2") is not None
 
 
@@ -26,9 +27,9 @@ def render_sandboxed(
     fuel: int,
     output: int,
 ) -> str:
-    """The template as Jinja2's sandbox renders it, which may change lists and dicts: `context` is its own. `fuel` is spent by rounds of loops and by calls.
+    """The template as Jinja2's sandbox renders it.
 
-    Raises TemplateError where it fails, takes more steps than `fuel`, or makes a text longer than `output`.
+    It may change lists and dicts: `context` is its own. `fuel` is spent by rounds of loops and by calls. Raises TemplateError where it fails, takes more steps than `fuel`, or makes a text longer than `output`.
     """
     import jinja2
 

@@ -256,16 +256,11 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How turns become one text: bos, then head[0] role head[1] content end for each.
-
-    `control` are the literals that must never come out of what others wrote; `strip`: whole turns are
-    trimmed.
-    """
+    """How turns become one text: bos, then head[0] role head[1] content end for each; `strip`: whole turns are trimmed."""
 
     head: tuple[str, str]
     end: str
     bos: str = ""
-    control: tuple[str, ...] = ()
     strip: bool = True
 
 
@@ -303,10 +298,10 @@ class Dialect:
     are (opener, closer) pairs that may stand around it. `forms` are other shapes of a call that are
     read, never written; they, and every call of a dialect with `guard` set, count only if the name is
     that of an offered tool. `header`: each call is a message of its own. `frame` are control markers around
-    texts that are no part of them. INDEX counts from `index_base`; an id that is written has `id_length` letters
-    and digits, if that is not 0. `control` are markers that must never come out of what others wrote, besides
-    those that stand in the other fields. `models` are parts of the names of models that speak it, `origin` says
-    how the dialect was found.
+    texts that are no part of them. INDEX counts from `index_base`, as a key over the chat, elsewhere in its turn;
+    an id that is written has `id_length` letters and digits, if that is not 0. `control` are markers that must
+    never come out of what others wrote, besides those that stand in the other fields. `models` are parts of the
+    names of models that speak it, `origin` says how the dialect was found.
     """
 
     name: str

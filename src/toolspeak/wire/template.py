@@ -118,8 +118,8 @@ def speaks(template: str, d: Dialect) -> bool:
     known = abilities(template)
     if not (known.calls and known.results and all(w in known.sample for w in literals(d))):
         return False
-    said = known.sample.rpartition(USER["content"])[2]  # a prompt may show calls of its own before the question
-    calls = parse(said, replace(d, forms=()), (Tool(CALL.name),)).calls
+    told = known.sample.rpartition(str(USER["content"]))[2]  # before it, tools may be declared with calls as examples
+    calls = parse(told, replace(d, forms=()), (Tool(CALL.name),)).calls
     return any(call.name == CALL.name and call.arguments == CALL.arguments for call in calls)
 
 

@@ -73,17 +73,15 @@ def _one(call: ToolCall, d: Dialect, index: int, place: int) -> str:
 
 def _part(part: Part, call: ToolCall, d: Dialect, index: int, place: int) -> str:
     """One part of a call, which is the `index`th of its conversation and the `place`th of its turn."""
-    number = str(index + d.index_base)
     match part:
         case str():
             return part
         case JsonCall():
-            counted = any(slot is INDEX for _, slot in part.keys)
-            return json_call.write(part, replace(call, id=number if counted else written_id(call.id, d, index)))
+            return json_call.write(part, replace(call, id=_id_in(part, call, d, index)))
         case Slot():
             return {NAME: call.name, ID: written_id(call.id, d, index), INDEX: str(place + d.index_base)}[part]
         case NumberedName():
-            return f"{part.prefix}{call.name}{part.mid}{number}"
+            return f"{part.prefix}{call.name}{part.mid}{index + d.index_base}"
         case Maybe():
             return "".join(_part(p, call, d, index, place) for p in part.parts) if part.written else ""
         case Json():
@@ -96,6 +94,13 @@ def _part(part: Part, call: ToolCall, d: Dialect, index: int, place: int) -> str
             return keywords.write(part, arguments_of(call))
         case Raw():
             return raw.write(part, arguments_of(call))
+
+
+def _id_in(part: JsonCall, call: ToolCall, d: Dialect, index: int) -> str:
+    """The id that the object of a call holds: a number where the dialect counts its calls."""
+    if all(slot is not INDEX for _, slot in part.keys):
+        return written_id(call.id, d, index)
+    return call.id if call.id.isdecimal() else str(index + d.index_base)
 
 
 def arguments_of(call: ToolCall) -> Mapping[str, Any]:

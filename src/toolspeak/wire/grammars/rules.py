@@ -29,11 +29,15 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Seq:
+    """One node after another."""
+
     parts: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Alt:
+    """One of several nodes."""
+
     options: tuple[Node, ...]
 
 
@@ -111,6 +115,8 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
+    """Where it starts, and the rules by name."""
+
     start: Node
     rules: Rules
 
