@@ -113,6 +113,19 @@ LEGAL = frozenset(
     for want in wants
     for kind in kinds
 )
+_WORD = r"(?:-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?|true|false|null)(?=[\s,\]}])"
+_TEXT = r'"[^"\\\x00-\x1f]*+"'
+SURE = {
+    close: re.compile(
+        rf"\s*+(?:([\[{{])|({re.escape(close)})|(,)(?=\s*+{after})|({_TEXT})(?=\s*+(?:[\]}}]|,\s*+{follows}))|({_WORD}){key})"
+    ).match
+    for close, after, follows, key in (
+        ("]", rf'(?:["\[{{]|{_WORD})', rf'(?:["\[{{\]]|{_WORD})', ""),
+        ("}", '"', r'["}]', rf"|({_TEXT}\s*+:)"),
+    )
+}
+"""A token that is legal and needs no repair whatever follows, by what closes the bracket it is in."""
+OPENER, CLOSER, COMMA, KEY_AND_COLON = 1, 2, 3, 6
 AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
 
 
@@ -147,7 +160,12 @@ class JsonReader(Machine):
     def tokens(self) -> bool:
         s, stack = self.s, self.stack
         while True:
+            if stack and self.sure():
+                self.mode = None
+                return True
             text, pos = s.text, s.pos
+            if pos == len(text) and not s.closed:
+                return False
             m = TOKEN(text, pos)
             if m is None or (m.end() == len(text) and m.lastindex == 2 and not s.closed):
                 self.pause(m)
@@ -167,6 +185,41 @@ class JsonReader(Machine):
             if not stack:
                 self.mode = None
                 return True
+
+    def sure(self) -> bool:
+        """Pass on, as they are, the tokens that are sure. Is the value whole?"""
+        stack, want, text = self.stack, self.want, self.s.text
+        start = pos = self.s.pos
+        while m := SURE[stack[-1]](text, pos):
+            kind = m.lastindex
+            if kind == CLOSER:
+                if want != AFTER and want != FIRST_VALUE and want != FIRST_KEY:
+                    break
+                stack.pop()
+                want = AFTER
+            elif kind == COMMA:
+                if want != AFTER:
+                    break
+                want = KEY if stack[-1] == "}" else VALUE
+            elif kind == KEY_AND_COLON:
+                if want != KEY and want != FIRST_KEY:
+                    break
+                want = VALUE
+            elif want != VALUE and want != FIRST_VALUE:
+                break
+            elif kind == OPENER:
+                opened = m[1] == "{"
+                stack.append("}" if opened else "]")
+                want = FIRST_KEY if opened else FIRST_VALUE
+            else:
+                want = AFTER
+            pos = m.end()
+            if not stack:
+                break
+        if pos > start:
+            self.emit(self.comma + text[start:pos])
+            self.s.pos, self.want, self.comma = pos, want, ""
+        return not stack
 
     def pause(self, m: re.Match[str] | None) -> None:
         """More text is needed. What is certain goes out: white space, which may be endless."""

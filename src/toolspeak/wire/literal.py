@@ -30,8 +30,10 @@ KEY = re.compile(rf"({_KEY}?){_S}(?=[:=])").match
 HALF_KEY = re.compile(rf"{_KEY}{_S}\Z").match
 STARS = re.compile(rf"\*\*{_S}\{{").match
 HALF_STARS = re.compile(rf"\*(?:\*{_S})?\Z").match
-SURE = re.compile(r"(?:-?(?:0|[1-9][0-9]{0,30})|True|False|None|true|false|null)(?=[,)\]}])").match
-"""The commonest values, where they are certain."""
+SURE = re.compile(
+    r"\s*+(?:(-?(?:0|[1-9][0-9]{0,30})|True|False|None|true|false|null)(?:(,)|(?=[)\]}]))|[\w-]{1,30}\Z)"
+).match
+"""The commonest values, group 1, where they are certain, and a comma behind them; or, without the group, a word that may grow."""
 EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}\([^()\n]{0,400}\)").match
 HALF_EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}(?:\([^()\n]{0,400})?\Z").match
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match

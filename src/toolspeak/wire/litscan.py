@@ -48,13 +48,6 @@ class LiteralReader(Machine):
         self.quote = self.syntax.quotes[hole.quotes[0]]
         self.in_key = self.odd = self.text_only = False
 
-    def step(self) -> bool:
-        if super().step():
-            return True
-        if self.s.closed:
-            raise Malformed("unclosed literal")
-        return False
-
     def push(self, frame: Frame, opener: str) -> None:
         self.emit(opener)
         self.stack.append(frame)
@@ -191,18 +184,23 @@ class LiteralReader(Machine):
     def after(self) -> bool:
         """Behind a value: a comma, or the end of what it is in."""
         c = self.visible()
+        frame = self.stack[-1]
+        if c == ",":
+            self.s.pos += 1
+            self.go_on(frame)
+            return True
         if not c or (close := self.closing(c)) is None:
             return False
-        frame = self.stack[-1]
         if close:
             return self.pop(frame)
-        if c != ",":
-            raise Malformed(f"expected ',', found {c!r}")
-        self.s.pos += 1
-        self.go_on(frame)
-        return True
+        raise Malformed(f"expected ',', found {c!r}")
 
     def value(self) -> bool:
+        if not self.text_only and (m := literal.SURE(self.s.text, self.s.pos)):
+            if m[1]:
+                return self.sure(m)
+            if not self.s.closed:
+                return False
         c = self.visible()
         if not c:
             return False
@@ -231,15 +229,24 @@ class LiteralReader(Machine):
             self.push(Frame(ITEMS, CLOSERS[c], "]"), "[")
         return True
 
+    def sure(self, m: re.Match[str]) -> bool:
+        """A value that is certain, and the comma behind it."""
+        frame = self.stack[-1] if self.stack else None
+        text = literal.CONSTANTS.get(m[1], m[1])
+        if frame and frame.kind == ITEMS:
+            text = ", " + text if frame.filled else text
+            frame.filled = True
+        self.emit(text)
+        if frame and m[2]:
+            self.s.pos = m.end()
+            self.go_on(frame)
+        else:
+            self.s.pos = m.end(1)
+            self.mode = self.after if frame else None
+        return True
+
     def scalar(self, frame: Frame | None) -> bool:
         """A string, a number, a word."""
-        if (m := literal.SURE(self.s.text, self.s.pos)) and not self.text_only:
-            if frame:
-                self.begin(frame)
-            self.emit(literal.CONSTANTS.get(m[0], m[0]))
-            self.s.pos = m.end()
-            self.mode = self.after if self.stack else None
-            return True
         opener = self.opener()
         if opener is None:
             return False

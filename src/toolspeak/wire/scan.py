@@ -119,9 +119,12 @@ class Machine:
 
     def step(self) -> bool:
         """Read on as far as the text goes. Is all of it read?"""
-        while self.mode:
-            if not self.mode():
-                self.s.step = self.step
+        s = self.s
+        while mode := self.mode:
+            if not mode():
+                if s.closed:
+                    raise Malformed("unclosed literal")
+                s.step = self.step
                 return False
         return True
 

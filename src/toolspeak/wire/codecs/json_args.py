@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ...events import ArgumentsDelta
@@ -23,6 +23,12 @@ RUNS = {
     "'": re.compile(r"""(?:[^'\\]+|\\["'\\/bfnrt])*""").match,
 }
 """What of a string in these quotes can be told without looking further."""
+CLEAN_TWICE = cast(
+    "Callable[[str, int], re.Match[str]]",
+    re.compile(r'(?:[^"\\\x00-\x1f]++|\\\\(?:\\["\\]|[bfnrt/]))*+').match,
+)
+"""What of a JSON string in a JSON string may stand as it is, its simple escapes whole."""
+HALF_TWICE = ("\\", "\\\\", "\\\\\\")
 SIMPLE = re.compile(r"\\(.)").sub
 A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
 HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
@@ -135,7 +141,7 @@ class _Encoded(Machine):
     A failure of the JSON waits for the end of the string, so that no cut shows.
     """
 
-    __slots__ = ("delta", "emit", "failed", "filled", "inner", "quote", "reader")
+    __slots__ = ("delta", "emit", "failed", "inner", "quote", "reader")
 
     def __init__(self, s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> None:
         super().__init__(s, self.begin)
@@ -143,7 +149,6 @@ class _Encoded(Machine):
         self.inner = Source()
         self.reader = JsonReader(self.inner, emit, note, delta)
         self.failed: Malformed | None = None
-        self.filled = False
 
     def begin(self) -> bool:
         """A string that is all here goes the short way, up to its closing quote."""
@@ -161,12 +166,18 @@ class _Encoded(Machine):
         s, run = self.s, RUNS[self.quote]
         while True:
             text, pos = s.text, s.pos
+            if self.inner.lane is IN_STRING and self.quote == '"' and self.clean(text, pos):
+                return False
+            text, pos = s.text, s.pos
             m = run(text, pos)
             end = m.end() if m else pos
             if end > pos:
                 piece = text[pos:end]
                 s.pos = end
-                self.give(SIMPLE(_meant, piece) if "\\" in piece else piece)
+                if "\\" in piece:
+                    plain = piece.replace('\\"', '"')
+                    piece = SIMPLE(_meant, piece) if "\\" in plain else plain
+                self.give(piece)
             if end == len(text):
                 if s.closed:
                     raise Malformed("unclosed string")
@@ -183,18 +194,27 @@ class _Encoded(Machine):
             s.pos += found[1]
             self.give(found[0])
 
+    def clean(self, text: str, pos: int) -> bool:
+        """Pass on what is clean within a string of the JSON. Is no more known yet?"""
+        s, end = self.s, CLEAN_TWICE(text, pos).end()
+        if end > pos:
+            self.emit(text[pos:end].replace("\\\\", "\\").replace('\\"', '"'))
+            s.pos = end
+        if end == len(text):
+            s.lane, s.delta = IN_STRING, self.delta
+        return not s.closed and (end == len(text) or text[end:] in HALF_TWICE)
+
     def give(self, piece: str) -> None:
         """More of the JSON."""
-        self.filled = self.filled or bool(piece.strip())
         if self.failed:
             return
         if self.reader.mode:
             self.inner.add(piece)
             try:
-                self.reader.step()
+                if not self.reader.step():
+                    return
             except Malformed as e:
                 self.failed, self.inner.lane = e, None
-            if self.reader.mode:
                 return
             piece = self.inner.text[self.inner.pos :]
         if piece.strip():
@@ -202,7 +222,7 @@ class _Encoded(Machine):
 
     def close(self) -> bool:
         """The string has ended."""
-        if not self.filled:
+        if self.reader.mode == self.reader.begin:
             self.emit("{}")
             self.s.place = None
             return True
