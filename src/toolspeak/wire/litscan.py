@@ -201,6 +201,10 @@ class LiteralReader(Machine):
                 return self.sure(m)
             if not self.s.closed:
                 return False
+        return self.unsure()
+
+    def unsure(self) -> bool:
+        """A value that must be looked at."""
         c = self.visible()
         if not c:
             return False

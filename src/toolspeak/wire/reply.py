@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..events import TextDelta, ThoughtDelta
 from .calls import begin, section
-from .jsonscan import json_value
+from .jsonreader import json_value
 from .program import CALL, END, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
 from .salvage import after_call
 from .scan import SPACE, Malformed, Scan, at, marks, skip, token, until

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ...events import ArgumentsDelta
-from ..jsonscan import IN_STRING, Emit, JsonReader, Note, escaped, json_value, quoted, whole_value
+from ..jsonreader import JsonReader, json_value
+from ..jsonscan import IN_STRING, Emit, Note, escaped, quoted, whole_value
 from ..jsonstring import ESCAPES, unescape, unescaped
 from ..literal import comes, next_visible
 from ..scan import CAP, SPACE, Delta, Machine, Malformed, Marks, Scan, Source, at, blank, following, marks, until
@@ -164,10 +165,9 @@ class _Encoded(Machine):
 
     def content(self) -> bool:
         s, run = self.s, RUNS[self.quote]
+        if self.inner.lane is IN_STRING and self.quote == '"' and self.clean():
+            return False
         while True:
-            text, pos = s.text, s.pos
-            if self.inner.lane is IN_STRING and self.quote == '"' and self.clean(text, pos):
-                return False
             text, pos = s.text, s.pos
             m = run(text, pos)
             end = m.end() if m else pos
@@ -194,9 +194,11 @@ class _Encoded(Machine):
             s.pos += found[1]
             self.give(found[0])
 
-    def clean(self, text: str, pos: int) -> bool:
+    def clean(self) -> bool:
         """Pass on what is clean within a string of the JSON. Is no more known yet?"""
-        s, end = self.s, CLEAN_TWICE(text, pos).end()
+        s = self.s
+        text, pos = s.text, s.pos
+        end = CLEAN_TWICE(text, pos).end()
         if end > pos:
             self.emit(text[pos:end].replace("\\\\", "\\").replace('\\"', '"'))
             s.pos = end
