@@ -10,7 +10,7 @@ from ..types import Reply, Tool
 from .collect import collect
 from .program import program
 from .reply import reply
-from .scan import Malformed
+from .scan import Decoded, Malformed
 from .state import State
 from .syntax import Dialect
 
@@ -76,4 +76,6 @@ def parse(
 ) -> Reply:
     """The reply that a whole text is. Never raises on the text of a model."""
     decoder = Decoder(d, tools, prompt, thoughts)
-    return collect([*decoder.feed(text), *decoder.close()])
+    decoded: Decoded = {}
+    decoder.state.decoded = decoded
+    return collect([*decoder.feed(text), *decoder.close()], decoded)

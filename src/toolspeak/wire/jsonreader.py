@@ -98,8 +98,11 @@ class JsonReader(Machine):
             return False
         self.mode = self.tokens
         if s.text[s.pos] in '{["' and (whole := whole_value(s.text, s.pos)):
-            self.emit(s.text[s.pos : whole[1]])
+            text = s.text[s.pos : whole[1]]
+            self.emit(text)
             s.pos = whole[1]
+            if s.decoded is not None:
+                s.decoded[id(text)] = text, whole[0]
             self.mode = None
         return True
 

@@ -33,18 +33,22 @@ def _refuse(word: str) -> object:
     raise ValueError(word)
 
 
-def _number(digits: str) -> None:
+def _integer(digits: str) -> int:
+    return int(_number(digits))
+
+
+def _float(digits: str) -> float:
+    return float(_number(digits))
+
+
+def _number(digits: str) -> str:
     """As strict about length as the reader of pieces."""
     if len(digits) > SCALAR:
         raise ValueError(digits[:40])
+    return digits
 
 
-_strict = json.JSONDecoder(
-    parse_constant=_refuse,
-    parse_int=_number,
-    parse_float=_number,
-    object_pairs_hook=len,  # only where the value ends is asked: objects that nobody reads cost memory, and time
-).raw_decode
+_strict = json.JSONDecoder(parse_constant=_refuse, parse_int=_integer, parse_float=_float).raw_decode
 _lenient = json.JSONDecoder(strict=False).raw_decode
 _encode = json.encoder.encode_basestring
 
@@ -60,7 +64,7 @@ def quoted(text: str) -> str:
 
 
 def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] | None:
-    """The JSON value at `pos` and where it ends, if all of it is there; `strict` tells that end alone.
+    """The JSON value at `pos` and where it ends, if all of it is there.
 
     One with escapes of surrogates, of which a half may be missing, is left to those who look closer.
     Looks at small windows first: a decoder's error costs time in proportion to what lies before it.

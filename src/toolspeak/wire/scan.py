@@ -29,6 +29,9 @@ SPACE = cast("Callable[[str, int], re.Match[str]]", re.compile(r"\s*").match)
 """Matches the white space at a place, which may be none."""
 
 
+Decoded = dict[int, tuple[str, object]]
+
+
 class Malformed(Exception):
     """The text left the dialect: a signal between the rooms of the decoder, never seen outside.
 
@@ -46,16 +49,18 @@ class Source:
     While `lane` is set, a piece in which it finds nothing may go straight out as a `delta`. While `log`
     is a list, what is read is kept and can be given back. While `step` is set, it may read on in place of the generator
     that waits: it tells False where it needs more text still.
+    `decoded` holds the JSON that was all there at once, by the id of its text, and its value: nobody need decode it again.
     `place` is where a note points to, where that is not the place read.
     """
 
-    __slots__ = ("base", "closed", "delta", "lane", "log", "logpos", "place", "pos", "step", "text")
+    __slots__ = ("base", "closed", "decoded", "delta", "lane", "log", "logpos", "place", "pos", "step", "text")
 
     def __init__(self) -> None:
         self.text = ""
         self.pos = 0
         self.base = 0
         self.closed = False
+        self.decoded: Decoded | None = None
         self.lane: Search | None = None
         self.delta: Delta | None = None
         self.step: Callable[[], bool] | None = None

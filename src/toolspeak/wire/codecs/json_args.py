@@ -148,6 +148,7 @@ class _Encoded(Machine):
         super().__init__(s, self.begin)
         self.quote, self.emit, self.delta = quote, emit, delta
         self.inner = Source()
+        self.inner.decoded = s.decoded
         self.reader = JsonReader(self.inner, emit, note, delta)
         self.failed: Malformed | None = None
 
