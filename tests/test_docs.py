@@ -25,6 +25,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUN = [page for page in PAGES if page.name != "add-a-dialect.md"]
+"""Those that run here: that one adds files to the project, test_add_a_dialect.py follows it in a copy."""
 
 FENCE = re.compile(
     r"(?:<!-- skip: (?P<skip>.+?) -->\s*\n)?^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL
@@ -134,7 +136,7 @@ def check_page(page: Path, folder: Path) -> None:
         printed = None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

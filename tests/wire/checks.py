@@ -14,7 +14,7 @@ from wire_cases import cuts, merged, stream
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
 from toolspeak.types import Reply, Tool
 from toolspeak.wire.collect import collect
-from toolspeak.wire.syntax import TEXT, Dialect, JsonCall, Kind, Part, Raw
+from toolspeak.wire.syntax import INDEX, TEXT, Dialect, JsonCall, Kind, Part, Raw
 
 Tools = Sequence[Tool[..., Any]] | None
 WORD = re.compile(r"\w+")
@@ -87,6 +87,8 @@ def lost(d: Dialect, reply: Reply, text: str, tools: Tools, thoughts: str) -> It
     parts = [reply.text, reply.thought, *(f" {c.name} {c.id} {c.json} {json.dumps(c.arguments)}" for c in reply.calls)]
     kept = ESCAPE.sub(" ", " ".join(parts)).lower()
     for word in WORD.findall(ESCAPE.sub(" ", text)):
+        if word.isdigit() and INDEX in d.call:
+            continue  # the number of a call is its place, which is told by the order
         low = word.lower()
         if low not in kept and any(rest not in kept for rest in own_words(d).sub(" ", low).split()):
             yield f"lost {word!r}"

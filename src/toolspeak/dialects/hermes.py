@@ -14,24 +14,35 @@ from ..wire.syntax import (
     Layout,
     Results,
     Speech,
+    Tagged,
     Thinking,
     ToolJson,
 )
 
 CALL = JsonCall(also=(("parameters", ARGS), ("args", ARGS), ("id", ID), ("tool_name", NAME)))
 
+TAGS = (
+    "<tool_call>\n<function=",
+    NAME,
+    ">\n",
+    Tagged("<parameter=", ">\n", "\n</parameter>\n"),
+    "</function>\n</tool_call>",
+)
+"""What later models of these families write, and some of these as well."""
+
 HERMES = Dialect(
     "hermes",
     ("<tool_call>\n", CALL, "\n</tool_call>"),
     between="\n",
     before="\n",
-    forms=((CALL,),),
+    forms=((CALL,), TAGS),
     stop=("<|im_end|>",),
     models=(
         "hermes-2",
         "hermes-3",
         "hermes-3-llama",
         "hermes-4",
+        "hermes3:",
         "hermes-4-llama",
         "hermes3",
         "qwen2.5",

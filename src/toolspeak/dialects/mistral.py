@@ -33,7 +33,7 @@ MISTRAL_V3 = Dialect(
     stop=("</s>",),
     control=CONTROL,
     id_length=9,
-    models=("mistral-7b", "mistral-large-2407", "mixtral", "codestral"),
+    models=("mistral-7b", "mistral:7b", "mistral-large-2407", "mistral-large-instruct-2407", "mixtral", "codestral"),
 )
 
 MISTRAL_NEMO = replace(
@@ -51,7 +51,7 @@ MISTRAL_V11 = Dialect(
     stop=("</s>",),
     control=CONTROL,
     id_length=9,
-    models=("mistral-small-3.2", "mistral-small-2506", "magistral-small-2506", "mistral-medium"),
+    models=("mistral-small-3.2", "mistral-small3.2", "mistral-small-2506", "magistral-small-2506", "mistral-medium"),
 )
 
 MISTRAL_V13 = replace(

@@ -13,7 +13,14 @@ NEMOTRON_NANO_V2 = Dialect(
     forms=BARE,
     stop=("<SPECIAL_12>",),
     control=("<SPECIAL_10>", "<SPECIAL_11>", "<SPECIAL_12>", "<TOOL_RESPONSE>", "</TOOL_RESPONSE>"),
-    models=("nemotron-nano-9b-v2", "nemotron-nano-12b-v2", "nemotron-nano-v2", "nemotron-nano"),
+    models=(
+        "nemotron-nano-9b-v2",
+        "nemotron-nano-12b-v2",
+        "nemotron-nano-v2",
+        "nemotron-nano",
+        "llama-3.1-nemotron",
+        "llama-3-3-nemotron",
+    ),
     speech=Speech(
         opening=(
             "You can use the following tools to assist the user if required:\n<AVAILABLE_TOOLS>",

@@ -26,6 +26,9 @@ DIGITS = frozenset("-0123456789")
 QUIET = frozenset(["type", "id", "index", "object"])
 """Keys that say nothing that is not known."""
 
+FUNCTION = ('"function"', '""', "null")
+"""Types of a call that say no more than that it is one."""
+
 Held = tuple[type[TextDelta] | type[ThoughtDelta], str]
 
 
@@ -305,7 +308,10 @@ def _other(s: State, o: _Object, key: str) -> Scan[None]:
         s.spent = True
     if key not in QUIET:
         s.note("unknown-key", key)
-    yield from json_value(s, _drop, s.note)
+    dropped: list[str] = []
+    yield from json_value(s, dropped.append if key == "type" else _drop, s.note)
+    if key == "type" and "".join(dropped) not in FUNCTION:
+        s.note("unknown-key", key)
 
 
 def _drop(text: str) -> None:
