@@ -13,7 +13,7 @@ from wire_cases import merged, stream
 
 from toolspeak.dialects import get
 from toolspeak.types import Tool
-from toolspeak.wire import jsonreader, literal
+from toolspeak.wire import brackets, jsonreader, literal
 from toolspeak.wire.codecs import json_args
 
 TOOLS = (Tool("f", "", {"type": "object", "properties": {"a": {}, "s": {"type": "string"}}}),)
@@ -82,6 +82,7 @@ def careful(name: str, wire: str) -> Any:
         patch.setattr(json_args, "CLEAN_TWICE", NOTHING)
         patch.setattr(json_args, "HALF_TWICE", ())
         patch.setattr(literal, "SURE", NEVER)
+        patch.setattr(brackets, "ITEM_FOLLOWS", NEVER)
         return merged(stream(get(name), [wire], TOOLS))
 
 

@@ -75,7 +75,9 @@ class LiteralReader(Machine):
         """The next visible character, all before it eaten; "" if it is not here yet."""
         s = self.s
         text, pos = s.text, s.pos
-        if pos < len(text) and " " < (c := text[pos]) < "\x7f":
+        if pos == len(text):
+            return ""
+        if " " < (c := text[pos]) < "\x7f":
             return c
         s.pos = pos = SPACE(text, pos).end()
         return text[pos : pos + 1]
@@ -196,10 +198,11 @@ class LiteralReader(Machine):
         raise Malformed(f"expected ',', found {c!r}")
 
     def value(self) -> bool:
-        if not self.text_only and (m := literal.SURE(self.s.text, self.s.pos)):
+        s = self.s
+        if not self.text_only and s.pos < len(s.text) and (m := literal.SURE(s.text, s.pos)):
             if m[1]:
                 return self.sure(m)
-            if not self.s.closed:
+            if not s.closed:
                 return False
         return self.unsure()
 
