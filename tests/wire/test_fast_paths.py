@@ -82,6 +82,7 @@ def careful(name: str, wire: str) -> Any:
         patch.setattr(json_args, "CLEAN_TWICE", NOTHING)
         patch.setattr(json_args, "HALF_TWICE", ())
         patch.setattr(literal, "SURE", NEVER)
+        patch.setattr(literal, "SAME", NEVER)
         patch.setattr(brackets, "ITEM_FOLLOWS", NEVER)
         return merged(stream(get(name), [wire], TOOLS))
 

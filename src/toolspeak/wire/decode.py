@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..events import Event, Finished, TextDelta
+from ..events import ArgumentsDelta, Event, Finished, TextDelta
 from ..types import Reply, Tool
 from .collect import collect
 from .program import program
@@ -52,8 +52,11 @@ class Decoder:
                 next(self.run, None)
         except Malformed as e:
             self.run.throw(e)
-        if s.parts:
-            s.flush()
+        if parts := s.parts:
+            if out or len(parts) > 1:
+                s.flush()
+            elif piece := parts.pop():
+                out.append(ArgumentsDelta(piece))
         return out
 
     def close(self) -> list[Event]:

@@ -158,6 +158,10 @@ def number(word: str) -> str | None:
     return ("-" if m[1] == "-" else "") + whole + "." + ((m[3] or "").replace("_", "") or "0") + (m[4] or "")
 
 
+SAME = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\bfnrt])*+').fullmatch
+"""What stands for the same within a string of JSON."""
+
+
 class Quote:
     """Quotes of one kind: what of a string in them can be told without looking further, and what keeps a piece off the lane.
 

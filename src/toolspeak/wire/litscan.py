@@ -330,9 +330,10 @@ class LiteralReader(Machine):
             end = m.end() if m else pos
             if end > pos:
                 piece = text[pos:end]
-                self.emit(
-                    escaped(SIMPLE(literal.simple, piece) if quote.slash == "escape" and "\\" in piece else piece)
-                )
+                if quote.slash != "escape" or not literal.SAME(piece):
+                    piece = SIMPLE(literal.simple, piece) if quote.slash == "escape" and "\\" in piece else piece
+                    piece = escaped(piece)
+                self.emit(piece)
                 s.pos = end
             if end == len(text):
                 if self.streams:
