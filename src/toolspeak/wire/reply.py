@@ -106,6 +106,7 @@ def small(s: State, p: Program, kind: str, word: str, space: str) -> Scan[bool]:
     close = p.d.thinking.close if p.d.thinking and p.split else ""
     if kind == UNTHINK and close:
         s.note("stray-closer", word.strip())
+        s.say("\n" if word[0] == "\n" else "")
         yield from skip(s, len(close) - len(close.rstrip()))
         return True
     if kind == THOUGHT and (yield from at(s, close.strip() or word)):
@@ -157,6 +158,8 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
     kind = p.inside[word]
     if kind in (CALL, HEAD):
         _keep_from(s, word)
+    elif kind == END and not p.split:
+        s.say(word)
     return END if kind == FRAME else kind, word, ""
 
 
@@ -186,6 +189,8 @@ def message(s: State, p: Program, word: str) -> Scan[str]:
         yield from failed(s, p, e, word)
         return TEXT
     s.commit()
+    if what == "thought" and not p.split:
+        s.say(word.removeprefix(header.start.strip()) + head + hit)  # left in the text, a thought keeps its marks
     return THINK if what == "thought" else TEXT
 
 
