@@ -111,3 +111,16 @@ def test_what_streams_before_the_end_of_a_call() -> None:
 def test_a_surrogate_that_no_text_can_hold_is_replaced_in_a_text() -> None:
     assert parse('{"tool": null, "message": "a\\ud83d b\\ud83d\\ude00"}', get("tool-json"), TOOLS).text == "a\ufffd b😀"
     assert stream(get("hermes"), [])[-1] == Finished("stop")
+
+
+def test_a_thought_that_stays_in_the_text_keeps_its_marks() -> None:
+    """Else nobody could tell it from the text behind it; what only frames the text is no part of it."""
+    wire = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes.<|return|>"
+    for chunks in [[wire], *([wire[:n], wire[n:]] for n in range(1, len(wire)))]:
+        reply = collect(stream(get("harmony"), chunks, TOOLS, "<|start|>assistant", "keep"))
+        assert (reply.text, reply.thought) == ("<|channel|>analysis<|message|>Hm.<|end|>Yes.", "")
+
+
+def test_a_stray_closer_on_a_line_of_its_own_leaves_the_line_break() -> None:
+    reply = parse("I know.\n</think>\n\nRome.", get("hermes"), TOOLS)
+    assert (reply.text, [n.rule for n in reply.notes]) == ("I know.\nRome.", ["stray-closer"])

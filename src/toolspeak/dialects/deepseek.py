@@ -16,6 +16,7 @@ CONTROL = (
     "<｜tool▁output▁end｜>",
 )
 FENCED = ("<｜tool▁call▁begin｜>function<｜tool▁sep｜>", NAME, "\n```json\n", JSON, "\n```<｜tool▁call▁end｜>")
+BARE = ("function<｜tool▁sep｜>", *FENCED[1:])
 PLAIN = ("<｜tool▁call▁begin｜>", NAME, "<｜tool▁sep｜>", JSON, "<｜tool▁call▁end｜>")
 
 RESULTS = Results(
@@ -36,7 +37,7 @@ DEEPSEEK_V3 = Dialect(
         ("<｜tool calls begin｜>", "<｜tool calls end｜>"),
         ("<｜tool▁calls｜>", "<｜tool▁calls▁end｜>"),
     ),
-    forms=(PLAIN,),
+    forms=(PLAIN, BARE),
     frame=("<｜end▁of▁sentence｜>",),
     stop=("<｜end▁of▁sentence｜>",),
     control=CONTROL,

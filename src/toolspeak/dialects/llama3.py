@@ -1,4 +1,7 @@
-"""Llama 3.1, 3.2 and 3.3: a bare JSON object whose arguments are called parameters."""
+"""Llama 3.1, 3.2 and 3.3: a bare JSON object whose arguments are called parameters.
+
+Behind `<|python_tag|>` a built-in tool may be called as in llama3-builtin.
+"""
 
 from ..wire.syntax import (
     ARGS,
@@ -11,6 +14,7 @@ from ..wire.syntax import (
     TOOLS,
     Dialect,
     JsonCall,
+    Keywords,
     Kind,
     Results,
     Speech,
@@ -35,6 +39,7 @@ LLAMA3_JSON = Dialect(
     ),
     between="; ",
     also=(("<|python_tag|>", ""),),
+    forms=((NAME, ".call", Keywords(quotes=('"', "'"))),),
     before="\n",
     guard=True,
     thinking=None,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..events import TextDelta, ThoughtDelta
 from .calls import begin, section
-from .jsonscan import json_value
+from .jsonreader import json_value
 from .program import CALL, CODE, END, FENCE, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
 from .salvage import after_call
 from .scan import SPACE, Malformed, Scan, at, marks, skip, token, until
@@ -111,6 +111,7 @@ def small(s: State, p: Program, kind: str, word: str, space: str) -> Scan[bool]:
     close = p.d.thinking.close if p.d.thinking and p.split else ""
     if kind == UNTHINK and close:
         s.note("stray-closer", word.strip())
+        s.say("\n" if word[0] == "\n" else "")
         yield from skip(s, len(close) - len(close.rstrip()))
         return True
     if kind == THOUGHT and (yield from at(s, close.strip() or word)):
@@ -171,6 +172,8 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
     kind = p.inside[word]
     if kind in (CALL, HEAD):
         _keep_from(s, word)
+    elif kind == END and not p.split:
+        s.say(word)
     return END if kind == FRAME else kind, word, ""
 
 
@@ -200,6 +203,8 @@ def message(s: State, p: Program, word: str) -> Scan[str]:
         yield from failed(s, p, e, word)
         return TEXT
     s.commit()
+    if what == "thought" and not p.split:
+        s.say(word.removeprefix(header.start.strip()) + head + hit)  # left in the text, a thought keeps its marks
     return THINK if what == "thought" else TEXT
 
 

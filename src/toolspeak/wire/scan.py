@@ -29,6 +29,9 @@ SPACE = cast("Callable[[str, int], re.Match[str]]", re.compile(r"\s*").match)
 """Matches the white space at a place, which may be none."""
 
 
+Decoded = dict[int, tuple[str, object]]
+
+
 class Malformed(Exception):
     """The text left the dialect: a signal between the rooms of the decoder, never seen outside.
 
@@ -44,19 +47,23 @@ class Source:
     """Text that arrives in pieces, and the position up to which it was read.
 
     While `lane` is set, a piece in which it finds nothing may go straight out as a `delta`. While `log`
-    is a list, what is read is kept and can be given back.
+    is a list, what is read is kept and can be given back. While `step` is set, it may read on in place of the generator
+    that waits: it tells False where it needs more text still.
+    `decoded` holds the JSON that was all there at once, by the id of its text, and its value: nobody need decode it again.
     `place` is where a note points to, where that is not the place read.
     """
 
-    __slots__ = ("base", "closed", "delta", "lane", "log", "logpos", "place", "pos", "text")
+    __slots__ = ("base", "closed", "decoded", "delta", "lane", "log", "logpos", "place", "pos", "step", "text")
 
     def __init__(self) -> None:
         self.text = ""
         self.pos = 0
         self.base = 0
         self.closed = False
+        self.decoded: Decoded | None = None
         self.lane: Search | None = None
         self.delta: Delta | None = None
+        self.step: Callable[[], bool] | None = None
         self.log: list[str] | None = None
         self.logpos = 0
         self.place: int | None = None
@@ -70,7 +77,7 @@ class Source:
         self.base += pos
         self.text = text[pos:] + piece if pos < len(text) else piece
         self.pos = 0
-        self.lane = None
+        self.lane = self.step = None
 
     def keep(self) -> None:
         """From here on, what is read can be given back."""
@@ -102,6 +109,33 @@ class Source:
         elif self.log is not None:
             self.pos = self.logpos
         self.log, self.logpos = None, self.pos
+
+
+class Machine:
+    """A reader whose `mode` is what it does next, None at its end; a mode tells False where it needs more text, and has then
+    decided nothing. Costs less than generators where every few characters are a token: it goes on without waking those
+    that wait for it."""
+
+    __slots__ = ("mode", "s")
+
+    def __init__(self, s: Source, mode: Callable[[], bool]) -> None:
+        self.s = s
+        self.mode: Callable[[], bool] | None = mode
+
+    def step(self) -> bool:
+        """Read on as far as the text goes. Is all of it read?"""
+        s = self.s
+        while mode := self.mode:
+            if not mode():
+                if s.closed:
+                    raise Malformed("unclosed literal")
+                s.step = self.step
+                return False
+        return True
+
+    def run(self) -> Scan[None]:
+        while not self.step():
+            yield
 
 
 def _opening(word: str) -> str:

@@ -44,7 +44,7 @@ class Call:
 class State(Source):
     """A source, and the events made from it.
 
-    `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
+    `args` takes more of the open call's arguments. `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
     given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
     becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
     `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
@@ -52,6 +52,7 @@ class State(Source):
     """
 
     __slots__ = (
+        "args",
         "calls",
         "cut",
         "given",
@@ -78,6 +79,7 @@ class State(Source):
         self.given: set[str] = set()
         self.out: list[Event] = []
         self.parts: list[str] = []
+        self.args = self.parts.append
         self.waiting: list[Note] = []
         self.noted: set[tuple[str, str]] = set()
         self.live: Call | None = None
@@ -89,10 +91,6 @@ class State(Source):
         self.unread = False
         self.voice: type[TextDelta] | type[ThoughtDelta] = TextDelta
 
-    def args(self, text: str) -> None:
-        """More of the open call's arguments."""
-        self.parts.append(text)
-
     def say(self, text: str) -> None:
         """More text for the user, or of a thought."""
         if text:
@@ -101,7 +99,7 @@ class State(Source):
 
     def flush(self) -> None:
         if self.parts:
-            if piece := "".join(self.parts):
+            if piece := self.parts[0] if len(self.parts) == 1 else "".join(self.parts):
                 self.out.append(ArgumentsDelta(piece))
             self.parts.clear()
 
