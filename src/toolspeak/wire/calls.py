@@ -194,8 +194,10 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
             s.note("other-name", text)
         if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
             s.start(call)
-    elif slot is ID or slot is INDEX:
-        call.id = text if slot is ID else call.id
+    elif slot is ID:
+        call.id = text
+    elif not text.isdecimal():
+        s.note("odd-index", text)
 
 
 def _numbered(call: Call, part: NumberedName, text: str) -> None:
