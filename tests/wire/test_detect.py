@@ -14,9 +14,9 @@ import toolspeak as ts
 from toolspeak.dialects import get
 from toolspeak.errors import TemplateError, ToolspeakError, UnknownDialect
 from toolspeak.wire.detect import by_template, detect
-from toolspeak.wire.differ import draft, reads
-from toolspeak.wire.probe import BOTH, call, probe
-from toolspeak.wire.template import abilities, speaks
+from toolspeak.wire.drafts.differ import draft, reads
+from toolspeak.wire.drafts.probe import BOTH, call, probe
+from toolspeak.wire.templates.abilities import abilities, speaks
 from toolspeak.wire.write import write_calls
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "templates"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import toolspeak as ts
 from toolspeak.wire.detect import detect
-from toolspeak.wire.differ import draft, reads
-from toolspeak.wire.probe import BOTH, between, call, common_end, common_start, pieces, probe
+from toolspeak.wire.drafts.differ import draft, reads
+from toolspeak.wire.drafts.probe import BOTH, between, call, common_end, common_start, pieces, probe
 from toolspeak.wire.render import render
 from toolspeak.wire.syntax import (
     ARGS,

@@ -9,9 +9,9 @@ import pytest
 from jinja import NOW, by_jinja2
 
 from toolspeak.errors import TemplateError
-from toolspeak.wire import engine
-from toolspeak.wire.engine import render_template, tojson
-from toolspeak.wire.sandbox import render_sandboxed
+from toolspeak.wire.templates import engine
+from toolspeak.wire.templates.engine import render_template, tojson
+from toolspeak.wire.templates.sandbox import render_sandboxed
 
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": ' a<b "é" \n'}, {"role": "assistant", "content": None}]
 X = {"s": "it's", "n": None, "t": True, "f": 1e20, "g": 1e-7, "h": 0.1, "l": [1, ["x"], {}], "z": "ü"}
@@ -59,7 +59,7 @@ def test_without_jinja2_one_line_says_what_would_help(monkeypatch: pytest.Monkey
     template = "{{ 'a,b'.partition(',') }}"
     assert render_template(template, MESSAGES, None) == "('a', ',', 'b')"
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    monkeypatch.setattr("toolspeak.wire.sandbox.installed", lambda: False)
+    monkeypatch.setattr("toolspeak.wire.templates.sandbox.installed", lambda: False)
     with pytest.raises(TemplateError, match=r"no method named partition.*pip install 'toolspeak\[jinja\]'") as caught:
         render_template(template, MESSAGES, None)
     assert "\n" not in str(caught.value)

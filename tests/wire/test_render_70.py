@@ -12,12 +12,12 @@ from jinja import NOW, by_jinja2
 from toolspeak.dialects import get
 from toolspeak.errors import TemplateError, UnknownDialect
 from toolspeak.types import Message, Tool
-from toolspeak.wire import native
 from toolspeak.wire.detect import detect
-from toolspeak.wire.engine import render_template
 from toolspeak.wire.render import render
 from toolspeak.wire.speech import Wanted
-from toolspeak.wire.template import abilities
+from toolspeak.wire.templates import native
+from toolspeak.wire.templates.abilities import abilities
+from toolspeak.wire.templates.engine import render_template
 from toolspeak.wire.turns import turns_of
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "templates"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from toolspeak.errors import TemplateError
 from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
-from toolspeak.wire.patterns import GAP, Group, pattern_pieces
-from toolspeak.wire.response_template import from_response_template
+from toolspeak.wire.drafts.patterns import GAP, Group, pattern_pieces
+from toolspeak.wire.drafts.response_template import from_response_template
 from toolspeak.wire.write import write_calls
 
 from wire_cases import cuts, merged, stream  # isort: skip

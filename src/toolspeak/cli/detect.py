@@ -74,7 +74,7 @@ def _found(told: Template, model: str | None) -> Dialect:
 
 def _unrendered(source: str, found: Dialect) -> str:
     """Why a template that shows no calls cannot be rendered, "" where it can be."""
-    from ..wire.engine import render_template
+    from ..wire.templates.engine import render_template
 
     if found.origin in ("by its chat template", "drafted from its chat template"):
         return ""

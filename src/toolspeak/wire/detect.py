@@ -10,12 +10,12 @@ from typing import Any
 
 from ..dialects import get, names
 from ..errors import UnknownDialect
-from .differ import draft, reads
-from .margins import MARK
-from .probe import BOTH, Probe, call, probe
-from .response_template import from_response_template
+from .drafts.differ import draft, reads
+from .drafts.margins import MARK
+from .drafts.probe import BOTH, Probe, call, probe
+from .drafts.response_template import from_response_template
 from .syntax import Dialect
-from .template import literals
+from .templates.abilities import literals
 from .write import write_calls
 
 ANY = "tool-json"

@@ -9,13 +9,13 @@ from typing import Any
 
 from ..errors import TemplateError
 from ..types import Message, Note, Tool
-from .engine import DATE_FORM
 from .markers import cleaned_tool, cleaned_turn, cleaner, control_markers
-from .native import by_template
 from .normal import thoughts_apart
 from .said import unsayable
 from .speech import Wanted, tell
 from .syntax import Dialect, Layout
+from .templates.engine import DATE_FORM
+from .templates.native import by_template
 from .turns import turns_of
 
 PLAIN = Layout(("", ":\n"), "\n\n")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from ..errors import TemplateError
+from ...errors import TemplateError
 
 SIZE = 1_000_000
 """The longest template, in characters."""

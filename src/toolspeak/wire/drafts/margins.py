@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from ..syntax import Dialect, Thinking
 from .probe import TEXT, THOUGHT, Probe, between, call, common_start
-from .syntax import Dialect, Thinking
 
 MARK = re.compile(r"<[^<>\s][^<>\n]*>|\[/?[A-Z][A-Z_]*\]")
 """What looks like a control marker."""

@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..syntax import ARGS, INDEX, Arguments, Json, JsonCall, Keywords, Kind, Slot, Tagged, Tree, Typed
+from ..syntax import ID as ID_SLOT
+from ..syntax import NAME as NAME_SLOT
 from .probe import BOTH, ID, KEY, KEYS, NAME, SAMPLES, VALUE, Probe, call, common_end, common_start
-from .syntax import ARGS, INDEX, Arguments, Json, JsonCall, Keywords, Kind, Slot, Tagged, Tree, Typed
-from .syntax import ID as ID_SLOT
-from .syntax import NAME as NAME_SLOT
 
 NUMBER = "\ue004"
 """What stands for the number of a call."""

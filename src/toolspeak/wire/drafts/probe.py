@@ -10,10 +10,10 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from ..errors import TemplateError
-from ..types import Tool, ToolCall
-from .engine import render_template
-from .template import abilities
+from ...errors import TemplateError
+from ...types import Tool, ToolCall
+from ..templates.abilities import abilities
+from ..templates.engine import render_template
 
 NAMES = ("alpha_tool", "omega_tool")
 IDS = ("abcdefg01", "uvwxyzt02")

@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from ..errors import TemplateError
-from ..types import Tool, ToolCall
-from .decode import parse
+from ...errors import TemplateError
+from ...types import Tool, ToolCall
+from ..decode import parse
+from ..syntax import Dialect, JsonCall
 from .engine import render_template
-from .syntax import Dialect, JsonCall
 
 TOOL = {
     "type": "function",

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..errors import TemplateError
-from ..types import Note, ToolCall
+from ...errors import TemplateError
+from ...types import Note, ToolCall
+from ..normal import id_form, joined_users, one_at_a_time, short_ids, text_apart, with_ids
+from ..speech import Wanted, opened, tell
+from ..syntax import Dialect
+from ..turns import Turn, message_of
+from ..write import declared
+from .abilities import SHORT, THOUGHTS, Abilities, abilities, speaks
 from .engine import render_template
-from .normal import id_form, joined_users, one_at_a_time, short_ids, text_apart, with_ids
-from .speech import Wanted, opened, tell
-from .syntax import Dialect
-from .template import SHORT, THOUGHTS, Abilities, abilities, speaks
-from .turns import Turn, message_of
-from .write import declared
 
 Row = dict[str, Any]
 Placed = tuple[int, Row]

@@ -11,10 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..errors import TemplateError
-from .margins import MARK
-from .patterns import GAP, Piece, pattern_pieces
-from .syntax import (
+from ...errors import TemplateError
+from ..syntax import (
     ARGS,
     CALL,
     ID,
@@ -30,6 +28,8 @@ from .syntax import (
     Tagged,
     Thinking,
 )
+from .margins import MARK
+from .patterns import GAP, Piece, pattern_pieces
 
 THOUGHTS = ("thinking", "reasoning_content", "reasoning")
 FIELD_KEYS = frozenset(

@@ -8,7 +8,7 @@ from functools import wraps
 from importlib.util import find_spec
 from typing import Any, cast
 
-from ..errors import TemplateError
+from ...errors import TemplateError
 
 GROWING = ("replace", "join", "center", "indent", "format", "wordwrap", "ljust", "rjust", "zfill", "expandtabs")
 """Filters and methods whose result may be much longer than what they are given."""

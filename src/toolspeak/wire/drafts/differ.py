@@ -11,14 +11,14 @@ import re
 from functools import lru_cache
 from typing import cast
 
-from ..types import Reply, ToolCall
-from .decode import parse
+from ...types import Reply, ToolCall
+from ..decode import parse
+from ..syntax import ID as ID_SLOT
+from ..syntax import INDEX, Dialect, NumberedName, Part
+from ..syntax import NAME as NAME_SLOT
 from .holes import NUMBER, Body, Shown, body_of
 from .margins import MARK, margins
 from .probe import BOTH, ID, NAME, TEXT, TOOLS, Probe, call, common_end, common_start, marked, probe
-from .syntax import ID as ID_SLOT
-from .syntax import INDEX, Dialect, NumberedName, Part
-from .syntax import NAME as NAME_SLOT
 
 
 @lru_cache(64)
