@@ -146,7 +146,7 @@ def test_no_arguments_are_an_empty_object() -> None:
 def test_what_is_no_call_comes_back_as_text(text: str) -> None:
     whole = chat_completion(completion(text))["choices"][0]
     assert whole["message"] == {"role": "assistant", "content": text}
-    assert whole["finish_reason"] == "stop"
+    assert whole["finish_reason"] == ("length" if text == "<f>" else "stop")  # nothing came behind the mark
     with pytest.raises((ValueError, TypeError, KeyError)):
         handled(text)
 
