@@ -53,9 +53,10 @@ def _language(s: State) -> Scan[None]:
     """Eat the word that a fence may have on its line."""
     while True:
         m = LANGUAGE(s.text, s.pos)
-        if m is None or m.end() < len(s.text) or m.end() - s.pos > MOST or s.closed:
-            if m and s.text[m.end() : m.end() + 1] == "\n":
-                s.pos = m.end()
+        end = m.end() if m else s.pos
+        if end < len(s.text) or end - s.pos > MOST or s.closed:
+            if s.text[end : end + 1] == "\n":
+                s.pos = end
             return
         yield
 

@@ -167,10 +167,12 @@ class JsonReader(Machine):
         """A token that is not all here: of a string what there is passes on. Is more text needed for it?"""
         s, want, end = self.s, self.want, m.end(HALF_TEXT)
         if kind == HALF_WORD:
+            self.here(m)
             return True
         if kind == LAST_COMMA:
             return self.note is not None and want == AFTER and self.hold(m)
         if want in (KEY, FIRST_KEY):
+            self.here(m)
             return end - s.pos <= SHORT_KEY
         if want not in (VALUE, FIRST_VALUE):
             return False

@@ -26,7 +26,7 @@ def reply(s: State, p: Program, prompt: str) -> Scan[None]:
         now = HEAD
     if now == HEAD:
         s.keep()
-        now = yield from message(s, p, "")
+        now = yield from message(s, p, "", TEXT)
     if not now and (seed := p.opened(prompt)):
         s.seed, s.base = len(seed), -len(seed)
         s.text = seed + s.text
@@ -45,7 +45,7 @@ def reply(s: State, p: Program, prompt: str) -> Scan[None]:
             block = block or (literal.strip() in p.fences and not done and now != THINK)
             fresh, now = done, TEXT if done else now
         elif kind == HEAD:
-            now = yield from message(s, p, literal)
+            now = yield from message(s, p, literal, now)
         elif kind == THINK:
             yield from opened(s, p, literal, space)
             now = THINK
@@ -177,8 +177,11 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
     return END if kind == FRAME else kind, word, ""
 
 
-def message(s: State, p: Program, word: str) -> Scan[str]:
-    """Read the head of a message, its start being eaten, and the call where it is one: what its body is."""
+def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
+    """Read the head of a message, its start being eaten, and the call where it is one: what its body is.
+
+    Where it is no head, all goes on as it is `now`.
+    """
     header = p.d.header
     if header is None:
         return TEXT
@@ -200,8 +203,8 @@ def message(s: State, p: Program, word: str) -> Scan[str]:
             s.commit()
             return TEXT
     except Malformed as e:
-        yield from failed(s, p, e, word)
-        return TEXT
+        told = yield from failed(s, p, e, word)
+        return TEXT if told or not now else now
     s.commit()
     if what == "thought" and not p.split:
         s.say(word.removeprefix(header.start.strip()) + head + hit)  # left in the text, a thought keeps its marks

@@ -207,7 +207,8 @@ def _start(s: State, o: _Object) -> None:
     if o.call.started:
         return
     for delta, text in o.said:
-        s.push(delta(text))
+        if text:
+            s.push(delta(text))
     o.said = []
     s.start(o.call)
     if o.filled:
@@ -255,7 +256,8 @@ def _say(s: State, o: _Object) -> None:
     if o.answer and o.said:
         s.commit()
         for delta, text in o.said:
-            s.push(delta(text))
+            if text:
+                s.push(delta(text))
         o.said = []
 
 
