@@ -129,6 +129,8 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
     """The parts of one call, of whose first part so many words were eaten."""
     for i, part in enumerate(form):
         rest = form[i + 1 :]
+        if isinstance(part, Json | JsonCall):
+            s.beyond = tuple(w for w in (*words_of(rest), *p.after) if len(w) > 2)
         match part:
             case str():
                 yield from _words(s, part, call, eaten)
@@ -166,6 +168,9 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
     """A name or an id."""
     guarded = call.guard and slot is NAME and s.tools is not None
     yield from blank(s)
+    first = yield from following(s)
+    if slot is NAME and first and not NAMED(first):
+        raise Malformed("no name")
     text, hit = yield from token(s, _ends(p, rest), CAP, s.tools if guarded else None)
     text = text.strip()
     if slot is NAME:

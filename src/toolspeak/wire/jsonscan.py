@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
-from .literal import begins_key, begins_value, next_visible
+from .literal import begins_key, begins_value, comes, next_visible
 from .scan import CAP, GAP, Delta, Malformed, Scan, Source, blank, following, peek
 
 Emit = Callable[[str], None]
@@ -312,7 +312,7 @@ class _Tokens:
             return self.goes_on(j + 1)
         if c in ENDS:
             return j > i  # a string behind a string is refused, not taken for one of them
-        return c in ",}]" or (c == ":" and self.want == COLON)
+        return c in ",}]" or (c == ":" and self.want == COLON) or comes(s.text, j, s.beyond, s.closed)
 
     def goes_on(self, i: int) -> bool | None:
         """May what comes at `i` follow a comma here?"""

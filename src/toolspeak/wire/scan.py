@@ -45,16 +45,17 @@ class Source:
 
     While `lane` is set, a piece in which it finds nothing may go straight out as a `delta`. While `log`
     is a list, what is read is kept and can be given back.
-    `place` is where a note points to, where that is not the place read.
+    `place` is where a note points to, where that is not the place read; `beyond` are the words that end the call read.
     """
 
-    __slots__ = ("base", "closed", "delta", "lane", "log", "logpos", "place", "pos", "text")
+    __slots__ = ("base", "beyond", "closed", "delta", "lane", "log", "logpos", "place", "pos", "text")
 
     def __init__(self) -> None:
         self.text = ""
         self.pos = 0
         self.base = 0
         self.closed = False
+        self.beyond: tuple[str, ...] = ()
         self.lane: Search | None = None
         self.delta: Delta | None = None
         self.log: list[str] | None = None
