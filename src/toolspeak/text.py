@@ -92,8 +92,9 @@ def grammar(
     are texts, `json_schema` and `structural_tag` (xgrammar) are dicts.
 
     `choice` is "auto" (a text, calls, or a text and then calls), "required", the name of a tool, or "none"; `parallel`
-    allows several calls; a reply to a `prompt` that ends in `<think>` starts inside a thought; without `thinking` none may come. Properties come in the
-    order of their schema. Raises UsageError where the form cannot say what the dialect writes.
+    allows several calls; a reply to a `prompt` that ends in `<think>` starts inside a thought; without `thinking` none
+    may come. Properties come in the order of their schema. Raises UsageError where the form cannot say what the dialect
+    writes.
     """
     return grammars.grammar(_dialect(d), as_tools(tools) or (), choice, form, parallel, prompt, thinking)
 

@@ -16,6 +16,7 @@ from world import ANSI, TOOLSPEAK, Cli, Terminal
 
 import toolspeak as ts
 from toolspeak.cli import root
+from toolspeak.cli.source import source_of
 
 REPLY = 'Look: <tool_call>{"name": "add", "arguments": {"a": 1, "b": 2,}}</tool_call>'
 TEMPLATE = """\
@@ -246,6 +247,18 @@ def test_what_a_tokenizer_declares_is_believed_where_it_can_be(place: Path) -> N
     done = run("detect", "both.json")
     assert (done.exit_code, "fields.tool_calls.content" in done.stderr) == (0, True)
     assert "(by its chat template)" in done.stdout
+
+
+def test_a_dialect_is_printed_as_the_file_that_makes_it() -> None:
+    template = TEMPLATE.replace("tool_call>", "use>").replace('"name"', '"fn"').replace('"arguments"', '"args"')
+    made: dict[str, Any] = {}
+    exec(run("detect", "--source", stdin=template).stdout, made)
+    assert made["DRAFTED"] == ts.detect(template)
+    for name in ts.dialects():
+        exec(source_of(ts.dialect(name)), made)
+    assert {d.name: d for d in made.values() if isinstance(d, ts.Dialect)} == {
+        "drafted": made["DRAFTED"], **{name: ts.dialect(name) for name in ts.dialects()}
+    }  # fmt: skip
 
 
 def test_a_template_that_cannot_be_rendered_is_told() -> None:

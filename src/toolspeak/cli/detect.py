@@ -11,6 +11,7 @@ from ..errors import TemplateError
 from .base import Command, complete_file, typed
 from .dialects import written
 from .inputs import Template, is_gguf, template_of, texts_of
+from .source import source_of
 
 if TYPE_CHECKING:
     from ..wire.syntax import Dialect
@@ -22,14 +23,15 @@ if TYPE_CHECKING:
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the dialect, how it was found and what it writes, as JSON."
 )
-def detect(file: str | None, model: str | None, as_json: bool) -> None:
+@click.option("--source", is_flag=True, help="Print the dialect as Python, to be corrected and kept in a file.")
+def detect(file: str | None, model: str | None, as_json: bool, source: bool) -> None:
     """Say which dialect a model speaks.
 
     \b
     toolspeak detect chat_template.jinja
     toolspeak detect tokenizer_config.json --model NAME
     toolspeak detect weights.gguf
-    curl -s URL | toolspeak detect
+    cat chat_template.jinja | toolspeak detect --source > acorn.py
 
     FILE is a chat template (Jinja), or holds one: a tokenizer_config.json or a GGUF file. A dialect that is not
     known is drafted from the template. How it was found stands beside the name.
@@ -43,7 +45,9 @@ def detect(file: str | None, model: str | None, as_json: bool) -> None:
     with answers() as out:
         told = template_of(file, "" if is_gguf(file) else texts_of(file)[0]) if file else Template()
         found = _found(told, model)
-        if as_json:
+        if source:
+            out.write(source_of(found))
+        elif as_json:
             row = {"dialect": found.name, "origin": found.origin, "call": written(found)}
             out.line(json.dumps(row, indent=2, ensure_ascii=False))
         else:

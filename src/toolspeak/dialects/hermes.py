@@ -14,18 +14,28 @@ from ..wire.syntax import (
     Layout,
     Results,
     Speech,
+    Tagged,
     Thinking,
     ToolJson,
 )
 
 CALL = JsonCall(also=(("parameters", ARGS), ("args", ARGS), ("id", ID), ("tool_name", NAME)))
 
+TAGS = (
+    "<tool_call>\n<function=",
+    NAME,
+    ">\n",
+    Tagged("<parameter=", ">\n", "\n</parameter>\n"),
+    "</function>\n</tool_call>",
+)
+"""What later models of these families write, and some of these as well."""
+
 HERMES = Dialect(
     "hermes",
     ("<tool_call>\n", CALL, "\n</tool_call>"),
     between="\n",
     before="\n",
-    forms=((CALL,),),
+    forms=((CALL,), TAGS),
     stop=("<|im_end|>",),
     models=(
         "hermes-2",

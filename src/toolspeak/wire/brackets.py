@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from .literal import begins_key, begins_name, begins_value, comes, next_visible
+from .scan import GAP
 from .syntax import Keywords
 
 NAMED, ITEMS, KEYED, SPREAD = "named", "items", "keyed", "spread"
 """What a bracket holds: name=value, values, key: value; or key: value meant for the bracket around it."""
+
+ITEM_FOLLOWS = re.compile(rf"""\s{{0,{GAP}}}+,\s{{0,{GAP}}}+["'\[({{]""").match
+"""Matches a comma and the commonest values behind it, whatever more comes."""
 
 
 class Frame:
@@ -30,6 +36,8 @@ class Brackets:
 
     def closes(self, text: str, i: int, closed: bool, in_key: bool, odd: bool) -> bool | str | None:
         """Does the quote before `i` end its string? Only where something legal follows; None: that is not known yet."""
+        if not in_key and self.stack and self.stack[-1].kind == ITEMS and ITEM_FOLLOWS(text, i):
+            return True
         j = next_visible(text, i, closed)
         if j is None or j < 0:
             return None if j is None else True

@@ -11,11 +11,12 @@ from .codecs import json_args, json_call, keywords, raw, tagged, tree
 from .program import Entry, Form, Program, first_words, name_ends, words_of
 from .salvage import closing, missing
 from .scan import CAP, SPACE, Malformed, Marks, Scan, at, blank, expect, following, marks, token
-from .state import Call, State
+from .state import NAMED, Call, State, may_name
 from .syntax import ID, INDEX, NAME, Json, JsonCall, Keywords, Maybe, NumberedName, Part, Raw, Slot, Tagged, Tree
 
-NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
-"""What a tool may be called on a wire."""
+MOST = 24
+"""The language of a block of code has at most so many letters."""
+LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 
 
 def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
@@ -23,6 +24,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     fence = p.fences.get(word, "")
     if fence:
         s.note("fence", word)
+        yield from _language(s)
         word = yield from at(s, *p.openers)
     if not word:
         raise Malformed("no call in the fence")
@@ -45,6 +47,17 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     if not entry.formal:
         for w in entry.close.split():
             yield from at(s, w)
+
+
+def _language(s: State) -> Scan[None]:
+    """Eat the word that a fence may have on its line."""
+    while True:
+        m = LANGUAGE(s.text, s.pos)
+        if m is None or m.end() < len(s.text) or m.end() - s.pos > MOST or s.closed:
+            if m and s.text[m.end() : m.end() + 1] == "\n":
+                s.pos = m.end()
+            return
+        yield
 
 
 def _bare(p: Program, entry: Entry) -> Form | None:
@@ -99,6 +112,7 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
         except Malformed:
             if s.live or s.log is None or s.spent:
                 raise
+            s.cut = s.cut or (s.closed and not kind.guard)
             s.forget()
             return s.back()  # the calls before stay; what follows is text
 
@@ -140,7 +154,9 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
             case Slot():
                 yield from _slot(s, p, part, call, rest)
             case NumberedName():
-                text, _ = yield from token(s, _ends(p, rest))
+                text, hit = yield from token(s, _ends(p, rest))
+                if rest and not hit:
+                    raise Malformed("no name")
                 _numbered(call, part, text.strip())
             case Maybe():
                 yield from _maybe(s, p, part, call, rest)
@@ -168,14 +184,12 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
     """A name or an id."""
     guarded = call.guard and slot is NAME and s.tools is not None
     yield from blank(s)
-    first = yield from following(s)
-    if slot is NAME and first and not NAMED(first):
-        raise Malformed("no name")
-    text, hit = yield from token(s, _ends(p, rest), CAP, s.tools if guarded else None)
+    fits = s.begins if guarded else may_name if slot is NAME else None
+    text, hit = yield from token(s, _ends(p, rest), CAP, fits)
     text = text.strip()
     if slot is NAME:
         if call.name is None or not call.started:
-            if not NAMED(text) or not (hit or s.closed):
+            if not NAMED(text) or (rest and not hit):
                 raise Malformed("no name")
             call.name = text
         elif text != call.name:
@@ -220,8 +234,10 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
             yield from _json(s, part, schema, follow)
         case Tagged():
             yield from tagged.read(s, part, schema, follow)
+            yield from _closed(s, part.open.strip(), schema, rest)
         case Tree():
             yield from tree.read(s, part, schema, follow)
+            yield from _closed(s, part.mark + "<", schema, rest)
         case Keywords():
             yield from keywords.read(s, part, schema, follow)
         case Raw():
@@ -231,11 +247,28 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
     call.filled = True
 
 
+def _closed(s: State, opener: str, schema: Mapping[str, Any], rest: Form) -> Scan[None]:
+    """Where the text ends behind a parameter and not behind the call, there might have been more of them."""
+    words = words_of(rest)
+    if (yield from at(s, *words, eat=False)) or not schema.get("properties"):
+        return
+    if _ended(s, opener) and (words or not _ended(s)):
+        raise Malformed("unclosed arguments")
+
+
+def _ended(s: State, half: str = "") -> bool:
+    """Is there nothing more than white space, and the beginning of this word?"""
+    i = SPACE(s.text, s.pos).end()
+    return s.closed and len(s.text) - i <= len(half) and half.startswith(s.text[i:])
+
+
 def _json(s: State, part: Json, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
     """Arguments as JSON; none at all are {}."""
     if not (yield from at(s, "{", '"', eat=False)):
         nothing = yield from at(s, *follow, eat=False)
-        if nothing or (s.closed and SPACE(s.text, s.pos).end() == len(s.text)):
+        if nothing or (_ended(s) and not schema.get("properties")):
             s.args("{}")
             return s.note("no-arguments")
+        if _ended(s):
+            raise Malformed("no arguments")
     yield from json_args.read_hole(s, part, schema, follow)

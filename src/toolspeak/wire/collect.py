@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..types import Finish, Message, Note, Reply, ToolCall, Usage
+from .scan import Decoded
 
 
 @dataclass(slots=True)
@@ -20,9 +21,10 @@ class _Open:
     whole: bool = False
 
 
-def collect(events: Iterable[Event]) -> Reply:
+def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
     """The reply that the events are. Its `messages` hold the one assistant message, in OpenAI's form.
 
+    `decoded` holds, by the id of a text, that text and the value it is as JSON, where somebody knows it.
     A call whose JSON is no object has no arguments and is not whole. Of a run, the text of all turns.
     """
     text: list[str] = []
@@ -51,7 +53,7 @@ def collect(events: Iterable[Event]) -> Reply:
                 usage = add_usage(usage, more)
             case _:
                 pass
-    calls = tuple(map(_call, opened))
+    calls = tuple(_call(o, decoded or {}) for o in opened)
     notes += [note for call in calls for note in call.notes if note.rule == "not-an-object"]
     said, reasoned = "".join(text), "".join(thought)
     return Reply(said, reasoned, calls, finish, tuple(notes), usage, [assistant(said, reasoned, calls)])
@@ -78,10 +80,10 @@ def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> M
     return message
 
 
-def _call(o: _Open) -> ToolCall:
+def _call(o: _Open, decoded: Decoded) -> ToolCall:
     text = "".join(o.pieces)
     try:
-        value: object = json.loads(text or "{}")
+        value = decoded[id(text)][1] if id(text) in decoded else json.loads(text or "{}")
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..events import Event, Finished, TextDelta
+from ..events import ArgumentsDelta, Event, Finished, TextDelta
 from ..types import Reply, Tool
 from .collect import collect
 from .program import program
 from .reply import reply
+from .scan import Decoded, Malformed
 from .state import State
 from .syntax import Dialect
 
@@ -42,12 +43,20 @@ class Decoder:
             s.base += len(chunk)
             s.spoken = s.spoken or (delta is TextDelta and not chunk.isspace())
             return [delta(chunk)]
+        step = s.step
         s.add(chunk)
         out: list[Event] = []
         s.out = out
-        next(self.run, None)
-        if s.parts:
-            s.flush()
+        try:
+            if step is None or step():
+                next(self.run, None)
+        except Malformed as e:
+            self.run.throw(e)
+        if parts := s.parts:
+            if out or len(parts) > 1:
+                s.flush()
+            elif piece := parts.pop():
+                out.append(ArgumentsDelta(piece))
         return out
 
     def close(self) -> list[Event]:
@@ -70,4 +79,6 @@ def parse(
 ) -> Reply:
     """The reply that a whole text is. Never raises on the text of a model."""
     decoder = Decoder(d, tools, prompt, thoughts)
-    return collect([*decoder.feed(text), *decoder.close()])
+    decoded: Decoded = {}
+    decoder.state.decoded = decoded
+    return collect([*decoder.feed(text), *decoder.close()], decoded)

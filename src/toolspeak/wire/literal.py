@@ -30,8 +30,10 @@ KEY = re.compile(rf"({_KEY}?){_S}(?=[:=])").match
 HALF_KEY = re.compile(rf"{_KEY}{_S}\Z").match
 STARS = re.compile(rf"\*\*{_S}\{{").match
 HALF_STARS = re.compile(rf"\*(?:\*{_S})?\Z").match
-SURE = re.compile(r"(?:-?(?:0|[1-9][0-9]{0,30})|True|False|None|true|false|null)(?=[,)\]}])").match
-"""The commonest values, where they are certain."""
+SURE = re.compile(
+    r"\s*+(?:(-?(?:0|[1-9][0-9]{0,30})|True|False|None|true|false|null)(?:(,)|(?=[)\]}]))|[\w-]{1,30}\Z)"
+).match
+"""The commonest values, group 1, where they are certain, and a comma behind them; or, without the group, a word that may grow."""
 EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}\([^()\n]{0,400}\)").match
 HALF_EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}(?:\([^()\n]{0,400})?\Z").match
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
@@ -154,6 +156,10 @@ def number(word: str) -> str | None:
         return None  # digits alone, such as 007
     whole = (m[2] or "0").replace("_", "").lstrip("0") or "0"
     return ("-" if m[1] == "-" else "") + whole + "." + ((m[3] or "").replace("_", "") or "0") + (m[4] or "")
+
+
+SAME = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\bfnrt])*+').fullmatch
+"""What stands for the same within a string of JSON."""
 
 
 class Quote:

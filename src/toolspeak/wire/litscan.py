@@ -14,7 +14,7 @@ from ..schema.kinds import ANY, STRING, Shapes
 from . import literal
 from .brackets import ITEMS, KEYED, NAMED, SPREAD, Brackets, Frame
 from .jsonscan import SCALAR, escaped, quoted
-from .scan import SPACE, Malformed, Scan, Source
+from .scan import SPACE, Machine, Malformed, Source
 from .syntax import Keywords
 
 Note = Callable[[str, str], None]
@@ -23,8 +23,8 @@ CLOSERS = {"[": "]", "(": ")", "{": "}"}
 SIMPLE = re.compile(r"\\(.)").sub
 
 
-class LiteralReader:
-    """A machine whose `mode` is what it does next; a mode tells False where it needs more text, and has then decided nothing.
+class LiteralReader(Machine):
+    """A literal, mode by mode.
 
     `schema` is that of all the arguments, `follow` what may come after them. `text_only`: a string is wanted here.
     """
@@ -38,22 +38,15 @@ class LiteralReader:
         schema: Mapping[str, Any],
         follow: tuple[str, ...] = (),
     ) -> None:
-        self.s, self.emit, self.note, self.hole = s, emit, note, hole
+        super().__init__(s, self.value)
+        self.emit, self.note, self.hole = emit, note, hole
         self.syntax = literal.syntax(hole)
         self.schema, self.shapes = schema, Shapes(schema)
         self.streams = False
         self.brackets = Brackets(hole, follow)
         self.stack = self.brackets.stack
-        self.mode: Callable[[], bool] | None = self.value
         self.quote = self.syntax.quotes[hole.quotes[0]]
         self.in_key = self.odd = self.text_only = False
-
-    def run(self) -> Scan[None]:
-        while self.mode:
-            if not self.mode():
-                if self.s.closed:
-                    raise Malformed("unclosed literal")
-                yield
 
     def push(self, frame: Frame, opener: str) -> None:
         self.emit(opener)
@@ -82,7 +75,9 @@ class LiteralReader:
         """The next visible character, all before it eaten; "" if it is not here yet."""
         s = self.s
         text, pos = s.text, s.pos
-        if pos < len(text) and " " < (c := text[pos]) < "\x7f":
+        if pos == len(text):
+            return ""
+        if " " < (c := text[pos]) < "\x7f":
             return c
         s.pos = pos = SPACE(text, pos).end()
         return text[pos : pos + 1]
@@ -191,18 +186,28 @@ class LiteralReader:
     def after(self) -> bool:
         """Behind a value: a comma, or the end of what it is in."""
         c = self.visible()
+        frame = self.stack[-1]
+        if c == ",":
+            self.s.pos += 1
+            self.go_on(frame)
+            return True
         if not c or (close := self.closing(c)) is None:
             return False
-        frame = self.stack[-1]
         if close:
             return self.pop(frame)
-        if c != ",":
-            raise Malformed(f"expected ',', found {c!r}")
-        self.s.pos += 1
-        self.go_on(frame)
-        return True
+        raise Malformed(f"expected ',', found {c!r}")
 
     def value(self) -> bool:
+        s = self.s
+        if not self.text_only and s.pos < len(s.text) and (m := literal.SURE(s.text, s.pos)):
+            if m[1]:
+                return self.sure(m)
+            if not s.closed:
+                return False
+        return self.unsure()
+
+    def unsure(self) -> bool:
+        """A value that must be looked at."""
         c = self.visible()
         if not c:
             return False
@@ -231,15 +236,24 @@ class LiteralReader:
             self.push(Frame(ITEMS, CLOSERS[c], "]"), "[")
         return True
 
+    def sure(self, m: re.Match[str]) -> bool:
+        """A value that is certain, and the comma behind it."""
+        frame = self.stack[-1] if self.stack else None
+        text = literal.CONSTANTS.get(m[1], m[1])
+        if frame and frame.kind == ITEMS:
+            text = ", " + text if frame.filled else text
+            frame.filled = True
+        self.emit(text)
+        if frame and m[2]:
+            self.s.pos = m.end()
+            self.go_on(frame)
+        else:
+            self.s.pos = m.end(1)
+            self.mode = self.after if frame else None
+        return True
+
     def scalar(self, frame: Frame | None) -> bool:
         """A string, a number, a word."""
-        if (m := literal.SURE(self.s.text, self.s.pos)) and not self.text_only:
-            if frame:
-                self.begin(frame)
-            self.emit(literal.CONSTANTS.get(m[0], m[0]))
-            self.s.pos = m.end()
-            self.mode = self.after if self.stack else None
-            return True
         opener = self.opener()
         if opener is None:
             return False
@@ -316,9 +330,10 @@ class LiteralReader:
             end = m.end() if m else pos
             if end > pos:
                 piece = text[pos:end]
-                self.emit(
-                    escaped(SIMPLE(literal.simple, piece) if quote.slash == "escape" and "\\" in piece else piece)
-                )
+                if quote.slash != "escape" or not literal.SAME(piece):
+                    piece = SIMPLE(literal.simple, piece) if quote.slash == "escape" and "\\" in piece else piece
+                    piece = escaped(piece)
+                self.emit(piece)
                 s.pos = end
             if end == len(text):
                 if self.streams:

@@ -16,6 +16,7 @@ Form = tuple[Part, ...]
 
 HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
 OUTSIDE_TAGS = re.compile(r"\s+(?![^<>]*>)")
+FENCE = "```"
 TAIL = 1000
 """How far back, in characters, a prompt is searched for what it left open."""
 
@@ -43,7 +44,7 @@ class Program:
     """The words that a reader of the dialect looks for. `calls`: calls are among them; `split`: thoughts are told apart.
 
     `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
-    a thought) to its kind, `inside` what may come in a text. `after` may follow a call, `beyond` a frame; `unframed` ends a thought that was none. `strays`
+    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call, `beyond` a frame; `unframed` ends a thought that was none. `strays`
     are the closers that a model may write once too often.
     """
 
@@ -61,8 +62,8 @@ class Program:
         self.inside = kinds | {d.before + w: CALL for w in kinds}
         space = d.open[: len(d.open) - len(d.open.lstrip())]
         self.inside |= {space + w: CALL for w in formal}
-        if bare or (d.guard and calls and "{" in self.entries):
-            self.inside["`{"] = CODE  # inline code: it only talks about JSON
+        if self.entries:
+            self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries)), CODE)
         self.frames = (*(w.strip() for w in d.frame), *d.stop)
         self.closers: Marks | None = None
         self.unthink: tuple[str, ...] = ()
@@ -72,6 +73,8 @@ class Program:
         self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside)) if self.inside else None
+        talk = ("{", "[", *self.fences)
+        self.block = marks((*(w for w in self.inside if w[0] != "`" and w.strip() not in talk), FENCE))
         self.after = _after(d)
         self.strays = _strays(d) if calls else ()
         self.heads = _bare_heads(d.header) if d.header and calls else ()
@@ -110,6 +113,8 @@ class Program:
     def begins(self, prompt: str) -> str:
         """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
         d, tail = self.d, prompt[-TAIL:].rstrip()
+        if not (self.calls or self.split):
+            return ""  # the text passes unchanged
         if d.thinking and (word := d.thinking.open.strip()) and tail.endswith(word):
             line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
             return "" if line else THINK

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..events import TextDelta, ThoughtDelta
 from .calls import begin, section
-from .jsonscan import json_value
-from .program import CALL, END, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
+from .jsonreader import json_value
+from .program import CALL, CODE, END, FENCE, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
 from .salvage import after_call
 from .scan import SPACE, Malformed, Scan, at, marks, skip, token, until
 from .state import State
@@ -28,17 +30,19 @@ def reply(s: State, p: Program, prompt: str) -> Scan[None]:
     if not now and (seed := p.opened(prompt)):
         s.seed, s.base = len(seed), -len(seed)
         s.text = seed + s.text
+    block = False
     while True:
         if now == THINK:
             word = yield from thought(s, p)
         else:
-            word = yield from mark(s, p, fresh)
+            word = yield from mark(s, p, fresh and not block, block)
         if word is None:
             return
         kind, literal, space = word
         fresh = True
         if kind == CALL:
             done = yield from attempt(s, p, literal, now == THINK)
+            block = block or (literal.strip() in p.fences and not done and now != THINK)
             fresh, now = done, TEXT if done else now
         elif kind == HEAD:
             now = yield from message(s, p, literal)
@@ -47,6 +51,7 @@ def reply(s: State, p: Program, prompt: str) -> Scan[None]:
             now = THINK
         else:
             now = TEXT
+            block = block and kind != CODE
             fresh = yield from small(s, p, kind, literal, space)
         s.voice = ThoughtDelta if now == THINK and p.split else TextDelta
 
@@ -54,10 +59,10 @@ def reply(s: State, p: Program, prompt: str) -> Scan[None]:
 Found = tuple[str, str, str]
 
 
-def mark(s: State, p: Program, fresh: bool) -> Scan[Found | None]:
+def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
     """Pass text on to the next mark and eat it: its kind, its word, the white space before it if there may be some.
 
-    From before the mark of a call or a message on, text can be given back.
+    From before the mark of a call or a message on, text can be given back. In a block of code fewer marks count.
     """
     if fresh and p.fresh:
         s.keep()
@@ -71,10 +76,10 @@ def mark(s: State, p: Program, fresh: bool) -> Scan[Found | None]:
     if p.marks is None:
         yield from _all(s)
         return None
-    word = yield from until(s, p.marks, s.say, TextDelta)
+    word = yield from until(s, p.block if block else p.marks, s.say, TextDelta)
     if word is None:
         return None
-    kind = p.inside[word]
+    kind = CODE if block and word == FENCE else p.inside[word]
     if kind in (CALL, HEAD):
         _keep_from(s, word)
     return kind, word, ""
@@ -116,7 +121,16 @@ def small(s: State, p: Program, kind: str, word: str, space: str) -> Scan[bool]:
             s.note("stray-closer", word)
         return True
     s.say(space + word)
+    if kind == CODE and word != FENCE:
+        yield from quoted_code(s, word)
     return False
+
+
+def quoted_code(s: State, word: str) -> Scan[None]:
+    """Pass the code in a line on, which only talks of calls: to the next backtick, or the end of the line. Where it
+    begins with what opens a call, which may have lines: of the paragraph."""
+    end = yield from until(s, marks(("`", "\n" if word == "`" else "\n\n")), s.say, TextDelta)
+    s.say(end or "")
 
 
 def _ends(s: State, p: Program) -> Scan[bool]:
@@ -208,11 +222,12 @@ def _name(text: str) -> str:
     return words[0].partition("<")[0] if words else ""
 
 
-def _heads(s: State, p: Program) -> tuple[str, ...] | None:
-    """All heads that there may be, where only those count."""
+def _heads(s: State, p: Program) -> Callable[[str], bool] | None:
+    """Tells of the beginning of a head whether there may be such a one, where only the names of offered tools count."""
     if not p.d.guard or s.tools is None or p.d.header is None:
         return None
-    return (*s.tools, *(needle.strip("^$") for needle, _ in p.d.header.routes if needle.strip("^$")))
+    needles = [needle.strip("^$") for needle, _ in p.d.header.routes]
+    return lambda head: s.begins(head) or any(needle.startswith(head.strip()) for needle in needles if needle)
 
 
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
@@ -224,7 +239,7 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
         return (yield from failed(s, p, e, word))
     s.commit()
     s.seed, s.voice = 0, TextDelta
-    yield from after_call(s, p.strays)
+    yield from after_call(s, p.strays, p.openers)
     return True
 
 
@@ -232,14 +247,19 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
     s.place = None
     if s.log is None:
+        s.seed = 0
         s.cut = s.cut or s.closed
         s.note("cut" if s.closed else "malformed", str(why))
         if s.live:
             s.end(s.live, whole=s.live.filled)
         return True
+    word = word.strip()
+    entry = p.entries.get(word)
+    s.cut = s.cut or (s.closed and not p.d.guard and (entry.formal if entry else word not in ("", *p.fences)))
     s.forget()
     if s.spent:
-        s.say(s.kept()[s.seed :])
+        said, s.seed = s.kept()[s.seed :], 0
+        s.say(said)
         s.log = None
         return False
     s.back()
@@ -249,7 +269,6 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.note("unknown-tool", why.unknown)
     if seed:
         return True  # the prompt wrote that word: the reply begins only here
-    word = word.strip()
     start = SPACE(s.text, s.pos).end()
     value = word in ("{", "[") and word in p.entries
     if not value:

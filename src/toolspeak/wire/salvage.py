@@ -36,12 +36,13 @@ def closing(s: State, closers: Sequence[str]) -> Scan[None]:
             yield from missing(s, word)
 
 
-def after_call(s: State, strays: tuple[str, ...]) -> Scan[None]:
+def after_call(s: State, strays: tuple[str, ...], openers: tuple[str, ...]) -> Scan[None]:
     """Closers written once too often after a section, and white space that ends the reply."""
     for _ in range(MOST):
-        word = yield from at(s, *strays)
-        if not word:
+        word = yield from at(s, *strays, *openers, eat=False)
+        if word not in strays:
             break
+        yield from at(s, word)
         s.note("stray-closer", word)
     yield from following(s)
     end = SPACE(s.text, s.pos).end()

@@ -9,7 +9,7 @@ consumed before it is whole, and limits hold as well when all the text is there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from functools import lru_cache
 from typing import TypeVar, cast
 
@@ -29,6 +29,9 @@ SPACE = cast("Callable[[str, int], re.Match[str]]", re.compile(r"\s*").match)
 """Matches the white space at a place, which may be none."""
 
 
+Decoded = dict[int, tuple[str, object]]
+
+
 class Malformed(Exception):
     """The text left the dialect: a signal between the rooms of the decoder, never seen outside.
 
@@ -44,11 +47,26 @@ class Source:
     """Text that arrives in pieces, and the position up to which it was read.
 
     While `lane` is set, a piece in which it finds nothing may go straight out as a `delta`. While `log`
-    is a list, what is read is kept and can be given back.
+    is a list, what is read is kept and can be given back. While `step` is set, it may read on in place of the generator
+    that waits: it tells False where it needs more text still.
+    `decoded` holds the JSON that was all there at once, by the id of its text, and its value: nobody need decode it again.
     `place` is where a note points to, where that is not the place read; `beyond` are the words that end the call read.
     """
 
-    __slots__ = ("base", "beyond", "closed", "delta", "lane", "log", "logpos", "place", "pos", "text")
+    __slots__ = (
+        "base",
+        "beyond",
+        "closed",
+        "decoded",
+        "delta",
+        "lane",
+        "log",
+        "logpos",
+        "place",
+        "pos",
+        "step",
+        "text",
+    )
 
     def __init__(self) -> None:
         self.text = ""
@@ -56,8 +74,10 @@ class Source:
         self.base = 0
         self.closed = False
         self.beyond: tuple[str, ...] = ()
+        self.decoded: Decoded | None = None
         self.lane: Search | None = None
         self.delta: Delta | None = None
+        self.step: Callable[[], bool] | None = None
         self.log: list[str] | None = None
         self.logpos = 0
         self.place: int | None = None
@@ -71,7 +91,7 @@ class Source:
         self.base += pos
         self.text = text[pos:] + piece if pos < len(text) else piece
         self.pos = 0
-        self.lane = None
+        self.lane = self.step = None
 
     def keep(self) -> None:
         """From here on, what is read can be given back."""
@@ -103,6 +123,33 @@ class Source:
         elif self.log is not None:
             self.pos = self.logpos
         self.log, self.logpos = None, self.pos
+
+
+class Machine:
+    """A reader whose `mode` is what it does next, None at its end; a mode tells False where it needs more text, and has then
+    decided nothing. Costs less than generators where every few characters are a token: it goes on without waking those
+    that wait for it."""
+
+    __slots__ = ("mode", "s")
+
+    def __init__(self, s: Source, mode: Callable[[], bool]) -> None:
+        self.s = s
+        self.mode: Callable[[], bool] | None = mode
+
+    def step(self) -> bool:
+        """Read on as far as the text goes. Is all of it read?"""
+        s = self.s
+        while mode := self.mode:
+            if not mode():
+                if s.closed:
+                    raise Malformed("unclosed literal")
+                s.step = self.step
+                return False
+        return True
+
+    def run(self) -> Scan[None]:
+        while not self.step():
+            yield
 
 
 def _opening(word: str) -> str:
@@ -193,11 +240,11 @@ def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
         return best
 
 
-def token(s: Source, ends: Marks, cap: int = CAP, names: Collection[str] | None = None) -> Scan[tuple[str, str]]:
+def token(s: Source, ends: Marks, cap: int = CAP, fits: Callable[[str], bool] | None = None) -> Scan[tuple[str, str]]:
     """A short text up to one of `ends` (not eaten), and that end, "" where the text ends.
 
-    Eats nothing until it is whole, so that a failure gives all of it back. With `names` it is given back as soon
-    as it cannot become one of them. Raises Malformed where it is longer than `cap`.
+    Eats nothing until it is whole, so that a failure gives all of it back. `fits` tells whether a text may be the
+    beginning of what is wanted: what is not is given back at once. Raises Malformed then, and where it is longer than `cap`.
     """
     while True:
         text, pos = s.text, s.pos
@@ -206,25 +253,19 @@ def token(s: Source, ends: Marks, cap: int = CAP, names: Collection[str] | None 
         if m is not None and m.lastindex:
             if m.start() - pos > cap:
                 break
-            if names is not None and not _begins(names, text[pos : m.start()]):
+            if fits and not fits(text[pos : m.start()]):
                 break
             s.pos = m.start()
             return text[pos : s.pos], m[0]
         if len(text) >= limit or (s.closed and len(text) - pos > cap):
             break
+        if fits and (s.closed or len(text) - pos > 1) and not fits(text[pos : m.start() if m else len(text)]):
+            break
         if s.closed:
             s.pos = len(text)
             return text[pos:], ""
-        if names is not None and len(text) - pos > 1 and not _begins(names, text[pos : m.start() if m else len(text)]):
-            break
         yield
     raise Malformed("no such name")
-
-
-def _begins(names: Collection[str], text: str) -> bool:
-    """Does one of the names begin so?"""
-    seen = text.strip()
-    return any(name.startswith(seen) for name in names)
 
 
 def expect(s: Source, literal: str) -> Scan[None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +12,16 @@ from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta
 from ..types import Note, Tool
 from .scan import Malformed, Source
 
+NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
+"""What a tool may be called on a wire."""
 NOTES = 100
 """No reply leaves more notes than this."""
+
+
+def may_name(text: str) -> bool:
+    """May the name of any tool begin so?"""
+    seen = text.strip()
+    return not seen or NAMED(seen) is not None
 
 
 @dataclass(slots=True)
@@ -34,18 +44,21 @@ class Call:
 class State(Source):
     """A source, and the events made from it.
 
-    `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
+    `args` takes more of the open call's arguments. `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
     given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
     becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
     `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
-    `unread`: the message that is open is a call where none counts.
+    `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
     """
 
     __slots__ = (
+        "args",
         "calls",
         "cut",
+        "given",
         "ids",
         "live",
+        "names",
         "noted",
         "out",
         "parts",
@@ -61,9 +74,12 @@ class State(Source):
     def __init__(self, tools: dict[str, Tool[..., Any]] | None, ids: Callable[[], str] | None) -> None:
         super().__init__()
         self.tools = tools
+        self.names = sorted(tools or ())
         self.ids = ids
+        self.given: set[str] = set()
         self.out: list[Event] = []
         self.parts: list[str] = []
+        self.args = self.parts.append
         self.waiting: list[Note] = []
         self.noted: set[tuple[str, str]] = set()
         self.live: Call | None = None
@@ -75,10 +91,6 @@ class State(Source):
         self.unread = False
         self.voice: type[TextDelta] | type[ThoughtDelta] = TextDelta
 
-    def args(self, text: str) -> None:
-        """More of the open call's arguments."""
-        self.parts.append(text)
-
     def say(self, text: str) -> None:
         """More text for the user, or of a thought."""
         if text:
@@ -87,7 +99,7 @@ class State(Source):
 
     def flush(self) -> None:
         if self.parts:
-            if piece := "".join(self.parts):
+            if piece := self.parts[0] if len(self.parts) == 1 else "".join(self.parts):
                 self.out.append(ArgumentsDelta(piece))
             self.parts.clear()
 
@@ -130,6 +142,12 @@ class State(Source):
     def offered(self, name: str) -> bool:
         return self.tools is None or name in self.tools
 
+    def begins(self, text: str) -> bool:
+        """Does the name of an offered tool begin so?"""
+        seen = text.strip()
+        i = bisect_left(self.names, seen)
+        return i < len(self.names) and self.names[i].startswith(seen)
+
     def start(self, call: Call) -> None:
         """The call is one: tell its name. Raises Malformed where a guarded call names no tool."""
         if call.started or call.name is None:
@@ -138,13 +156,31 @@ class State(Source):
             raise Malformed(f"{call.name!r} is no tool")
         self.calls += 1
         call.started, self.live = True, call
-        call.id = call.id or (self.ids() if self.ids else f"call_{self.calls}")
+        written = call.id
+        call.id = self.own_id(written)
         self.push(CallStart(call.name, call.id))
         self.commit()
+        if written != call.id and written:
+            self.note("doubled-id", written)
         if not self.offered(call.name):
             self.note("unknown-tool", call.name)
 
+    def own_id(self, written: str) -> str:
+        """The id that the model wrote; where it wrote none, or that of another call, one of our own."""
+        if not written or written in self.given:
+            written = self.ids() if self.ids else f"call_{self.calls}"
+            while written in self.given:
+                written += "_"
+        self.given.add(written)
+        return written
+
     def end(self, call: Call, whole: bool = True) -> None:
         if call.started and not call.ended:
+            late = call.late_id
+            self.given -= {call.id} if late else set()
+            if late and late in self.given:
+                self.note("doubled-id", late)
+                late = None
+            self.given.add(late or call.id)
             call.ended, self.live = True, None
-            self.push(CallEnd(whole, call.late_id))
+            self.push(CallEnd(whole, late))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ...events import ArgumentsDelta
-from ..jsonscan import ESCAPES, IN_STRING, Emit, Note, escaped, json_value, quoted, unescape, whole_value
+from ..jsonreader import JsonReader, json_value
+from ..jsonscan import IN_STRING, Emit, Note, escaped, quoted, whole_value
+from ..jsonstring import ESCAPES, unescape, unescaped
 from ..literal import comes, next_visible
-from ..scan import CAP, SPACE, Delta, Malformed, Marks, Scan, Source, at, blank, following, marks, until
+from ..scan import CAP, SPACE, Delta, Machine, Malformed, Marks, Scan, Source, at, blank, following, marks, until
 from ..state import State
 from ..syntax import Json
 
@@ -22,6 +24,12 @@ RUNS = {
     "'": re.compile(r"""(?:[^'\\]+|\\["'\\/bfnrt])*""").match,
 }
 """What of a string in these quotes can be told without looking further."""
+CLEAN_TWICE = cast(
+    "Callable[[str, int], re.Match[str]]",
+    re.compile(r'(?:[^"\\\x00-\x1f]++|\\\\(?:\\["\\]|[bfnrt/]))*+').match,
+)
+"""What of a JSON string in a JSON string may stand as it is, its simple escapes whole."""
+HALF_TWICE = ("\\", "\\\\", "\\\\\\")
 SIMPLE = re.compile(r"\\(.)").sub
 A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
 HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
@@ -38,7 +46,7 @@ def read(s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta
             yield from json_value(s, emit, note, delta)
             yield from at(s, '"')
         else:
-            yield from _encoded(s, c, emit, note, delta)
+            yield from _Encoded(s, c, emit, note, delta).run()
     elif c in ("n", "N") and (yield from at(s, *NULL)):
         emit("{}")
     elif c in ("{", "["):
@@ -128,84 +136,110 @@ def _plain(s: State, ends: Marks | None) -> Scan[None]:
         yield
 
 
-def _encoded(s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> Scan[None]:
-    """The content of a JSON string, unescaped and read as JSON in turn; none at all is {}."""
-    inner = _Inner(emit, note, delta)
-    s.place = s.base + s.pos
-    s.pos += 1
-    _give_whole(s, quote, inner)
-    run = RUNS[quote]
-    while True:
-        m = run(s.text, s.pos)
-        if m and m.end() > m.start():
-            s.pos = m.end()
-            inner.give(SIMPLE(_meant, m[0]) if "\\" in m[0] else m[0])
-        if s.pos == len(s.text):
-            if s.closed:
-                raise Malformed("unclosed string")
-            lane = delta and inner.source.lane is IN_STRING and quote == '"'
-            s.lane, s.delta = (IN_STRING, delta) if lane else (None, None)
-            yield
-        elif s.text[s.pos] == quote:
-            break
-        else:
-            inner.give((yield from unescape(s)))
-    s.pos += 1
-    inner.close()
-    s.place = None
+class _Encoded(Machine):
+    """The content of a JSON string, unescaped and read as JSON in turn; none at all is {}.
+
+    A failure of the JSON waits for the end of the string, so that no cut shows.
+    """
+
+    __slots__ = ("delta", "emit", "failed", "inner", "quote", "reader")
+
+    def __init__(self, s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> None:
+        super().__init__(s, self.begin)
+        self.quote, self.emit, self.delta = quote, emit, delta
+        self.inner = Source()
+        self.inner.decoded = s.decoded
+        self.reader = JsonReader(self.inner, emit, note, delta)
+        self.failed: Malformed | None = None
+
+    def begin(self) -> bool:
+        """A string that is all here goes the short way, up to its closing quote."""
+        s = self.s
+        s.place = s.base + s.pos
+        s.pos += 1
+        whole = whole_value(s.text, s.pos - 1, strict=False) if self.quote == '"' else None
+        if whole and isinstance(whole[0], str):
+            self.give(whole[0])
+            s.pos = whole[1] - 1
+        self.mode = self.content
+        return True
+
+    def content(self) -> bool:
+        s, run = self.s, RUNS[self.quote]
+        if self.inner.lane is IN_STRING and self.quote == '"' and self.clean():
+            return False
+        while True:
+            text, pos = s.text, s.pos
+            m = run(text, pos)
+            end = m.end() if m else pos
+            if end > pos:
+                piece = text[pos:end]
+                s.pos = end
+                if "\\" in piece:
+                    plain = piece.replace('\\"', '"')
+                    piece = SIMPLE(_meant, piece) if "\\" in plain else plain
+                self.give(piece)
+            if end == len(text):
+                if s.closed:
+                    raise Malformed("unclosed string")
+                if self.delta and self.inner.lane is IN_STRING and self.quote == '"':
+                    s.lane, s.delta = IN_STRING, self.delta
+                return False
+            if text[end] == self.quote:
+                s.pos += 1
+                self.mode = None
+                return self.close()
+            found = unescaped(text, end, s.closed)
+            if found is None:
+                return False
+            s.pos += found[1]
+            self.give(found[0])
+
+    def clean(self) -> bool:
+        """Pass on what is clean within a string of the JSON. Is no more known yet?"""
+        s = self.s
+        text, pos = s.text, s.pos
+        end = CLEAN_TWICE(text, pos).end()
+        if end > pos:
+            self.emit(text[pos:end].replace("\\\\", "\\").replace('\\"', '"'))
+            s.pos = end
+        if end == len(text):
+            s.lane, s.delta = IN_STRING, self.delta
+        return not s.closed and (end == len(text) or text[end:] in HALF_TWICE)
+
+    def give(self, piece: str) -> None:
+        """More of the JSON."""
+        if self.failed:
+            return
+        if self.reader.mode:
+            self.inner.add(piece)
+            try:
+                if not self.reader.step():
+                    return
+            except Malformed as e:
+                self.failed, self.inner.lane = e, None
+                return
+            piece = self.inner.text[self.inner.pos :]
+        if piece.strip():
+            self.failed = Malformed("text after the arguments")
+
+    def close(self) -> bool:
+        """The string has ended."""
+        if self.reader.mode == self.reader.begin:
+            self.emit("{}")
+            self.s.place = None
+            return True
+        self.inner.closed = True
+        if not self.failed:
+            self.reader.step()
+        if self.failed:
+            raise self.failed
+        self.s.place = None
+        return True
 
 
 def _meant(escape: re.Match[str]) -> str:
     return ESCAPES[escape[1]]
-
-
-def _give_whole(s: Source, quote: str, inner: _Inner) -> None:
-    """A string that is all here goes the short way, up to its closing quote."""
-    if quote != '"':
-        return
-    whole = whole_value(s.text, s.pos - 1, strict=False)
-    if whole and isinstance(whole[0], str):
-        inner.give(whole[0])
-        s.pos = whole[1] - 1
-
-
-class _Inner:
-    """A reader of JSON within a string. Its failure waits for the end of the string, so that no cut shows."""
-
-    def __init__(self, emit: Emit, note: Note, delta: Delta | None) -> None:
-        self.source = Source()
-        self.emit = emit
-        self.value = json_value(self.source, emit, note, delta)
-        self.failed: Malformed | None = None
-        self.filled = self.done = False
-        self.step()
-
-    def step(self) -> None:
-        try:
-            self.done = next(self.value, True) is True
-        except Malformed as e:
-            self.failed, self.source.lane = e, None
-
-    def give(self, piece: str) -> None:
-        self.filled = self.filled or bool(piece.strip())
-        if self.failed:
-            return
-        if not self.done:
-            self.source.add(piece)
-            self.step()
-            piece = self.source.text[self.source.pos :] if self.done else ""
-        if piece.strip():
-            self.failed = Malformed("text after the arguments")
-
-    def close(self) -> None:
-        if not self.filled:
-            return self.emit("{}")
-        self.source.closed = True
-        if not (self.done or self.failed):
-            self.step()
-        if self.failed:
-            raise self.failed
-        return None
 
 
 def read_string(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
 from ...types import ToolCall
-from ..jsonscan import ENDS, json_value, quoted, short_string
+from ..jsonreader import json_value
+from ..jsonscan import ENDS, quoted
+from ..jsonstring import short_string
 from ..scan import Malformed, Scan, at, expect, following
 from ..state import Call, State
 from ..syntax import ARGS, CALL, ID, INDEX, NAME, TEXT, THOUGHT, JsonCall, Kind, Slot

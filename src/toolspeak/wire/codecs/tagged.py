@@ -88,11 +88,12 @@ def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, .
 class _Reader:
     """The parameters of one call."""
 
-    __slots__ = ("given", "hole", "s", "schema", "shapes", "words")
+    __slots__ = ("ends", "given", "hole", "s", "schema", "shapes", "words")
 
     def __init__(self, s: State, hole: Tagged, words: _Words, schema: Mapping[str, Any]) -> None:
         self.s, self.hole, self.words, self.schema = s, hole, words, schema
         self.shapes = Shapes(schema)
+        self.ends = words.ends
         self.given: set[str] = set()
 
     def parameter(self) -> Scan[None]:
@@ -109,8 +110,12 @@ class _Reader:
             s.args(f"{', ' if self.given else ''}{quoted(key)}: ")
         self.given.add(key)
         word = yield from self.type_word(found[1])
+        self.ends = words.ends
         if words.lead and (yield from peek(s, len(words.lead))) == words.lead:
             s.pos += len(words.lead)
+        elif words.lead == "\n" and (yield from peek(s, 2)) == "\r\n":
+            s.pos += 2  # lines end as on Windows: the one before the closer, too
+            self.ends = (*words.ends, "\r\n" + words.close)
         if twice:
             return (yield from self.drop(key))
         return (yield from self.value(self.allowed(key, word)))
@@ -151,7 +156,7 @@ class _Reader:
     def value(self, allowed: Kinds) -> Scan[None]:
         s, quote = self.s, self.hole.quote
         if quote is None or not (yield from at(s, quote[0])):
-            ends = self.words.ends if "string" in allowed else (*self.words.ends, self.words.opener)
+            ends = self.ends if "string" in allowed else (*self.ends, self.words.opener)
             return (yield from value(s, ends, self.closes, allowed))
         yield from value(s, quote[1:], self.closes_quote, STRING if "string" in allowed else allowed)
         if not (yield from at(s, self.words.close)):
@@ -161,7 +166,7 @@ class _Reader:
     def drop(self, key: str) -> Scan[None]:
         """The value of a key that was given before: told, not passed on."""
         parts: list[str] = []
-        yield from text_until(self.s, self.words.ends, self.closes, parts.append)
+        yield from text_until(self.s, self.ends, self.closes, parts.append)
         self.s.note("doubled-key", f"{key}: {''.join(parts)[:200]}")
 
     def closes_quote(self, hit: str) -> Scan[str | None]:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 from ...events import ArgumentsDelta
 from ...schema.kinds import ANY, STRING, Kinds
-from ..jsonscan import NUMBER_OR_WORD, PYTHON, SCALAR, Emit, Note, escaped, json_value, quoted, whole_value
+from ..jsonreader import json_value
+from ..jsonscan import NUMBER_OR_WORD, PYTHON, SCALAR, Emit, Note, escaped, quoted, whole_value
 from ..scan import CAP, GAP, SPACE, Delta, Malformed, Scan, Source, following, marks, until
 from ..state import State
 from . import keywords
