@@ -13,6 +13,7 @@ from wire_cases import DIALECTS, cuts, merged, one_of, rules, stream, told
 from toolspeak.events import ArgumentsDelta, TextDelta, ThoughtDelta
 from toolspeak.types import Reply, Tool
 from toolspeak.wire.decode import Decoder, parse
+from toolspeak.wire.scan import literal_words
 from toolspeak.wire.syntax import Dialect, Tagged, Tree
 
 BODY = '{"name": "note", "arguments": {"count": 1}}'
@@ -219,3 +220,12 @@ def test_arguments_still_come_as_they_arrive() -> None:
     decoder = Decoder(one_of("qwen3-coder"), TOOLS)
     decoder.feed("<tool_call>\n<function=find>\n<parameter=query>\r\n")
     assert decoder.feed("some words") == [ArgumentsDelta("some words")]
+
+
+def test_a_blank_in_a_tag_is_a_part_of_its_name() -> None:
+    assert literal_words("\n</a b>\n<c>\n") == ["</a b>", "<c>"]
+    assert literal_words(' <x name="') == ["<x", 'name="']
+    call = find("x")
+    text = wire(one_of("deepseek-v4.1"), call).replace("</｜DSML｜ invoke>", "")
+    reply = read(one_of("deepseek-v4.1"), text)
+    assert (told(reply), rules(reply)) == ([(*call, True)], ["missing-closer"])

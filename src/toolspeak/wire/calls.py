@@ -10,7 +10,7 @@ from typing import Any
 from .codecs import json_args, json_call, keywords, raw, tagged, tree
 from .program import Entry, Form, Program, first_words, name_ends, words_of
 from .salvage import closing, missing
-from .scan import CAP, SPACE, Malformed, Marks, Scan, at, blank, expect, following, marks, token
+from .scan import CAP, SPACE, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
 from .state import NAMED, Call, State, may_name
 from .syntax import ID, INDEX, NAME, Json, JsonCall, Keywords, Maybe, NumberedName, Part, Raw, Slot, Tagged, Tree
 
@@ -45,7 +45,7 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers))
     yield from closing(s, [*closers, entry.close if entry.formal else "", fence])
     if not entry.formal:
-        for w in entry.close.split():
+        for w in literal_words(entry.close):
             yield from at(s, w)
 
 
@@ -77,14 +77,14 @@ def begin(s: State, p: Program, name: str) -> Scan[None]:
     if not NAMED(name):
         raise Malformed("no name")
     s.start(call)
-    opener = p.d.open.split()
+    opener = literal_words(p.d.open)
     if opener and (yield from at(s, opener[0], eat=False)):
         yield from expect(s, p.d.open)
     yield from one_call(s, p, p.d.call, call, 0)
     entry = Entry((p.d.call,), close=p.d.close, section=bool(opener))
     if opener:
         yield from more(s, p, entry, Call(p.d.guard), False)
-    for w in p.d.close.split():
+    for w in literal_words(p.d.close):
         yield from at(s, w)
 
 
@@ -99,7 +99,7 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
     """The calls after the first."""
     firsts = tuple(w for form in entry.forms for w in first_words(form))
     named = any(form[0] is NAME for form in entry.forms)
-    glue = (",", *p.d.between.split())
+    glue = (",", *literal_words(p.d.between))
     while True:
         s.keep()
         s.spent = False
@@ -171,7 +171,7 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
 
 def _words(s: State, part: str, call: Call, eaten: int) -> Scan[None]:
     """A literal. Before the arguments every word counts; after them one may be missing."""
-    for w in part.split()[eaten:]:
+    for w in literal_words(part)[eaten:]:
         if not (yield from at(s, w)):
             if not call.filled:
                 raise Malformed(f"expected {w!r}")
@@ -199,8 +199,10 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
             s.note("other-name", text)
         if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
             s.start(call)
-    elif slot is ID or slot is INDEX:
-        call.id = text if slot is ID else call.id
+    elif slot is ID:
+        call.id = text
+    elif not text.isdecimal():
+        s.note("odd-index", text)
 
 
 def _numbered(call: Call, part: NumberedName, text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .scan import Marks, marks
+from .scan import Marks, literal_words, marks
 from .syntax import Dialect, Header, Json, JsonCall, Keywords, Maybe, Part, Slot, Tagged, Thinking, Tree
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
@@ -15,7 +15,6 @@ THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
 Form = tuple[Part, ...]
 
 HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
-OUTSIDE_TAGS = re.compile(r"\s+(?![^<>]*>)")
 FENCE = "```"
 TAIL = 1000
 """How far back, in characters, a prompt is searched for what it left open."""
@@ -128,7 +127,7 @@ class Program:
         """The end of the prompt that opens a call already, or a part of such an opener; "" where none does."""
         first = self.d.call[0]
         for word, entry in self.entries.items():
-            words = first.split() if entry.eaten and isinstance(first, str) else [word, *entry.rest]
+            words = literal_words(first) if entry.eaten and isinstance(first, str) else [word, *entry.rest]
             for n in range(len(words) if len(word) > 1 and words[0] == word else 0, 0, -1):
                 if seed := _ending(prompt[-TAIL:], words[:n]):
                     return seed
@@ -178,7 +177,7 @@ def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
         match part:
             case str():
                 if part.strip():
-                    return (part.split()[0],)
+                    return (literal_words(part)[0],)
             case Maybe():
                 return (*first_words(part.parts), *first_words(rest, beyond))
             case Tagged():
@@ -207,12 +206,7 @@ def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
 
 def words_of(parts: Form) -> tuple[str, ...]:
     """Every literal word in the parts: what may come after a value that has ended."""
-    return tuple(w for part in parts if isinstance(part, str) for w in _words(part))
-
-
-def _words(text: str) -> list[str]:
-    """The words of a literal; a blank inside a tag is a part of its name."""
-    return [word for word in OUTSIDE_TAGS.split(text) if word]
+    return tuple(w for part in parts if isinstance(part, str) for w in literal_words(part))
 
 
 def _entries(d: Dialect) -> dict[str, Entry]:
@@ -221,11 +215,11 @@ def _entries(d: Dialect) -> dict[str, Entry]:
         return {}
     forms = (d.call, *d.forms)
     first = d.call[0]
-    words = tuple(first.split()) if isinstance(first, str) else ()
+    words = tuple(literal_words(first)) if isinstance(first, str) else ()
     found: dict[str, Entry] = {}
     for opener, closer in ((d.open, d.close), *d.also):
         if opener.strip():
-            head, *rest = opener.split()
+            head, *rest = literal_words(opener)
             found.setdefault(head, Entry(forms, tuple(rest), closer, section=True))
     if not d.open:
         if words:
@@ -233,7 +227,7 @@ def _entries(d: Dialect) -> dict[str, Entry]:
         elif d.items:
             found[d.items[0].strip()] = Entry(forms, listed=True)
     for form in d.forms:
-        if isinstance(form[0], str) and (word := form[0].split()[0]) not in found:
+        if isinstance(form[0], str) and (word := literal_words(form[0])[0]) not in found:
             found[word] = Entry((form,), eaten=1)
     for shape in (d.call, *d.forms) if d.guard else d.forms:
         if isinstance(shape[0], JsonCall):
@@ -247,7 +241,7 @@ def _entries(d: Dialect) -> dict[str, Entry]:
 def _inner(d: Dialect, words: tuple[str, ...]) -> dict[str, Entry]:
     """Entries for a model that leaves the first words of the opener out; only an offered tool counts there."""
     forms = (d.call, *d.forms)
-    opener = d.open.split()
+    opener = literal_words(d.open)
     out = {w: Entry(forms, tuple(opener[i + 1 :]), d.close, 0, False, True, True) for i, w in enumerate(opener) if i}
     for i, word in enumerate(words):
         if i or opener:
@@ -258,7 +252,13 @@ def _inner(d: Dialect, words: tuple[str, ...]) -> dict[str, Entry]:
 
 def _after(d: Dialect) -> tuple[str, ...]:
     """What may come after a call that has ended, besides the end of the text."""
-    words = [*_words(d.close)[:1], *d.between.split()[:1], *first_words(d.call), *(w.strip() for w in d.frame), *d.stop]
+    words = [
+        *literal_words(d.close)[:1],
+        *literal_words(d.between)[:1],
+        *first_words(d.call),
+        *(w.strip() for w in d.frame),
+        *d.stop,
+    ]
     if d.items:
         words += [d.items[1].strip(), d.items[2].strip()]
     if d.header:
@@ -271,8 +271,8 @@ def _after(d: Dialect) -> tuple[str, ...]:
 def _strays(d: Dialect) -> tuple[str, ...]:
     """The closers that a model may write once too often after a call."""
     last = d.call[-1]
-    ends = last.split()[-1:] if isinstance(last, str) else ["}"] if isinstance(last, JsonCall) else []
-    words = (*ends, *d.close.split()[-1:])
+    ends = literal_words(last)[-1:] if isinstance(last, str) else ["}"] if isinstance(last, JsonCall) else []
+    words = (*ends, *literal_words(d.close)[-1:])
     return (*words, d.items[2].strip()) if d.items else words
 
 

@@ -255,9 +255,10 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         return True
     word = word.strip()
     entry = p.entries.get(word)
-    s.cut = s.cut or (s.closed and not p.d.guard and (entry.formal if entry else word not in ("", *p.fences)))
+    cut = s.closed and not p.d.guard and (entry.formal if entry else word not in ("", *p.fences))
     s.forget()
     if s.spent:
+        s.cut = s.cut or cut
         said, s.seed = s.kept()[s.seed :], 0
         s.say(said)
         s.log = None
@@ -276,6 +277,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p)):
         return True  # a mark that may open a call is a frame here
+    s.cut = s.cut or cut
     s.say(before)
     if value:
         yield from data(s)

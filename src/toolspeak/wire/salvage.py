@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .scan import GAP, SPACE, Scan, at, following
+from .scan import GAP, SPACE, Scan, at, following, literal_words
 from .state import State
 
 BRACKETS = ("}", "]")
@@ -31,7 +31,7 @@ def missing(s: State, word: str) -> Scan[None]:
 
 def closing(s: State, closers: Sequence[str]) -> Scan[None]:
     """What closes a section: the list, the section itself, the fence around it."""
-    for word in (word for closer in closers for word in closer.split()):
+    for word in (word for closer in closers for word in literal_words(closer)):
         if not (yield from at(s, word)):
             yield from missing(s, word)
 

@@ -22,6 +22,7 @@ Search = Callable[..., "re.Match[str] | None"]
 
 GAP = 256
 """White space longer than this, in characters, ends the search for what follows it."""
+OUTSIDE_TAGS = re.compile(r"\s+(?![^<>]*>)")
 CAP = 256
 """A name, a key or an id is at most this long, in characters."""
 
@@ -268,9 +269,14 @@ def token(s: Source, ends: Marks, cap: int = CAP, fits: Callable[[str], bool] | 
     raise Malformed("no such name")
 
 
+def literal_words(literal: str) -> list[str]:
+    """The words of a literal; a blank between the brackets of a tag is a part of its name."""
+    return [word for word in OUTSIDE_TAGS.split(literal) if word]
+
+
 def expect(s: Source, literal: str) -> Scan[None]:
     """Eat the words of a literal, with any white space around each."""
-    for word in literal.split():
+    for word in literal_words(literal):
         if not (yield from at(s, word)):
             raise Malformed(f"expected {word!r}")
 
