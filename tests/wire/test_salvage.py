@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from wire_cases import TOOLS, cuts, merged, rules, stream, told
 
 from toolspeak.dialects import get
-from toolspeak.events import Noted
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Noted
 from toolspeak.wire.codecs import json_args
-from toolspeak.wire.decode import parse
+from toolspeak.wire.collect import collect
+from toolspeak.wire.decode import Decoder, parse
 from toolspeak.wire.syntax import Json
 
 PARIS = [("weather", {"city": "Paris"}, True)]
@@ -225,3 +226,40 @@ def test_quotes_within_strings_cost_no_more_than_they_are_long(unit: str) -> Non
         return best
 
     assert cost(4000) < 16 * cost(1000) + 0.01
+
+
+SECTION = "<|tool_calls_section_begin|>"
+SECTIONED = "<|tool_call_begin|>functions.{}:0<|tool_call_argument_begin|>{}<|tool_call_end|>".format
+
+
+@pytest.mark.parametrize(
+    ("name", "wire", "broken", "rest"),
+    [
+        ("hermes", '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"\n</tool_call>\n'
+         '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>', '{"city": "Paris"', "</tool_call>"),
+        ("kimi-k2", SECTION + SECTIONED("weather", '{"city": "Paris"') + SECTIONED("ping", "{}"), '{"city": "Paris"', "<|tool_call_end|>"),
+        ("mistral-v13", '[TOOL_CALLS]weather[ARGS]{"city": "Paris"[TOOL_CALLS]ping[ARGS]{}', '{"city": "Paris"', ""),
+    ],
+)  # fmt: skip
+def test_a_string_before_a_closer_ends_and_takes_no_other_call_in(name: str, wire: str, broken: str, rest: str) -> None:
+    """Braces are missing behind it. The quote is not one within the string, and the next call is a call."""
+    events = stream(get(name), [wire], TOOLS)
+    reply = collect(events)
+    first, second = told(reply)
+    assert (first[0], first[2], second) == ("weather", False, ("ping", {}, True))
+    assert (reply.calls[0].json.strip(), reply.text.strip()) == (broken, rest)
+    for chunks in cuts(wire, random.Random(name)):
+        assert merged(stream(get(name), chunks, TOOLS)) == merged(events)
+
+
+def test_a_quoted_closer_within_an_escaped_string_stays() -> None:
+    said = 'say "</tool_call>" and go on'
+    wire = f"<tool_call>{json.dumps({'name': 'weather', 'arguments': {'city': said}})}</tool_call>"
+    assert parse(wire, get("hermes"), TOOLS).calls[0].arguments == {"city": said}
+
+
+def test_a_shape_that_is_none_is_left_at_its_first_character() -> None:
+    """What cannot be a name is not waited for: the call is told before the reply ends."""
+    decoder = Decoder(get("lfm2"), TOOLS)
+    events = decoder.feed('<|tool_call_start|>[{"name": "weather", "parameters": {"city": "Paris"}}]<|tool_call_end|>')
+    assert [type(e) for e in events] == [CallStart, ArgumentsDelta, CallEnd]

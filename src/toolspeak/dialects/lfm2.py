@@ -2,7 +2,20 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import NAME, RESULT, SYSTEM, TOOLS, Dialect, JsonCall, Keywords, Results, Speech, Thinking, ToolJson
+from ..wire.syntax import (
+    ARGS,
+    NAME,
+    RESULT,
+    SYSTEM,
+    TOOLS,
+    Dialect,
+    JsonCall,
+    Keywords,
+    Results,
+    Speech,
+    Thinking,
+    ToolJson,
+)
 from ._chatml import CHATML
 
 LFM2 = Dialect(
@@ -11,7 +24,7 @@ LFM2 = Dialect(
     open="<|tool_call_start|>",
     items=("[", ", ", "]"),
     close="<|tool_call_end|>",
-    forms=((JsonCall(),),),
+    forms=((JsonCall(also=(("parameters", ARGS),)),),),
     thinking=Thinking("<think>", "</think>"),
     frame=("<|im_end|>",),
     stop=("<|im_end|>",),

@@ -38,9 +38,9 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
         closers = [p.d.items[2] if p.d.items else "]"]
     elif entry.section and not entry.eaten and p.d.items and (yield from at(s, p.d.items[0].strip())):
         closers = [p.d.items[2]]
-    elif (bare := _bare(p, entry)) and (yield from at(s, "[")):
+    elif (marked := _marked(p, entry)) and (yield from at(s, "[")):
         s.note("list")  # several calls between the marks of one
-        entry, closers = replace(entry, forms=(bare,), eaten=0), ["]", *words_of(entry.forms[0][-1:])]
+        entry, closers = replace(entry, forms=(marked[1:2],), eaten=0), ["]", *words_of(marked[2:])]
     strict = entry.strict or thinking or (bool(fence) and s.tools is not None)
     yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers))
     yield from closing(s, [*closers, entry.close if entry.formal else "", fence])
@@ -61,11 +61,14 @@ def _language(s: State) -> Scan[None]:
         yield
 
 
-def _bare(p: Program, entry: Entry) -> Form | None:
-    """The JSON object of a call that stands between marks, where it may stand without them."""
-    call = entry.forms[0]
-    wrapped = entry.formal and len(call) == 3 and isinstance(call[1], JsonCall)
-    return next((form for form in p.d.forms if form == call[1:2]), None) if wrapped else None
+def _marked(p: Program, entry: Entry) -> Form | None:
+    """The form of a call that is a JSON object between marks, where it may stand without them; or behind one mark."""
+    if not entry.formal:
+        return None
+    for form in entry.forms:
+        if isinstance(form[0], str) and len(form) > 1 and isinstance(form[1], JsonCall):
+            return form if len(form) == 2 or (len(form) == 3 and form[1:2] in p.d.forms) else None
+    return None
 
 
 def begin(s: State, p: Program, name: str) -> Scan[None]:
@@ -144,6 +147,8 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
     """The parts of one call, of whose first part so many words were eaten."""
     for i, part in enumerate(form):
         rest = form[i + 1 :]
+        if isinstance(part, Json | JsonCall):
+            s.beyond = tuple(w for w in (*words_of(rest), *p.after) if len(w) > 2)
         match part:
             case str():
                 yield from _words(s, part, call, eaten)

@@ -23,7 +23,7 @@ from .jsonscan import (
     quoted,
     whole_value,
 )
-from .literal import begins_key, begins_value, next_visible
+from .literal import begins_key, begins_value, comes, next_visible
 from .scan import GAP, SPACE, Delta, Machine, Malformed, Scan, Source
 
 
@@ -376,7 +376,7 @@ class JsonReader(Machine):
             return self.goes_on(j + 1)
         if c in ENDS:
             return j > i  # a string behind a string is refused, not taken for one of them
-        return c in ",}]" or (c == ":" and self.want == COLON)
+        return c in ",}]" or (c == ":" and self.want == COLON) or comes(s.text, j, s.beyond, s.closed)
 
     def goes_on(self, i: int) -> bool | None:
         """May what comes at `i` follow a comma here?"""

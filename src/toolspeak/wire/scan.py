@@ -51,16 +51,30 @@ class Source:
     is a list, what is read is kept and can be given back. While `step` is set, it may read on in place of the generator
     that waits: it tells False where it needs more text still.
     `decoded` holds the JSON that was all there at once, by the id of its text, and its value: nobody need decode it again.
-    `place` is where a note points to, where that is not the place read.
+    `place` is where a note points to, where that is not the place read; `beyond` are the words that end the call read.
     """
 
-    __slots__ = ("base", "closed", "decoded", "delta", "lane", "log", "logpos", "place", "pos", "step", "text")
+    __slots__ = (
+        "base",
+        "beyond",
+        "closed",
+        "decoded",
+        "delta",
+        "lane",
+        "log",
+        "logpos",
+        "place",
+        "pos",
+        "step",
+        "text",
+    )
 
     def __init__(self) -> None:
         self.text = ""
         self.pos = 0
         self.base = 0
         self.closed = False
+        self.beyond: tuple[str, ...] = ()
         self.decoded: Decoded | None = None
         self.lane: Search | None = None
         self.delta: Delta | None = None
