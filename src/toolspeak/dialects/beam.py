@@ -6,6 +6,7 @@ BEAM = Dialect(
     "beam",
     (Tagged('<rfl:parameter name="', '">\n', "\n</rfl:parameter>"),),
     between="<|call|>",
+    before="<|end|>",
     thinking=None,
     header=Header(
         "<|start|>assistant",

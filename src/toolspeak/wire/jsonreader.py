@@ -173,6 +173,9 @@ class JsonReader(Machine):
             return self.note is not None and want == AFTER and self.hold(m)
         if want in (KEY, FIRST_KEY):
             self.here(m)
+            if self.comma:  # a key begins: it is no trailing one
+                self.emit(self.comma)
+                self.comma = ""
             return end - s.pos <= SHORT_KEY
         if want not in (VALUE, FIRST_VALUE):
             return False
