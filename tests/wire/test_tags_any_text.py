@@ -117,7 +117,8 @@ HURTING: dict[str, tuple[str, Callable[[int], str]]] = {
     "stray closers": ("", lambda n: f"{M}<a>{M}<b>{M}</b>" + times(f"{M}</c>")(n)),
     "deep": ("", lambda n: f"{M}<a>" * (n // 30) + "1" + f"{M}</a>" * (n // 30)),
 }
-MOST = 2.6
+MOST = 3.0
+"""Twice as much text takes at most this many times as long; quadratic is four. Lists of a megabyte leave the cache."""
 ENOUGH = 0.003
 
 
