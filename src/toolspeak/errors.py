@@ -12,6 +12,7 @@
     │   ├── UnknownTool              its name is not in the toolbox
     │   ├── InvalidCall              its arguments do not fit the schema
     │   └── NotApproved              whoever was asked said no
+    ├── Refused                      the gateway does not take a request: malformed, too large, no key, too many
     ├── LimitReached                 the seconds or tokens that the caller gave are used up
     ├── ToolError                    the tool itself failed
     │   └── ToolTimeout              it took longer than it may
@@ -90,6 +91,29 @@ class MissingExtra(UsageError, ImportError):
     """An optional library is not installed; the message holds the command that installs it."""
 
     status = 501
+
+
+class Refused(ToolspeakError):
+    """The gateway does not take a request: it is malformed, too large, has no key, or there are too many.
+
+    `code` is a word for it that programs can read, `param` where in the body (`messages.0.role`), `retry_after`
+    in seconds where coming back may help.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        code: str = "invalid_request",
+        param: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+        self.retry_after = retry_after
 
 
 class CallError(ToolspeakError):
@@ -175,9 +199,10 @@ class NoCall(GenerationError):
 
 
 class ModelError(ToolspeakError):
-    """The model could not be asked, or its answer could not be had."""
+    """The model could not be asked, or its answer could not be had; `reason` says why, without the server's address."""
 
     status = 502
+    reason = ""
 
 
 class ModelUnreachable(ModelError):

@@ -10,6 +10,7 @@ chunk of a stream and freezing doubles what that costs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from .types import Finish, Note, ToolResult, Usage
 
@@ -51,6 +52,13 @@ class CallEnd:
     id: str | None = None
 
 
+@dataclass(slots=True, eq=True)
+class Logprobs:
+    """The likelihoods of the tokens of the text that comes next, each in OpenAI's form of a token."""
+
+    tokens: list[dict[str, Any]]
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class Noted:
     """Something was repaired, dropped or doubtful."""
@@ -73,4 +81,4 @@ class CallResult:
     result: ToolResult
 
 
-Event = TextDelta | ThoughtDelta | CallStart | ArgumentsDelta | CallEnd | Noted | Finished | CallResult
+Event = TextDelta | ThoughtDelta | CallStart | ArgumentsDelta | CallEnd | Logprobs | Noted | Finished | CallResult

@@ -100,6 +100,7 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,8 @@ class Step:
 class Reply:
     """What a model answered: text, thought, calls, why it ended, what was repaired on the way.
 
-    `messages` is the conversation to go on from, this reply included; `steps` the turns of a run.
+    `messages` is the conversation to go on from, this reply included; `steps` the turns of a run. `logprobs`
+    are the likelihoods of the text's tokens where they were asked for and told, each in OpenAI's form.
     """
 
     text: str = ""
@@ -125,6 +127,7 @@ class Reply:
     usage: Usage = Usage()
     messages: list[Message] = field(default_factory=list[Message])
     steps: tuple[Step, ...] = ()
+    logprobs: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,8 @@ class Tool(Generic[P, R]):
     """A function that a model may call: its name, what it does, and the JSON Schema of its arguments.
 
     `injected` are the parameters that the application fills in: they are in no schema. `timeout` is in
-    seconds. A tool without a `function` can be offered and decided on, not run. Calling a tool calls its
+    seconds. `strict` asks a server that knows the word to hold its sampling to the schema; arguments are
+    checked in any case. A tool without a `function` can be offered and decided on, not run. Calling a tool calls its
     function, so a decorated function stays usable as one, and a decorated method binds like one.
     `build` turns checked JSON arguments and the injected values into what the function is called with;
     without it they are passed by name, as they are.
@@ -145,6 +149,7 @@ class Tool(Generic[P, R]):
     injected: tuple[str, ...] = ()
     timeout: float | None = None
     build: Build | None = field(default=None, compare=False, repr=False)
+    strict: bool = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.function is None:
@@ -191,6 +196,10 @@ class Request:
     `tools`: None says nothing about tools, () offers none. `choice` is auto, none, required or the name
     of an offered tool. `schema` is a JSON Schema that the text of the reply must fit, `grammar` a GBNF
     grammar; a model that cannot hold its sampling to them refuses. `max_tokens` bounds the reply.
+    `thinking` asks for reasoning before the answer, or for none; None leaves it to the model. `logprobs` asks
+    for the likelihood of each token of the text, beside that of so many others. `sampling` are further
+    settings by the names of OpenAI's API (top_p, frequency_penalty, …) and its neighbours' (top_k, min_p, …):
+    a model that does not know one refuses it.
     """
 
     messages: Sequence[Message] = ()
@@ -204,3 +213,6 @@ class Request:
     schema: Schema | None = None
     grammar: str | None = None
     prompt: str | None = None
+    thinking: bool | None = None
+    logprobs: int | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict[str, Any])

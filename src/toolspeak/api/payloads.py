@@ -117,7 +117,7 @@ class Payloads:
     def _parse(self, text: str, *, error: bool = False) -> Payload:
         self.received += 1
         try:
-            value = json.loads(_paired(text))
+            value = json.loads(paired(text))
         except (ValueError, RecursionError):
             if error:
                 raise failure(500, text) from None
@@ -129,7 +129,7 @@ class Payloads:
         return record(value)
 
 
-def _paired(text: str) -> str:
+def paired(text: str) -> str:
     """JSON text in which no half of a surrogate pair stands alone: such a string could be neither shown nor sent."""
     if "\\ud" not in text and "\\uD" not in text:
         return text

@@ -24,6 +24,7 @@ from .base import DEBUG, switches
 COMMANDS = (
     "ask",
     "chat",
+    "serve",
     "call",
     "tools",
     "models",

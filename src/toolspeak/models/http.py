@@ -299,6 +299,7 @@ class Http:
                 if self._key
                 else f"; no key was sent: set {variable}"
             )
+        error.reason = self._hide(str(error)).replace(self.address.shown, "the server")
         error.args = (self._hide(message),)
         return error
 

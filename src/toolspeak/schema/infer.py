@@ -207,7 +207,8 @@ def _from_dict(given: Mapping[str, Any]) -> AnyTool:
     found = [key for key in ("parameters", "input_schema", "inputSchema") if inner.get(key) is not None]
     if len(found) > 1:
         raise InvalidTool(f"the tool {name!r} has its schema twice: {' and '.join(found)}", tool=name, path=at)
-    made: AnyTool = Tool(_named(name, ""), said or "", repair(inner[found[0]] if found else None, name))
+    schema = repair(inner[found[0]] if found else None, name)
+    made: AnyTool = Tool(_named(name, ""), said or "", schema, strict=inner.get("strict") is True)
     judge(made.parameters, name)
     return made
 

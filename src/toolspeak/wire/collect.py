@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..types import Finish, Message, Note, Reply, ToolCall, Usage
 from .scan import Decoded
 
@@ -33,6 +33,7 @@ def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
     notes: list[Note] = []
     finish: Finish = "stop"
     usage = Usage()
+    logprobs: list[dict[str, Any]] = []
     for event in events:
         match event:
             case TextDelta(piece):
@@ -49,6 +50,8 @@ def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
             case Noted(note):
                 (opened[-1].notes if opened else notes).append(note)
                 notes.append(note) if opened else None
+            case Logprobs(tokens):
+                logprobs += tokens
             case Finished(finish, more):
                 usage = add_usage(usage, more)
             case _:
@@ -56,7 +59,8 @@ def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
     calls = tuple(_call(o, decoded or {}) for o in opened)
     notes += [note for call in calls for note in call.notes if note.rule == "not-an-object"]
     said, reasoned = "".join(text), "".join(thought)
-    return Reply(said, reasoned, calls, finish, tuple(notes), usage, [assistant(said, reasoned, calls)])
+    message = assistant(said, reasoned, calls)
+    return Reply(said, reasoned, calls, finish, tuple(notes), usage, [message], logprobs=tuple(logprobs))
 
 
 def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> Message:
@@ -99,4 +103,5 @@ def add_usage(a: Usage, b: Usage) -> Usage:
         a.prompt_tokens + b.prompt_tokens,
         a.completion_tokens + b.completion_tokens,
         a.cached_tokens + b.cached_tokens,
+        a.reasoning_tokens + b.reasoning_tokens,
     )

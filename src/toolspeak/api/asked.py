@@ -1,0 +1,43 @@
+"""What a client asks of a server, whatever API it speaks: the request, and how it wants to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..types import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it came through one of the APIs.
+
+    `stream`: events rather than one body. `usage`: tell the tokens spent at the end of a stream. `n` replies
+    are wanted. `thoughts`: tell the reasoning. `ignored` are the names of fields that say nothing to us; the
+    gateway names them in a header. `echo` is what the API repeats of the request in its reply. `previous` is the
+    id of the stored response to go on from, and `store` whether to keep this one.
+    """
+
+    model: str
+    request: Request
+    stream: bool = False
+    usage: bool = True
+    n: int = 1
+    thoughts: bool = True
+    ignored: tuple[str, ...] = ()
+    echo: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    previous: str = ""
+    store: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a reply carries beside its content: its id (`chatcmpl-…` without the prefix), when, from which model.
+
+    `created` is in seconds since 1970. Ids and time are arguments, for the core knows neither.
+    """
+
+    id: str
+    created: int
+    model: str

@@ -1,0 +1,1 @@
+"""The gateway: tools for any model, through the APIs that programs already speak."""

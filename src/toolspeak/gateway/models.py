@@ -1,0 +1,40 @@
+"""The models that a gateway serves, by the names that clients use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import Refused
+from ..models.base import Model
+from ..models.names import model as named_model
+from ..models.speaker import speaking
+from ..schema.near import did_you_mean, near
+from .settings import ModelSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model, and how it is served."""
+
+    settings: ModelSettings
+    model: Model
+
+
+def made(settings: ModelSettings) -> Served:
+    """The model that settings describe; nothing is asked or loaded yet. Raises UsageError."""
+    return Served(settings, speaking(named_model(settings.upstreams[0], dialect=settings.dialect, key=settings.key)))
+
+
+class Models:
+    """Finds a model by name."""
+
+    def __init__(self, settings: Mapping[str, ModelSettings]) -> None:
+        self.served = {name: made(one) for name, one in settings.items()}
+
+    def find(self, name: str) -> Served:
+        """Raises Refused (404), which names the near ones."""
+        if found := self.served.get(name):
+            return found
+        said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], list(self.served)))}"
+        raise Refused(said, status=404, code="model_not_found", param="model")

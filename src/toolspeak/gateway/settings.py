@@ -1,0 +1,62 @@
+"""What a gateway is told to be: its models, its doors, its limits. Values; `config` reads them from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a request may hold and take. Sizes are in bytes, times in seconds.
+
+    `deadline` bounds a whole request; `first` the wait for its first event before the status is sent; `keep_alive`
+    is the pause after which a silent stream is told to be alive; `running` requests are answered at once, `waiting`
+    more may wait for `patience`; `drain` is what streams get to end once the gateway is told to stop.
+    """
+
+    body: int = 10_000_000
+    depth: int = 64
+    values: int = 1_000_000
+    reading: float = 30.0
+    deadline: float = 600.0
+    first: float = 10.0
+    keep_alive: float = 10.0
+    running: int = 1024
+    waiting: int = 128
+    patience: float = 30.0
+    drain: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """A model as clients see it.
+
+    `upstreams` are names as `toolspeak.model` takes them (`local`, `ollama:gemma3`, `http://host:8000/v1#name`);
+    several are taken in turns. `mode` says how tools are offered: `native` as the API has them, `chat` in a dialect
+    inside messages, `raw` with the model's own template over /v1/completions, `auto` as a probe found.
+    `arguments`: a call leaves `whole` and checked, or `live` as it is written. `tries`: how often a wrong reply is
+    asked for again. `key` is the upstream's.
+    """
+
+    name: str
+    upstreams: tuple[str, ...]
+    mode: Literal["auto", "native", "chat", "raw"] = "auto"
+    dialect: str | None = None
+    template: str | None = None
+    arguments: Literal["whole", "live"] = "whole"
+    tries: int = 3
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A whole gateway."""
+
+    models: Mapping[str, ModelSettings]
+    host: str = "127.0.0.1"
+    port: int = 8080
+    workers: int = 1
+    cors: tuple[str, ...] = ()
+    limits: Limits = Limits()
