@@ -1,0 +1,63 @@
+"""A real gateway on loopback, in this process, in front of whatever models a test gives it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+import uvicorn
+
+from toolspeak.gateway.app import Gateway
+from toolspeak.gateway.models import Served
+from toolspeak.gateway.server import listen
+from toolspeak.gateway.settings import ModelSettings, Settings
+from toolspeak.models.base import Model
+from toolspeak.models.speaker import speaking
+
+
+class Running:
+    """A gateway that answers at `url` (without /v1)."""
+
+    def __init__(self, gateway: Gateway, url: str) -> None:
+        self.gateway = gateway
+        self.url = url
+
+
+@asynccontextmanager
+async def gateway(*, settings: dict[str, Any] | None = None, **models: Model | ModelSettings) -> AsyncIterator[Running]:
+    """Serves `models`, each a Model (spoken for where it takes no tools) or ModelSettings, by its keyword's name."""
+    described = {
+        name: one if isinstance(one, ModelSettings) else ModelSettings(name, ("scripted:",))
+        for name, one in models.items()
+    }
+    made = Gateway(Settings(described, port=0, **(settings or {})))
+    for name, one in models.items():
+        if not isinstance(one, ModelSettings):
+            made.models.served[name] = Served(described[name], speaking(one))
+    listening = listen(made.settings)
+    config = uvicorn.Config(
+        made, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    task = asyncio.create_task(server._serve(sockets=[listening]))  # noqa: SLF001 - `serve` takes the process's signals
+    while not server.started:
+        if task.done():
+            task.result()
+        await asyncio.sleep(0.005)
+    try:
+        yield Running(made, f"http://127.0.0.1:{listening.getsockname()[1]}")
+    finally:
+        server.should_exit = True
+        with suppress(asyncio.CancelledError):
+            await task
+        listening.close()
+
+
+@pytest.fixture
+def serve_models() -> Callable[..., Any]:
+    """`async with serve_models(m=model) as running:`"""
+    return gateway

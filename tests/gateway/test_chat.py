@@ -1,0 +1,64 @@
+"""Chat completions through the gateway, by the SDK that people use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import openai
+import pytest
+
+from toolspeak.models.scripted import Scripted
+from toolspeak.models.speaker import Speaker
+
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather in a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Xiamen"}}\n</tool_call>'
+QUESTION = [{"role": "user", "content": "Weather in Xiamen?"}]
+
+
+def hermes(*replies: str) -> Speaker:
+    return Speaker(Scripted(replies), "hermes")
+
+
+def test_a_call_comes_whole(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=hermes("Let me look. " + CALL)) as running:
+            async with openai.AsyncOpenAI(base_url=running.url + "/v1", api_key="none") as client:
+                reply = await client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
+        choice = reply.choices[0]
+        assert choice.finish_reason == "tool_calls"
+        assert choice.message.tool_calls[0].function.arguments == '{"city": "Xiamen"}'
+        assert choice.message.content == "Let me look. "
+
+    asyncio.run(go())
+
+
+def test_text_streams_and_the_call_follows(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=hermes("Let me look. " + CALL)) as running:
+            async with openai.AsyncOpenAI(base_url=running.url + "/v1", api_key="none") as client:
+                async with client.chat.completions.stream(model="m", messages=QUESTION, tools=[WEATHER]) as stream:
+                    final = await stream.get_final_completion()
+        choice = final.choices[0]
+        assert (choice.finish_reason, choice.message.content) == ("tool_calls", "Let me look. ")
+        assert choice.message.tool_calls[0].function.name == "weather"
+
+    asyncio.run(go())
+
+
+def test_a_model_that_is_not_there_is_told(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=hermes("Hi")) as running:
+            async with openai.AsyncOpenAI(base_url=running.url + "/v1", api_key="none") as client:
+                with pytest.raises(openai.NotFoundError, match="no model 'n' here"):
+                    await client.chat.completions.create(model="n", messages=QUESTION)
+
+    asyncio.run(go())
