@@ -1,0 +1,160 @@
+"""The gateway's configuration file (TOML): read whole, every mistake told at once with its line and its place."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import ToolspeakError, UsageError
+from .fields import File, Table, Unexpected, flag, many, number, one_of, text, whole
+from .keys import PREFIX
+from .models import Models
+from .settings import Key, Limits, ModelSettings, Rates, Settings, Store
+
+ENOUGH = 2**53
+"""The largest whole number that any reader of JSON and TOML takes."""
+
+
+def read_config(path: str) -> Settings:
+    """The settings that a file holds. Raises UsageError, whose message has a line for every mistake."""
+    file = Path(path)
+    try:
+        content = file.read_text("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: it is not UTF-8 (byte {error.start})") from None
+    return parse_config(content, path, file.parent)
+
+
+def parse_config(content: str, name: str = "the configuration", folder: Path = Path()) -> Settings:
+    """The settings in the text of a file; paths in it are from `folder` on."""
+    try:
+        values = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}: it is not TOML: {error}") from None
+    file = File(name, content, folder)
+    settings = _settings(Table(file, (), values))
+    file.done()
+    _check(settings, file)
+    file.done()
+    return settings
+
+
+def _settings(top: Table) -> Settings:
+    server = top.table("server")
+    models = {name: _model(name, table) for name, table in top.tables("models")}
+    keys = tuple(_key(name, table, models) for name, table in top.tables("keys"))
+    settings = Settings(
+        models,
+        host=server.take("host", text, "127.0.0.1"),
+        port=server.take("port", whole(0, 65535), 8080),
+        workers=server.take("workers", whole(1, 1024), 1),
+        cors=server.take("cors", many(_origin), ()),
+        limits=_limits(top.table("limits")),
+        keys=keys,
+        store=_store(top.table("store")) if top.has("store") else None,
+    )
+    server.close()
+    top.close()
+    return settings
+
+
+def _model(name: str, table: Table) -> ModelSettings:
+    if not 0 < len(name) <= 256:
+        table.wrong("expected a name of 1 to 256 characters")
+    several = table.take("upstreams", many(text), ())
+    one = table.take("upstream", text, "")
+    if bool(one) == bool(several):
+        said = "expected either upstream or upstreams, got both" if one else "expected an upstream"
+        table.wrong(f'{said}, such as upstream = "ollama:NAME" or "http://host:8000/v1#NAME"')
+    made = ModelSettings(
+        name,
+        several or (one,),
+        mode=table.take("mode", one_of("auto", "native", "chat", "raw"), "auto"),
+        dialect=table.take("dialect", text, None),
+        template=table.read("template"),
+        arguments=table.take("arguments", one_of("whole", "live"), "whole"),
+        tries=table.take("tries", whole(1, 10), 3),
+        key=table.secret("key"),
+    )
+    table.close()
+    return made
+
+
+def _key(name: str, table: Table, models: Mapping[str, ModelSettings]) -> Key:
+    hashed = table.take("hash", text, "")
+    digits = hashed.removeprefix(PREFIX)
+    try:
+        digest = bytes.fromhex(digits)
+    except ValueError:
+        digest = b""
+    if len(digest) != 32:
+        table.wrong(
+            f'expected hash = "{PREFIX}…" with 64 hexadecimal digits. '
+            f"toolspeak serve --new-key {name} makes a key and prints its hash"
+        )
+    allowed = table.take("models", many(one_of(*models) if models else text), None)
+    limits = table.table("rates")
+    rates = Rates(*(limits.take(one.name, whole(1, ENOUGH), None) for one in fields(Rates)))
+    limits.close()
+    table.close()
+    return Key(name, digest, allowed, rates)
+
+
+def _limits(table: Table) -> Limits:
+    usual = Limits()
+    given: dict[str, Any] = {}
+    for one in fields(Limits):
+        value = getattr(usual, one.name)
+        kind = number(0.001, 1e6) if isinstance(value, float) else whole(1, ENOUGH)
+        given[one.name] = table.take(one.name, kind, value)
+    table.close()
+    return Limits(**given)
+
+
+def _store(table: Table) -> Store:
+    path = table.take("path", text, "")
+    if not path:
+        table.wrong('expected path = "FILE"')
+    usual = Store(str(table.file.folder / path))
+    made = Store(
+        usual.path,
+        responses=table.take("responses", flag, usual.responses),
+        size=table.take("size", whole(1_000_000, ENOUGH), usual.size),
+        age=table.take("age", number(1, 1e10), usual.age),
+    )
+    table.close()
+    return made
+
+
+def _origin(value: Any) -> str:
+    """An origin as browsers send it: a scheme, a host, perhaps a port, and nothing else."""
+    if isinstance(value, str) and is_origin(value):
+        return value
+    raise Unexpected(f'an origin such as "https://example.org", or "*", got {value!r:.80}')
+
+
+def is_origin(value: str) -> bool:
+    """Whether a text is an origin as browsers send it, or `*`."""
+    scheme, found, host = value.partition("://")
+    plain = value.isascii() and value.isprintable() and value == value.lower() and scheme.isalpha()
+    return value == "*" or (plain and bool(found and host) and not set("/ ?#@*,") & set(host))
+
+
+def _check(settings: Settings, file: File) -> None:
+    """Finds what is wrong beyond the form: names that mean nothing, two keys that are one."""
+    for name, model in settings.models.items():
+        for upstream in model.upstreams:
+            try:
+                Models({name: replace(model, upstreams=(upstream,))})
+            except (ToolspeakError, OSError) as error:
+                file.wrong(("models", name, "upstreams" if len(model.upstreams) > 1 else "upstream"), str(error))
+    seen: dict[bytes, str] = {}
+    for key in settings.keys:
+        if other := seen.get(key.digest):
+            file.wrong(("keys", key.name, "hash"), f"it is the key of {other} too")
+        seen[key.digest] = key.name
