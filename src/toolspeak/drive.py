@@ -65,39 +65,12 @@ async def play(
             await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
             _log_effect(effect, model, level)
             try:
-                match effect:
-                    case Ask(request, live, read):
-                        heard: list[Event] = []
-                        try:
-                            async with aclosing(_heard(model, request, deadline)) as events:
-                                async for event in events:
-                                    # Written out, not in a generator of its own: this is where every chunk passes.
-                                    for made in (event,) if read is None else read(event):
-                                        heard.append(made)
-                                        if live:
-                                            yield made
-                            for made in read(None) if read else ():
-                                heard.append(made)
-                                if live:
-                                    yield made
-                        except LimitReached as error:
-                            error.reply = collect(heard)
-                            raise
-                        outcome = collect(heard)
-                    case Score(pairs):
-                        async with _until(deadline):
-                            outcome = await _score(model, pairs)
-                    case Run(calls):
-                        if run is None:
-                            raise AssertionError(
-                                "this plan runs calls, and its driver was given nothing to run them with"
-                            )
-                        async with _until(deadline):
-                            outcome = await run(calls)
-                        for result in outcome:
-                            yield CallResult(result)
-                    case Tell(told):
-                        for event in told:
+                work = _ask(effect, model, deadline) if isinstance(effect, Ask) else _do(effect, model, run, deadline)
+                async with aclosing(work) as events:
+                    async for event in events:
+                        if isinstance(event, Done):
+                            outcome = event.value
+                        else:
                             yield event
             except ToolspeakError as error:
                 failure = error
@@ -122,6 +95,47 @@ async def arun(
             if isinstance(event, Done):
                 return event.value
     raise AssertionError("a plan ends with Done")
+
+
+async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Event | Done[Reply], None]:
+    live, read = effect.live, effect.read
+    heard: list[Event] = []
+    try:
+        async with aclosing(_heard(model, effect.request, deadline)) as events:
+            async for event in events:
+                for made in (event,) if read is None else read(event):
+                    heard.append(made)
+                    if live:
+                        yield made
+        for made in read(None) if read else ():
+            heard.append(made)
+            if live:
+                yield made
+    except LimitReached as error:
+        error.reply = collect(heard)
+        raise
+    yield Done(collect(heard))
+
+
+async def _do(
+    effect: Score | Run | Tell, model: Model, run: Runner | None, deadline: float | None
+) -> AsyncGenerator[Event | Done[Any], None]:
+    match effect:
+        case Score(pairs):
+            async with _until(deadline):
+                scores = await _score(model, pairs)
+            yield Done(scores)
+        case Run(calls):
+            if run is None:
+                raise AssertionError("this plan runs calls, and its driver was given nothing to run them with")
+            async with _until(deadline):
+                results = await run(calls)
+            for result in results:
+                yield CallResult(result)
+            yield Done(results)
+        case Tell(events):
+            for event in events:
+                yield event
 
 
 def _heard(model: Model, request: Request, deadline: float | None) -> AsyncGenerator[Event, None]:
