@@ -22,13 +22,17 @@ STREAM: Headers = [
 
 
 class Exchange:
-    """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left."""
+    """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left.
+
+    `visible` tells which models the client may know of and use: all, unless its key says otherwise.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
         self._send = send
         self.headers: Headers = []
+        self.visible: Callable[[str], bool] = lambda _: True
         self.status = 0
         self.gone = False
         self.over = False
@@ -39,6 +43,10 @@ class Exchange:
     def started(self) -> bool:
         """Whether the status has been sent: after that an error can only be told in the stream."""
         return self.status != 0
+
+    def header(self, name: bytes) -> str:
+        """The value of a header of the request by its name in lower case, "" without one; of several the first."""
+        return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """A whole answer."""
