@@ -18,7 +18,8 @@ from ..events import Event
 from ..schema.infer import as_tools
 from ..types import Reply, Schema
 from .answer import answer
-from .body import Gone, check_body, parse_body, read_body
+from .body import Gone, check_body, check_head, parse_body, read_body
+from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served
 from .refusals import refused
@@ -56,13 +57,14 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.models = Models(settings.models)
+        self.door = Door(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send)
         try:
-            await answer_route(self, exchange)
+            await self.door.let_in(exchange, lambda: answer_route(self, exchange))
         except Gone:
             pass
         except asyncio.CancelledError:
@@ -83,6 +85,7 @@ class Gateway:
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         limits = self.settings.limits
+        check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
         body = parse_body(await read_body(exchange.receive, length, limits), limits)
         check_body(body, schema)
