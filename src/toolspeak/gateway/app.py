@@ -15,7 +15,6 @@ from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
 from ..events import Event
-from ..schema.infer import as_tools
 from ..types import Reply, Schema
 from .answer import answer
 from .body import Gone, check_body, check_head, parse_body, read_body
@@ -24,6 +23,7 @@ from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served
 from .refusals import refused
 from .routes import Codec, Writer, answer_route, codec_for
+from .schemas import bounded_tools, check_schema
 from .settings import Settings
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,9 @@ class Gateway:
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
-        body = parse_body(await read_body(exchange.receive, length, limits), limits)
+        raw = await read_body(exchange.receive, length, limits)
+        exchange.tools = bounded_tools(raw, limits)
+        body = parse_body(raw, limits)
         check_body(body, schema)
         return body
 
@@ -95,7 +97,8 @@ class Gateway:
         """Answers a request that a model answers, in the API of `codec`."""
         limits = self.settings.limits
         body = await self.read(exchange, codec.BODY)
-        asked = cast("Asked", codec.read_request(body, as_tools))
+        asked = cast("Asked", codec.read_request(body, exchange.tools))
+        check_schema(asked.request.schema, "response_format", limits)
         served = self.models.find(asked.model, exchange.visible)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None

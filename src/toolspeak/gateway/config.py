@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ToolspeakError, UsageError
-from .fields import File, Table, Unexpected, flag, many, number, one_of, text, whole
+from ..models.address import USERINFO
+from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .keys import PREFIX
 from .models import Models
 from .settings import Key, Limits, ModelSettings, Rates, Settings, Store
-
-ENOUGH = 2**53
-"""The largest whole number that any reader of JSON and TOML takes."""
 
 
 def read_config(path: str) -> Settings:
@@ -38,7 +36,6 @@ def parse_config(content: str, name: str = "the configuration", folder: Path = P
         raise UsageError(f"{name}: it is not TOML: {error}") from None
     file = File(name, content, folder)
     settings = _settings(Table(file, (), values))
-    file.done()
     _check(settings, file)
     file.done()
     return settings
@@ -74,15 +71,20 @@ def _model(name: str, table: Table) -> ModelSettings:
     made = ModelSettings(
         name,
         several or (one,),
-        mode=table.take("mode", one_of("auto", "native", "chat", "raw"), "auto"),
+        mode=_word(table, "mode", "auto", "native", "chat", "raw"),
         dialect=table.take("dialect", text, None),
         template=table.read("template"),
-        arguments=table.take("arguments", one_of("whole", "live"), "whole"),
+        arguments=_word(table, "arguments", "whole", "live"),
         tries=table.take("tries", whole(1, 10), 3),
         key=table.secret("key"),
     )
     table.close()
     return made
+
+
+def _word(table: Table, name: str, *words: str) -> Any:
+    """One of some words, the first where none is given."""
+    return table.take(name, one_of(*words), words[0])
 
 
 def _key(name: str, table: Table, models: Mapping[str, ModelSettings]) -> Key:
@@ -145,16 +147,62 @@ def is_origin(value: str) -> bool:
     return value == "*" or (plain and bool(found and host) and not set("/ ?#@*,") & set(host))
 
 
+def bare(upstream: str) -> str:
+    """An upstream's name without what may be secret in it: user, password, query."""
+    address, hash_, model = USERINFO.sub("//", upstream).partition("#")
+    return address.partition("?")[0] + hash_ + model
+
+
 def _check(settings: Settings, file: File) -> None:
     """Finds what is wrong beyond the form: names that mean nothing, two keys that are one."""
     for name, model in settings.models.items():
-        for upstream in model.upstreams:
+        for upstream in filter(None, model.upstreams):
             try:
                 Models({name: replace(model, upstreams=(upstream,))})
             except (ToolspeakError, OSError) as error:
                 file.wrong(("models", name, "upstreams" if len(model.upstreams) > 1 else "upstream"), str(error))
     seen: dict[bytes, str] = {}
     for key in settings.keys:
-        if other := seen.get(key.digest):
+        if (other := seen.get(key.digest)) and key.digest:
             file.wrong(("keys", key.name, "hash"), f"it is the key of {other} too")
         seen[key.digest] = key.name
+
+
+def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    """The origins themselves. Raises UsageError for one that no browser sends."""
+    for origin in origins:
+        if not is_origin(origin):
+            raise UsageError(f"expected an origin such as https://example.org, or *, got {origin[:100]!r}")
+    return origins
+
+
+def summary(settings: Settings) -> list[str]:
+    """What the settings come to, a line for each thing; no secrets."""
+    workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
+    lines = [f"server  {settings.host}:{settings.port}, {workers}"]
+    for name, model in settings.models.items():
+        spoken = f", dialect {model.dialect}" if model.dialect else ""
+        lines.append(f"model   {name}: {', '.join(map(bare, model.upstreams))} ({model.mode}{spoken})")
+    for key in settings.keys:
+        rates = [
+            f"{value:,} {text}"
+            for value, text in zip(
+                (key.rates.requests, key.rates.tokens, key.rates.running),
+                ("requests a minute", "tokens a minute", "requests at once"),
+                strict=True,
+            )
+            if value is not None
+        ]
+        opened = "all models" if key.models is None else ", ".join(key.models) or "no model"
+        lines.append(f"key     {key.name}: {'; '.join([opened, *rates])}")
+    if not settings.keys:
+        lines.append("key     none: anybody on this machine may ask")
+    lines += [f"origin  {origin}" for origin in settings.cors]
+    if settings.store:
+        kept = (
+            f"responses up to {settings.store.size:,} bytes and {settings.store.age:g} s"
+            if settings.store.responses
+            else "no responses"
+        )
+        lines.append(f"store   {settings.store.path}: counts of keys, {kept}")
+    return lines

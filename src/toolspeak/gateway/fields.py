@@ -14,8 +14,11 @@ from ..schema.near import did_you_mean, near
 
 T = TypeVar("T")
 D = TypeVar("D")
+W = TypeVar("W", bound=str)
 
 Place = tuple[str, ...]
+ENOUGH = 2**53
+"""Where a whole number has no other bound: the largest that every reader of JSON takes."""
 
 
 class Unexpected(Exception):
@@ -83,7 +86,7 @@ class Table:
 
     def table(self, name: str) -> Table:
         """The table of that name; an empty one where there is none."""
-        return Table(self.file, (*self._place, name), self.take(name, _table, {}))
+        return Table(self.file, (*self._place, name), self.take(name, _table, dict[str, Any]()))
 
     def tables(self, name: str) -> Iterator[tuple[str, Table]]:
         """The tables in the table of that name, by their own names."""
@@ -152,7 +155,8 @@ def whole(least: int, most: int) -> Callable[[Any], int]:
     def take(value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
-        raise Unexpected(f"a whole number from {least:,} to {most:,}, got {_shown(value)}")
+        bounds = f"of at least {least:,}" if most >= ENOUGH else f"from {least:,} to {most:,}"
+        raise Unexpected(f"a whole number {bounds}, got {_shown(value)}")
 
     return take
 
@@ -168,12 +172,13 @@ def number(least: float, most: float) -> Callable[[Any], float]:
     return take
 
 
-def one_of(*words: str) -> Callable[[Any], Any]:
+def one_of(*words: W) -> Callable[[Any], W]:
     """One of some words."""
 
-    def take(value: Any) -> str:
-        if value in words:
-            return value
+    def take(value: Any) -> W:
+        for word in words:
+            if value == word:
+                return word
         meant = did_you_mean(near(value, words)) if isinstance(value, str) else ""
         raise Unexpected(f"{'one of ' if len(words) > 1 else ''}{', '.join(words)}, got {_shown(value)}.{meant}")
 
@@ -237,6 +242,12 @@ def _lines(content: str) -> dict[Place, int]:
         for end in range(1, len(place) + 1):
             found.setdefault(place[:end], number_)
     return found
+
+
+def quoted(name: str, *, always: bool = False) -> str:
+    """A text as TOML has it: bare where it may stand so as a name, else in quotes."""
+    bare = bool(name) and name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return name if bare and not always else json.dumps(name)
 
 
 def _keys(line: str) -> Place:

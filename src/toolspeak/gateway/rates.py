@@ -15,7 +15,7 @@ import socket
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -57,7 +57,9 @@ class Counter:
     """The counts of all keys. `path` None: in this process alone. `lease` is the longest that a request may take, in
     seconds. One thread works on the database."""
 
-    def __init__(self, path: str | None = None, *, lease: float = 600.0, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, path: str | None = None, *, lease: float = 600.0, clock: Callable[[], float] = time.time
+    ) -> None:
         self._path = path
         self._lease = lease
         self._clock = clock
@@ -140,7 +142,7 @@ class Counter:
             log.error("the rates of keys cannot be counted: %s", error)
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Generator[sqlite3.Connection]:
         """The database, for what is done whole or not at all; no other process writes meanwhile."""
         database = self._connected()
         with database:

@@ -81,12 +81,13 @@ class _Work:
         """How often schemas are applied to a value to which this one is applied."""
         if not isinstance(node, Mapping):
             return 1
+        node = cast("Mapping[str, Any]", node)
         if chain > CHAIN:
             raise _refused(self._where, f"more than {CHAIN} schemas refer to one another in a row")
         known = self._known.get(id(node))
         if known is None:
             self._known[id(node)] = 1  # a schema that comes back to itself is not followed again
-            applied = _applied(cast("Mapping[str, Any]", node))
+            applied = _applied(node)
             known = 1 + sum(self._of(inner, chain + 1) for inner in applied)
             for word in ("$ref", "$dynamicRef", "$recursiveRef"):
                 if word in node:
