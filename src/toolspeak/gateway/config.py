@@ -8,7 +8,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import ToolspeakError, UsageError
+from ..dialects import get as get_dialect
+from ..errors import ToolspeakError, UnknownDialect, UsageError
 from ..models.address import USERINFO
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .keys import PREFIX
@@ -72,7 +73,7 @@ def _model(name: str, table: Table) -> ModelSettings:
         name,
         several or (one,),
         mode=_word(table, "mode", "auto", "native", "chat", "raw"),
-        dialect=table.take("dialect", text, None),
+        dialect=table.take("dialect", _dialect, None),
         template=table.read("template"),
         arguments=_word(table, "arguments", "whole", "live"),
         tries=table.take("tries", whole(1, 10), 3),
@@ -80,6 +81,13 @@ def _model(name: str, table: Table) -> ModelSettings:
     )
     table.close()
     return made
+
+
+def _dialect(value: Any) -> str:
+    try:
+        return get_dialect(text(value)).name
+    except UnknownDialect as error:
+        raise Unexpected(f"the name of a dialect: {error}") from None
 
 
 def _word(table: Table, name: str, *words: str) -> Any:
