@@ -14,10 +14,10 @@ from typing import Any, cast
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
+from ..errors import Refused
 from ..events import Event
 from ..schema.infer import as_tools
 from ..types import Reply, Schema
-from .answer import answer
 from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served
@@ -73,9 +73,7 @@ class Gateway:
             await self._tell(exchange, codec_for(scope["path"]), error)
 
     async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
-        told = refused(error)
-        if told.status == 500:
-            log.exception("a request failed", exc_info=error)
+        told = self._refused(error)
         if told.retry_after is not None:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
         await exchange.reply_json(told.status, codec.write_error(told))
@@ -97,31 +95,37 @@ class Gateway:
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
         alive = stream.alive if stream else None
-        async with exchange.attended(limits.first, limits.keep_alive, alive), asyncio.timeout(limits.deadline):
+        async with exchange.attended(limits.first, limits.keep_alive, alive):
+            try:
+                async with asyncio.timeout(limits.deadline):
+                    if stream:
+                        await self._told(stream, asked, served)
+                    else:
+                        await self._whole(exchange, codec, asked, served, stamp)
+            except Exception as error:
+                if stream is None or not exchange.started:
+                    raise
+                await stream.write(stream.writer.error(self._refused(error)))  # the status is sent: told in the stream
             if stream:
-                await self._stream(stream, asked, served)
-            else:
-                await self._whole(exchange, codec, asked, served, stamp)
+                await exchange.end()
 
-    async def _stream(self, stream: Stream, asked: Asked, served: Served) -> None:
-        try:
-            async with aclosing(_events(asked, served)) as events:
-                async for choice, event in events:
-                    if data := stream.writer.feed(event, choice):
-                        await stream.write(data)
-            await stream.write(stream.writer.close())
-        except Exception as error:
-            if not stream.exchange.started:
-                raise
-            told = refused(error)
-            if told.status == 500:
-                log.exception("a request failed", exc_info=error)
-            await stream.write(stream.writer.error(told))
-        await stream.exchange.end()
+    async def _told(self, stream: Stream, asked: Asked, served: Served) -> None:
+        async with aclosing(_events(asked, served)) as events:
+            async for choice, event in events:
+                if data := stream.writer.feed(event, choice):
+                    await stream.write(data)
+        await stream.write(stream.writer.close())
+
+    def _refused(self, error: BaseException) -> Refused:
+        """The error as it is told; one of our own is logged."""
+        told = refused(error)
+        if told.status == 500:
+            log.error("a request failed", exc_info=error)
+        return told
 
     async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
         async def one() -> Reply:
-            async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+            async with aclosing(served.answer(asked.request)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         return event.value
@@ -134,7 +138,7 @@ class Gateway:
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
     for choice in range(asked.n):
-        async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+        async with aclosing(served.answer(asked.request)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event
