@@ -16,11 +16,11 @@ from ..api.payloads import Payload
 from ..drive import Done
 from ..events import Event
 from ..schema.infer import as_tools
-from ..types import Reply, Schema
+from ..types import Reply, Request, Schema
 from .answer import answer
 from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
-from .models import Models, Served
+from .models import Models, Served, check_able
 from .refusals import refused
 from .routes import Codec, Writer, answer_route, codec_for
 from .settings import Settings
@@ -94,6 +94,7 @@ class Gateway:
         body = await self.read(exchange, codec.BODY)
         asked = cast("Asked", codec.read_request(body, as_tools))
         served = self.models.find(asked.model, exchange.visible)
+        check_able(asked, served)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
         alive = stream.alive if stream else None
@@ -120,21 +121,22 @@ class Gateway:
         await stream.exchange.end()
 
     async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
-        async def one() -> Reply:
-            async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+        async def one(request: Request) -> Reply:
+            async with aclosing(answer(request, served.model, tries=served.settings.tries)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         return event.value
             raise AssertionError("an answer ends with Done")
 
-        replies = [await one()] if asked.n == 1 else await asyncio.gather(*(one() for _ in range(asked.n)))
+        wanted = asked.requests
+        replies = [await one(wanted[0])] if len(wanted) == 1 else await asyncio.gather(*map(one, wanted))
         await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
 
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    for choice in range(asked.n):
-        async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+    for choice, request in enumerate(asked.requests):
+        async with aclosing(answer(request, served.model, tries=served.settings.tries)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event

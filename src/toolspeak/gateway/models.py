@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ..api.asked import Asked
+from ..api.body import cannot
 from ..errors import Refused
 from ..models.base import Model
 from ..models.names import model as named_model
@@ -24,6 +26,12 @@ class Served:
 def made(settings: ModelSettings) -> Served:
     """The model that settings describe; nothing is asked or loaded yet. Raises UsageError."""
     return Served(settings, speaking(named_model(settings.upstreams[0], dialect=settings.dialect, key=settings.key)))
+
+
+def check_able(asked: Asked, served: Served) -> None:
+    """Raises Refused where the model cannot do what is asked, whatever is done for it."""
+    if asked.request.prompt is not None and "prompt" not in served.model.capabilities:
+        raise cannot("prompt", f"{asked.model!r} takes messages, no raw prompt: ask it at /v1/chat/completions")
 
 
 class Models:
