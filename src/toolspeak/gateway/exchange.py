@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -75,11 +75,10 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b""})
 
     @asynccontextmanager
-    async def attended(self, first: float, pause: float, alive: Callable[[], bytes] | None) -> AsyncIterator[None]:
+    async def attended(self, first: float, pause: float, alive: Callable[[], bytes] | None) -> AsyncGenerator[None]:
         """Cancels the current task when the client leaves; of a stream, sends what `alive` gives after `first` seconds
         without a status and `pause` seconds without an event."""
-        task = asyncio.current_task()
-        assert task is not None
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
         watcher = asyncio.create_task(self._watch(task, first, pause, alive))
         try:
             yield
