@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -17,15 +18,24 @@ from ..drive import Done
 from ..errors import Refused
 from ..events import Event
 from ..schema.infer import as_tools
+<<<<<<< HEAD
 from ..types import Reply, Schema
+=======
+from ..types import Reply, Request, Schema
+from .answer import answer
+>>>>>>> surface
 from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
-from .models import Models, Served
+from .models import Models, Served, check_able
 from .refusals import refused
 from .routes import Codec, Writer, answer_route, codec_for
 from .settings import Settings
 
 log = logging.getLogger(__name__)
+
+
+FINAL = frozenset({"no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"})
+"""Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
 
 
 class Stream:
@@ -74,6 +84,8 @@ class Gateway:
 
     async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
         told = self._refused(error)
+        if told.code in FINAL:
+            exchange.headers.append((b"x-should-retry", b"false"))
         if told.retry_after is not None:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
         await exchange.reply_json(told.status, codec.write_error(told))
@@ -92,6 +104,9 @@ class Gateway:
         body = await self.read(exchange, codec.BODY)
         asked = cast("Asked", codec.read_request(body, as_tools))
         served = self.models.find(asked.model, exchange.visible)
+        if asked.ignored:
+            exchange.headers.append((b"x-toolspeak-ignored", _names(asked.ignored)))
+        check_able(asked, served)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
         alive = stream.alive if stream else None
@@ -124,24 +139,43 @@ class Gateway:
         return told
 
     async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
+<<<<<<< HEAD
         async def one() -> Reply:
             async with aclosing(served.answer(asked.request)) as events:
+=======
+        async def one(request: Request) -> Reply:
+            async with aclosing(answer(request, served.model, tries=served.settings.tries)) as events:
+>>>>>>> surface
                 async for event in events:
                     if isinstance(event, Done):
                         return event.value
             raise AssertionError("an answer ends with Done")
 
-        replies = [await one()] if asked.n == 1 else await asyncio.gather(*(one() for _ in range(asked.n)))
+        wanted = asked.requests
+        replies = [await one(wanted[0])] if len(wanted) == 1 else await asyncio.gather(*map(one, wanted))
+        if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
+            exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
         await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
 
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
+<<<<<<< HEAD
     for choice in range(asked.n):
         async with aclosing(served.answer(asked.request)) as events:
+=======
+    for choice, request in enumerate(asked.requests):
+        async with aclosing(answer(request, served.model, tries=served.settings.tries)) as events:
+>>>>>>> surface
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event
+
+
+def _names(names: Sequence[str]) -> bytes:
+    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out with."""
+    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
+    return ", ".join([*shown, *(["…"] if len(names) > 20 else [])]).encode("ascii", "replace")
 
 
 def shown(settings: Settings) -> str:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 
+<<<<<<< HEAD
 from ..drive import Done
+=======
+from ..api.asked import Asked
+from ..api.body import cannot
+>>>>>>> surface
 from ..errors import Refused
 from ..events import Event
 from ..models.base import Model
@@ -32,6 +37,12 @@ class Served:
 def made(settings: ModelSettings) -> Served:
     """The model that settings describe; nothing is asked or loaded yet. Raises UsageError."""
     return Served(settings, speaking(named_model(settings.upstreams[0], dialect=settings.dialect, key=settings.key)))
+
+
+def check_able(asked: Asked, served: Served) -> None:
+    """Raises Refused where the model cannot do what is asked, whatever is done for it."""
+    if asked.request.prompt is not None and "prompt" not in served.model.capabilities:
+        raise cannot("prompt", f"{asked.model!r} takes messages, no raw prompt: ask it at /v1/chat/completions")
 
 
 class Models:
