@@ -18,12 +18,7 @@ from ..drive import Done
 from ..errors import Refused
 from ..events import Event
 from ..schema.infer import as_tools
-<<<<<<< HEAD
-from ..types import Reply, Schema
-=======
 from ..types import Reply, Request, Schema
-from .answer import answer
->>>>>>> surface
 from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served, check_able
@@ -139,13 +134,8 @@ class Gateway:
         return told
 
     async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
-<<<<<<< HEAD
-        async def one() -> Reply:
-            async with aclosing(served.answer(asked.request)) as events:
-=======
         async def one(request: Request) -> Reply:
-            async with aclosing(answer(request, served.model, tries=served.settings.tries)) as events:
->>>>>>> surface
+            async with aclosing(served.answer(request)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         return event.value
@@ -160,13 +150,8 @@ class Gateway:
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-<<<<<<< HEAD
-    for choice in range(asked.n):
-        async with aclosing(served.answer(asked.request)) as events:
-=======
     for choice, request in enumerate(asked.requests):
-        async with aclosing(answer(request, served.model, tries=served.settings.tries)) as events:
->>>>>>> surface
+        async with aclosing(served.answer(request)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event

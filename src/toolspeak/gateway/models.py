@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 
-<<<<<<< HEAD
-from ..drive import Done
-=======
 from ..api.asked import Asked
 from ..api.body import cannot
->>>>>>> surface
+from ..drive import Done
 from ..errors import Refused
 from ..events import Event
 from ..models.base import Model
