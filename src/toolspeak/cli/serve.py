@@ -37,7 +37,7 @@ def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) ->
 
     \b
     toolspeak serve
-    toolspeak serve --model small=ollama:gemma3 --model big=http://localhost:8000/v1#NAME
+    toolspeak serve --model small=ollama:NAME --model big=http://localhost:8000/v1#NAME
     toolspeak serve --sample > gateway.toml; toolspeak serve --config gateway.toml
 
     Without a model or a file the small embedded model is served. Flags stand before the file.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from ..dialects import get as get_dialect
 from ..errors import ToolspeakError, UnknownDialect, UsageError
 from ..models.address import USERINFO
+from ..models.names import model as named_model
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .keys import PREFIX
 from .models import Models
@@ -64,10 +65,10 @@ def _settings(top: Table) -> Settings:
 def _model(name: str, table: Table) -> ModelSettings:
     if not 0 < len(name) <= 256:
         table.wrong("expected a name of 1 to 256 characters")
-    several = table.take("upstreams", many(text), ())
-    one = table.take("upstream", text, "")
-    if bool(one) == bool(several):
-        said = "expected either upstream or upstreams, got both" if one else "expected an upstream"
+    several = table.take("upstreams", many(_upstream), ())
+    one = table.take("upstream", _upstream, "")
+    if table.has("upstream") == table.has("upstreams"):
+        said = "expected either upstream or upstreams, got both" if table.has("upstream") else "expected an upstream"
         table.wrong(f'{said}, such as upstream = "ollama:NAME" or "http://host:8000/v1#NAME"')
     made = ModelSettings(
         name,
@@ -88,6 +89,14 @@ def _dialect(value: Any) -> str:
         return get_dialect(text(value)).name
     except UnknownDialect as error:
         raise Unexpected(f"the name of a dialect: {error}") from None
+
+
+def _upstream(value: Any) -> str:
+    try:
+        named_model(text(value))
+    except (ToolspeakError, OSError) as error:
+        raise Unexpected(f"the name of a model: {error}") from None
+    return value
 
 
 def _word(table: Table, name: str, *words: str) -> Any:
@@ -128,7 +137,7 @@ def _limits(table: Table) -> Limits:
 
 def _store(table: Table) -> Store:
     path = table.take("path", text, "")
-    if not path:
+    if not table.has("path"):
         table.wrong('expected path = "FILE"')
     usual = Store(str(table.file.folder / path))
     made = Store(
@@ -164,11 +173,10 @@ def bare(upstream: str) -> str:
 def _check(settings: Settings, file: File) -> None:
     """Finds what is wrong beyond the form: names that mean nothing, two keys that are one."""
     for name, model in settings.models.items():
-        for upstream in filter(None, model.upstreams):
-            try:
-                Models({name: replace(model, upstreams=(upstream,))})
-            except (ToolspeakError, OSError) as error:
-                file.wrong(("models", name, "upstreams" if len(model.upstreams) > 1 else "upstream"), str(error))
+        try:
+            Models({name: model} if all(model.upstreams) else {})
+        except (ToolspeakError, OSError) as error:
+            file.wrong(("models", name), str(error))
     seen: dict[bytes, str] = {}
     for key in settings.keys:
         if (other := seen.get(key.digest)) and key.digest:

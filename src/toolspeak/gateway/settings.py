@@ -36,7 +36,7 @@ class Limits:
 class ModelSettings:
     """A model as clients see it.
 
-    `upstreams` are names as `toolspeak.model` takes them (`local`, `ollama:gemma3`, `http://host:8000/v1#name`);
+    `upstreams` are names as `toolspeak.model` takes them (`local`, `ollama:NAME`, `http://host:8000/v1#name`);
     several are taken in turns. `mode` says how tools are offered: `native` as the API has them, `chat` in a dialect
     inside messages, `raw` with the model's own template over /v1/completions, `auto` as a probe found.
     `arguments`: a call leaves `whole` and checked, or `live` as it is written. `tries`: how often a wrong reply is
