@@ -12,6 +12,7 @@ from ..events import Event
 from ..schema.near import did_you_mean, near
 from ..types import Schema
 from . import listing
+from .embeddings import embed
 from .exchange import Exchange
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ COMPLETIONS = cast("Codec", completions)
 ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/chat/completions", generates(OPENAI), OPENAI),
     Route("POST", "/v1/completions", generates(COMPLETIONS), COMPLETIONS),
+    Route("POST", "/v1/embeddings", embed, OPENAI),
     Route("GET", "/v1/models", listing.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
 )
