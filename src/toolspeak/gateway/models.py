@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 
 from ..api.asked import Asked
 from ..api.body import cannot
+from ..drive import Done
 from ..errors import Refused
+from ..events import Event
 from ..models.base import Model
 from ..models.names import model as named_model
 from ..models.speaker import speaking
 from ..schema.near import did_you_mean, near
+from ..types import Reply, Request
+from .answer import answer
 from .settings import ModelSettings
 
 
@@ -21,6 +25,10 @@ class Served:
 
     settings: ModelSettings
     model: Model
+
+    def answer(self, request: Request) -> AsyncGenerator[Event | Done[Reply]]:
+        """The events of a reply; see `answer.answer`."""
+        return answer(request, self.model, tries=self.settings.tries, live=self.settings.arguments == "live")
 
 
 def made(settings: ModelSettings) -> Served:
