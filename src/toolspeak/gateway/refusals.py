@@ -44,6 +44,9 @@ def refused(error: BaseException) -> Refused:
             return Refused(said, status=504 if late else 502, code="upstream_unreachable")
         case StreamCut():
             return Refused("the model's reply broke off", status=502, code="upstream_cut")
+        case ServerFailed(code=code) if 300 <= code < 400:  # its own words tell where to
+            said = f"the model's server redirects ({code}), which is not followed"
+            return Refused(said, status=502, code="upstream_failed")
         case ServerFailed() | ModelError():
             return Refused(error.reason or "the model's server failed", status=502, code="upstream_failed")
         case ToolspeakError():
