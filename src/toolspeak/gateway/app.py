@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Protocol, cast
 
-from ..api import openai_chat
+from ..api import anthropic, openai_chat
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
@@ -55,7 +55,10 @@ class Codec(Protocol):
     def write_error(self) -> Any: ...
 
 
-CODECS: dict[str, Codec] = {"/v1/chat/completions": cast("Codec", openai_chat)}
+CODECS: dict[str, Codec] = {
+    "/v1/chat/completions": cast("Codec", openai_chat),
+    "/v1/messages": cast("Codec", anthropic),
+}
 
 
 class Stream:

@@ -11,10 +11,10 @@ import os
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..api import completions, ollama, openai_chat
+from ..api import anthropic, completions, ollama, openai_chat
 from ..api.failure import excerpt, failure
 from ..api.payloads import record
 from ..errors import (
@@ -57,7 +57,10 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do."""
+    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do.
+
+    `key_header` names the header of the key where that is not `Authorization`; `headers` go with every request.
+    """
 
     path: str
     models_path: str
@@ -67,6 +70,8 @@ class Api:
     read_models: Callable[[dict[str, Any]], list[str]]
     native: frozenset[Capability]
     plain: frozenset[Capability] = frozenset()
+    key_header: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 APIS: dict[str, Api] = {
@@ -81,6 +86,11 @@ APIS: dict[str, Api] = {
     "ollama": Api(
         "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
         ollama.read_models, frozenset({"tools", "schema"}),
+    ),
+    "anthropic": Api(
+        "/v1/messages", "/v1/models", "", anthropic.write_request, anthropic.ReplyReader,
+        openai_chat.read_models, frozenset({"tools", "schema"}),
+        key_header="x-api-key", headers={"anthropic-version": "2023-06-01"},
     ),
 }  # fmt: skip
 
@@ -114,7 +124,7 @@ class Http:
         url: str,
         model: str | None = None,
         *,
-        api: Literal["openai", "ollama", "completions"] | None = None,
+        api: Literal["openai", "ollama", "completions", "anthropic"] | None = None,
         key: str | None = None,
         name: str | None = None,
         native: bool = True,
@@ -237,8 +247,10 @@ class Http:
 
         session = await get_session(trust_env=self._trust_env)
         connect = aiohttp.ClientTimeout(total=None, sock_connect=self.timeouts.connect)
-        headers = {"Accept": "*/*", "Content-Type": "application/json"}
-        if authorization := f"Bearer {self._key}" if self._key else self.address.basic:
+        headers = {"Accept": "*/*", "Content-Type": "application/json", **self._api.headers}
+        if self._key and self._api.key_header:
+            headers[self._api.key_header] = self._key
+        elif authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
         url = self.address.url(path)
         try:
