@@ -2,9 +2,17 @@
 
 from .reply import ReplyReader, read_count, read_usage
 from .request import BODY, COUNT_BODY, read_request, write_count, write_request
-from .told import ReplyWriter, write_error, write_model, write_models, write_reply, write_usage
+from .told import (
+    ReplyWriter,
+    write_counted,
+    write_error,
+    write_model,
+    write_models,
+    write_reply,
+    write_usage,
+)
 
 __all__ = [
     "BODY", "COUNT_BODY", "ReplyReader", "ReplyWriter", "read_count", "read_request", "read_usage", "write_count",
-    "write_error", "write_model", "write_models", "write_reply", "write_request", "write_usage",
+    "write_counted", "write_error", "write_model", "write_models", "write_reply", "write_request", "write_usage",
 ]  # fmt: skip

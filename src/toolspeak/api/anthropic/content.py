@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from ...errors import Refused
@@ -34,7 +35,9 @@ def write_system(messages: Sequence[Message]) -> tuple[Any, Sequence[Message]]:
         return None, messages
     if len(contents) == 1 and isinstance(contents[0], str):
         return contents[0], messages[count:]
-    return [block for i, content in enumerate(contents) for block in _blocks(content, f"messages.{i}")], messages[count:]
+    return [block for i, content in enumerate(contents) for block in _blocks(content, f"messages.{i}")], messages[
+        count:
+    ]
 
 
 def write_messages(messages: Sequence[Message], *, thoughts: bool = False) -> list[Payload]:
@@ -96,13 +99,12 @@ def _source(url: str, path: str) -> Payload:
 
 def _call(call: Payload) -> Payload:
     function = record(call.get("function"))
-    arguments = function.get("arguments") or "{}"
+    arguments: Any = function.get("arguments") or "{}"
     if isinstance(arguments, str):
-        try:
+        # An earlier call that was no JSON is still part of what was said.
+        with suppress(ValueError, RecursionError):
             arguments = json.loads(arguments)
-        except (ValueError, RecursionError):  # an earlier call that was no JSON is still part of what was said
-            pass
-    taken = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+    taken = cast("Payload", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
     return {"type": "tool_use", "id": _id(call.get("id")), "name": function.get("name", ""), "input": taken}
 
 

@@ -14,7 +14,13 @@ from ..payloads import Payload, record, records
 from .content import Reading, need, write_messages, write_system
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
-NEUTRAL: Mapping[str, Any] = {"presence_penalty": 0, "frequency_penalty": 0, "repetition_penalty": 1, "min_p": 0, "logit_bias": {}}
+NEUTRAL: Mapping[str, Any] = {
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "repetition_penalty": 1,
+    "min_p": 0,
+    "logit_bias": {},
+}
 """Settings that the API has no word for, by the value that changes nothing."""
 REST = ("top_p", "top_k")
 MAX = 8192

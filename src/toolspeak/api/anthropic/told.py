@@ -7,8 +7,7 @@ nobody signed it: clients leave a block out of the next request when it has no s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Any
 
 from ...errors import Refused
@@ -43,7 +42,10 @@ KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 
 
 class ReplyWriter:
-    """A stream's bytes from events: `begin`, `feed` each event, then `close`, or `error` where it broke off."""
+    """A stream's bytes from events: `begin`, `feed` each event, then `close`, or `error` where it broke off.
+
+    The API has one reply only, so `choice` says nothing.
+    """
 
     keep_alive = KEEP_ALIVE
 
@@ -59,7 +61,7 @@ class ReplyWriter:
         message = _message([], self._stamp) | {"stop_reason": None, "usage": write_usage(Usage())}
         return _data({"type": "message_start", "message": message})
 
-    def feed(self, event: Event, choice: int = 0) -> bytes:  # noqa: ARG002 - this API has one reply only
+    def feed(self, event: Event, choice: int = 0) -> bytes:
         match event:
             case TextDelta(text):
                 opened = self._begin("text", {"type": "text", "text": ""})
@@ -129,8 +131,7 @@ def write_reply(replies: Sequence[Reply], asked: Asked, stamp: Stamp) -> Payload
         blocks.append({"type": "thinking", "thinking": reply.thought, "signature": SIGNATURE})
     if reply.text:
         blocks.append({"type": "text", "text": reply.text})
-    for call in reply.calls:
-        blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments})
+    blocks += [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in reply.calls]
     body = _message(blocks, stamp) | _stop(reply.finish, reply.notes) | {"usage": write_usage(reply.usage)}
     if reply.notes:
         body["toolspeak"] = write_notes(reply.notes)
@@ -176,17 +177,24 @@ def write_error(error: Refused, request_id: str | None = None) -> Payload:
     return body
 
 
-def write_models(names: Iterable[str], created: int = 0) -> Payload:
-    """The models there are (`GET /v1/models`), all in one page. `created` is in seconds since 1970."""
-    rows = [write_model(name, created) for name in names]
-    ends = {"first_id": rows[0]["id"], "last_id": rows[-1]["id"]} if rows else {"first_id": None, "last_id": None}
-    return {"data": rows, "has_more": False, **ends}
+BORN = "1970-01-01T00:00:00Z"
+"""When a model was released, where that is not known."""
 
 
-def write_model(name: str, created: int = 0) -> Payload:
+def write_models(names: Sequence[str]) -> Payload:
+    """The models there are (`GET /v1/models`), all in one page."""
+    ends = {"first_id": names[0], "last_id": names[-1]} if names else {"first_id": None, "last_id": None}
+    return {"data": [write_model(name) for name in names], "has_more": False, **ends}
+
+
+def write_model(name: str) -> Payload:
     """A model (`GET /v1/models/{id}`)."""
-    born = datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"type": "model", "id": name, "display_name": name, "created_at": born, "lifecycle": "active"}
+    return {"type": "model", "id": name, "display_name": name, "created_at": BORN, "lifecycle": "active"}
+
+
+def write_counted(count: int) -> Payload:
+    """How many tokens a request has (`POST /v1/messages/count_tokens`)."""
+    return {"input_tokens": count}
 
 
 def _data(payload: Payload) -> bytes:
