@@ -47,13 +47,13 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
             said["reasoning_content"] = draw(TEXT)
         if ids:
             said["tool_calls"] = [
-                {"id": id, "type": "function", "function": {
+                {"id": key, "type": "function", "function": {
                     "name": draw(NAME), "arguments": json.dumps(draw(JSON_OBJECT), ensure_ascii=False)}}
-                for id in ids
+                for key in ids
             ]  # fmt: skip
         messages.append(said)
         error = st.builds(lambda text: json.dumps({"error": text}, ensure_ascii=False), TEXT)
-        messages += [{"role": "tool", "tool_call_id": id, "content": draw(TEXT | error | MIXED)} for id in ids]
+        messages += [{"role": "tool", "tool_call_id": key, "content": draw(TEXT | error | MIXED)} for key in ids]
         if not ids or draw(st.booleans()):
             messages.append({"role": "user", "content": draw(TEXT | MIXED)})
     return messages

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -199,9 +199,12 @@ def test_an_error_in_the_middle_is_an_event(serve_models: Serve) -> None:
     seen: list[Any] = []
 
     async def say(client: anthropic.AsyncAnthropic) -> None:
-        with pytest.raises(anthropic.APIStatusError, match="broke off") as caught:
+        async def hear() -> None:
             async for event in await client.messages.create(**ASKED, tools=[WEATHER], stream=True):
                 seen.append(event)
+
+        with pytest.raises(anthropic.APIStatusError, match="broke off") as caught:
+            await hear()
         assert caught.value.body["error"]["type"] == "api_error"
 
     talk(serve_models, Breaks([], capabilities=["tools"]), say)
@@ -320,7 +323,7 @@ def test_the_embedded_model_calls_a_tool(serve_models: Serve, local: Local) -> N
 
 
 @asynccontextmanager
-async def chained(serve_models: Serve, model: Any, key: str = "sk-far") -> AsyncIterator[Any]:
+async def chained(serve_models: Serve, model: Any, key: str = "sk-far") -> AsyncGenerator[Any]:
     """A client of a gateway, which asks another in front of `model` through the Messages API."""
     async with serve_models(far=model) as far:
         between = Http(far.url + "/v1", "far", api="anthropic", key=key, name="far")
