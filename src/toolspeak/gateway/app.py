@@ -17,13 +17,14 @@ from ..api.payloads import Payload
 from ..drive import Done
 from ..errors import Refused
 from ..events import Event
-from ..schema.infer import as_tools
 from ..types import Reply, Request, Schema
-from .body import Gone, check_body, parse_body, read_body
+from .body import Gone, check_body, check_head, parse_body, read_body
+from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served, check_able
 from .refusals import refused
 from .routes import Codec, Writer, answer_route, codec_for
+from .schemas import bounded_tools, check_schema
 from .settings import Settings
 
 log = logging.getLogger(__name__)
@@ -61,13 +62,14 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.models = Models(settings.models)
+        self.door = Door(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send)
         try:
-            await answer_route(self, exchange)
+            await self.door.let_in(exchange, lambda: answer_route(self, exchange))
         except Gone:
             pass
         except asyncio.CancelledError:
@@ -88,8 +90,11 @@ class Gateway:
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         limits = self.settings.limits
+        check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
-        body = parse_body(await read_body(exchange.receive, length, limits), limits)
+        raw = await read_body(exchange.receive, length, limits)
+        exchange.tools = bounded_tools(raw, limits)
+        body = parse_body(raw, limits)
         check_body(body, schema)
         return body
 
@@ -97,7 +102,8 @@ class Gateway:
         """Answers a request that a model answers, in the API of `codec`."""
         limits = self.settings.limits
         body = await self.read(exchange, codec.BODY)
-        asked = cast("Asked", codec.read_request(body, as_tools))
+        asked = cast("Asked", codec.read_request(body, exchange.tools))
+        check_schema(asked.request.schema, "response_format", limits)
         served = self.models.find(asked.model, exchange.visible)
         if asked.ignored:
             exchange.headers.append((b"x-toolspeak-ignored", _names(asked.ignored)))

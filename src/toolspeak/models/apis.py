@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..api import anthropic, completions, ollama, openai_chat
+from ..api import anthropic, completions, embeddings, ollama, openai_chat
 from ..events import Event
 from .base import Capability
 
@@ -37,6 +37,8 @@ class Api:
     read_models: Callable[[dict[str, Any]], list[str]]
     native: frozenset[Capability]
     plain: frozenset[Capability] = frozenset()
+    embed_path: str = "/embeddings"
+    write_texts: Callable[..., dict[str, Any]] = embeddings.write_request
     key_header: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -52,7 +54,7 @@ APIS: dict[str, Api] = {
     ),
     "ollama": Api(
         "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
-        ollama.read_models, frozenset({"tools", "schema"}),
+        ollama.read_models, frozenset({"tools", "schema"}), frozenset(), "/api/embed", embeddings.write_ollama,
     ),
     "anthropic": Api(
         "/v1/messages", "/v1/models", "", anthropic.write_request, anthropic.ReplyReader,
