@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ..api import anthropic
 from ..api.payloads import record, records
 from ..models.base import Counter, Model
-from ..schema.infer import as_tools
 from ..types import Request
 from .exchange import Exchange
 
@@ -33,7 +32,7 @@ AROUND = 4
 async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """Answers with `input_tokens`; nothing is generated."""
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
-    asked = anthropic.read_request(body, as_tools)
+    asked = anthropic.read_request(body, exchange.tools)
     model = gateway.models.find(asked.model, exchange.visible).model
     async with asyncio.timeout(gateway.settings.limits.deadline):
         count = await counted(model, asked.request)
