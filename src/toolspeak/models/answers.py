@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from ..api.failure import failure
-from ..errors import BadRequest, ModelError, ServerFailed, UsageError
+from ..errors import ModelError, ServerFailed, UsageError
 from .address import parse_address
 from .retry import retry_after
 
