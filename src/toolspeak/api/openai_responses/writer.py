@@ -106,7 +106,9 @@ class Building:
     def end(self) -> str:
         """The last events of a response that is as whole as the model made it."""
         status = self.status
-        opened = "" if self.output or self._open else self._begin_text("message")[1]  # a reply of nothing is an empty text
+        opened = (
+            "" if self.output or self._open else self._begin_text("message")[1]
+        )  # a reply of nothing is an empty text
         closed = opened + self._close(status)
         return closed + self._tell(f"response.{status}", response=self.response(status))
 
@@ -162,7 +164,7 @@ class Building:
             return opened
         logprobs = self._told_logprobs(item) if kind == "message" else ""
         self._sequence += 1
-        return f"{opened}{item.head}{_dumped(text)}{logprobs},"sequence_number":{self._sequence}}}\n\n"
+        return f'{opened}{item.head}{_dumped(text)}{logprobs},"sequence_number":{self._sequence}}}\n\n'
 
     def _told_logprobs(self, item: _Item) -> str:
         tokens, self._logprobs = self._logprobs, []
