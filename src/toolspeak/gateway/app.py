@@ -22,8 +22,10 @@ from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served
 from .refusals import refused
+from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
 from .settings import Settings
+from .store import ResponseStore
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +58,9 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.models = Models(settings.models)
+        self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
+        if self.store:
+            self.store.prepare()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -88,28 +93,31 @@ class Gateway:
         check_body(body, schema)
         return body
 
-    async def generate(self, exchange: Exchange, codec: Codec) -> None:
-        """Answers a request that a model answers, in the API of `codec`."""
+    async def generate(self, exchange: Exchange, codec: Codec, session: Session | None = None) -> None:
+        """Answers a request that a model answers, in the API of `codec`. `session` is what keeps its reply."""
         limits = self.settings.limits
         body = await self.read(exchange, codec.BODY)
-        asked = cast("Asked", codec.read_request(body, as_tools))
+        asked = await session.read(body) if session else cast("Asked", codec.read_request(body, as_tools))
         served = self.models.find(asked.model, exchange.visible)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
         alive = stream.alive if stream else None
         async with exchange.attended(limits.first, limits.keep_alive, alive), asyncio.timeout(limits.deadline):
             if stream:
-                await self._stream(stream, asked, served)
+                await self._stream(stream, asked, served, session)
             else:
-                await self._whole(exchange, codec, asked, served, stamp)
+                await self._whole(exchange, codec, asked, served, stamp, session)
 
-    async def _stream(self, stream: Stream, asked: Asked, served: Served) -> None:
+    async def _stream(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
         try:
             async with aclosing(_events(asked, served)) as events:
                 async for choice, event in events:
                     if data := stream.writer.feed(event, choice):
                         await stream.write(data)
-            await stream.write(stream.writer.close())
+            end = stream.writer.close()
+            if session:  # before the end is told: the client may go on from it at once
+                await session.keep(cast("Any", stream.writer).response)
+            await stream.write(end)
         except Exception as error:
             if not stream.exchange.started:
                 raise
@@ -119,7 +127,9 @@ class Gateway:
             await stream.write(stream.writer.error(told))
         await stream.exchange.end()
 
-    async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
+    async def _whole(
+        self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp, session: Session | None
+    ) -> None:
         async def one() -> Reply:
             async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
                 async for event in events:
@@ -128,7 +138,10 @@ class Gateway:
             raise AssertionError("an answer ends with Done")
 
         replies = [await one()] if asked.n == 1 else await asyncio.gather(*(one() for _ in range(asked.n)))
-        await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
+        told = cast("Payload", codec.write_reply(replies, asked, stamp))
+        if session:
+            await session.keep(told)
+        await exchange.reply_json(200, told)
 
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:

@@ -24,7 +24,8 @@ STREAM: Headers = [
 class Exchange:
     """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left.
 
-    `visible` tells which models the client may know of and use: all, unless its key says otherwise.
+    `visible` tells which models the client may know of and use: all, unless its key says otherwise. `owner` is the
+    name of that key, "" without one: what is kept for one is nobody else's.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -33,6 +34,7 @@ class Exchange:
         self._send = send
         self.headers: Headers = []
         self.visible: Callable[[str], bool] = lambda _: True
+        self.owner = ""
         self.status = 0
         self.gone = False
         self.over = False

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ..api import openai_chat
+from ..api import openai_chat, openai_responses
 from ..errors import Refused
 from ..events import Event
 from ..schema.near import did_you_mean, near
 from ..types import Schema
-from . import listing
+from . import listing, responses
 from .exchange import Exchange
 
 if TYPE_CHECKING:
@@ -72,9 +72,13 @@ def generates(codec: Codec) -> Handle:
 
 
 OPENAI = cast("Codec", openai_chat)
+RESPONSES = cast("Codec", openai_responses)
 
 ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/chat/completions", generates(OPENAI), OPENAI),
+    Route("POST", "/v1/responses", responses.create, RESPONSES),
+    Route("GET", "/v1/responses/{response}", responses.show, RESPONSES),
+    Route("DELETE", "/v1/responses/{response}", responses.drop, RESPONSES),
     Route("GET", "/v1/models", listing.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
 )

@@ -51,6 +51,17 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Store:
+    """A SQLite file, for what all workers share: the counts of keys that have rates and, where `responses` says so,
+    the replies of /v1/responses, up to `size` bytes in all and `age` seconds each."""
+
+    path: str
+    responses: bool = False
+    size: int = 256_000_000
+    age: float = 7 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """A whole gateway."""
 
@@ -60,3 +71,4 @@ class Settings:
     workers: int = 1
     cors: tuple[str, ...] = ()
     limits: Limits = Limits()
+    store: Store | None = None

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..api import completions, ollama, openai_chat
+from ..api import completions, ollama, openai_chat, openai_responses
 from ..api.failure import excerpt, failure
 from ..api.payloads import record
 from ..errors import (
@@ -78,6 +78,10 @@ APIS: dict[str, Api] = {
         "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
         openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
     ),
+    "responses": Api(
+        "/responses", "/models", "/v1", openai_responses.write_request, openai_responses.ReplyReader,
+        openai_chat.read_models, frozenset({"tools", "schema"}),
+    ),
     "ollama": Api(
         "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
         ollama.read_models, frozenset({"tools", "schema"}),
@@ -114,7 +118,7 @@ class Http:
         url: str,
         model: str | None = None,
         *,
-        api: Literal["openai", "ollama", "completions"] | None = None,
+        api: Literal["openai", "responses", "ollama", "completions"] | None = None,
         key: str | None = None,
         name: str | None = None,
         native: bool = True,

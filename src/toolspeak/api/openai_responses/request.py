@@ -101,7 +101,8 @@ BODY: Schema = {
 
 def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
     """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError or Refused for what cannot
-    be done. Of `previous_response_id` and `store` it only tells: who has a store joins the earlier items to `input`.
+    be done. Of `previous_response_id` and `store` it only tells: who has a store joins the earlier items to `input`, and says
+    in `echo` whether the response is kept.
     """
     fields = dict(body)
     for name, why in ELSEWHERE.items():
@@ -135,7 +136,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         ignored=tuple(sorted({*_ignored(fields), *unread, *untold})),
         echo=_echo(fields),
         previous=fields.get("previous_response_id") or "",
-        store=fields.get("store") is True,
+        store=fields.get("store") is not False,
     )
 
 
