@@ -5,22 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
+from ..errors import Refused
 from ..events import Event
 from ..schema.infer import as_tools
-from ..types import Reply, Schema
-from .answer import answer
+from ..types import Reply, Request, Schema
 from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
-from .models import Models, Served
+from .models import Models, Served, check_able
 from .refusals import refused
 from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
@@ -28,6 +29,10 @@ from .settings import Settings
 from .store import ResponseStore
 
 log = logging.getLogger(__name__)
+
+
+FINAL = frozenset({"no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"})
+"""Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
 
 
 class Stream:
@@ -58,6 +63,7 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.models = Models(settings.models)
+        self.secured = False
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
         if self.store:
             self.store.prepare()
@@ -78,9 +84,9 @@ class Gateway:
             await self._tell(exchange, codec_for(scope["path"]), error)
 
     async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
-        told = refused(error)
-        if told.status == 500:
-            log.exception("a request failed", exc_info=error)
+        told = self._refused(error)
+        if told.code in FINAL:
+            exchange.headers.append((b"x-should-retry", b"false"))
         if told.retry_after is not None:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
         await exchange.reply_json(told.status, codec.write_error(told))
@@ -99,45 +105,57 @@ class Gateway:
         body = await self.read(exchange, codec.BODY)
         asked = await session.read(body) if session else cast("Asked", codec.read_request(body, as_tools))
         served = self.models.find(asked.model, exchange.visible)
+        if asked.ignored:
+            exchange.headers.append((b"x-toolspeak-ignored", _names(asked.ignored)))
+        check_able(asked, served)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
         alive = stream.alive if stream else None
-        async with exchange.attended(limits.first, limits.keep_alive, alive), asyncio.timeout(limits.deadline):
+        async with exchange.attended(limits.first, limits.keep_alive, alive):
+            try:
+                async with asyncio.timeout(limits.deadline):
+                    if stream:
+                        await self._told(stream, asked, served, session)
+                    else:
+                        await self._whole(exchange, codec, asked, served, stamp, session)
+            except Exception as error:
+                if stream is None or not exchange.started:
+                    raise
+                await stream.write(stream.writer.error(self._refused(error)))  # the status is sent: told in the stream
             if stream:
-                await self._stream(stream, asked, served, session)
-            else:
-                await self._whole(exchange, codec, asked, served, stamp, session)
+                await exchange.end()
 
-    async def _stream(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
-        try:
-            async with aclosing(_events(asked, served)) as events:
-                async for choice, event in events:
-                    if data := stream.writer.feed(event, choice):
-                        await stream.write(data)
-            end = stream.writer.close()
-            if session:  # before the end is told: the client may go on from it at once
-                await session.keep(cast("Any", stream.writer).response)
-            await stream.write(end)
-        except Exception as error:
-            if not stream.exchange.started:
-                raise
-            told = refused(error)
-            if told.status == 500:
-                log.exception("a request failed", exc_info=error)
-            await stream.write(stream.writer.error(told))
-        await stream.exchange.end()
+    async def _told(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
+        async with aclosing(_events(asked, served)) as events:
+            async for choice, event in events:
+                if data := stream.writer.feed(event, choice):
+                    await stream.write(data)
+        end = stream.writer.close()
+        if session:  # before the end is told: the client may go on from it at once
+            await session.keep(cast("Any", stream.writer).response)
+        await stream.write(end)
+
+    def _refused(self, error: BaseException) -> Refused:
+        """The error as it is told; one of our own is logged."""
+        told = refused(error)
+        if told.status == 500:
+            log.error("a request failed", exc_info=error)
+        return told
 
     async def _whole(
         self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp, session: Session | None
     ) -> None:
-        async def one() -> Reply:
-            async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+        async def one(request: Request) -> Reply:
+            async with aclosing(served.answer(request)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         return event.value
             raise AssertionError("an answer ends with Done")
 
-        replies = [await one()] if asked.n == 1 else await asyncio.gather(*(one() for _ in range(asked.n)))
+        wanted = asked.requests
+        replies = [await one(wanted[0])] if len(wanted) == 1 else await asyncio.gather(*map(one, wanted))
+        if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
+            exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
         told = cast("Payload", codec.write_reply(replies, asked, stamp))
         if session:
             await session.keep(told)
@@ -146,11 +164,17 @@ class Gateway:
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    for choice in range(asked.n):
-        async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+    for choice, request in enumerate(asked.requests):
+        async with aclosing(served.answer(request)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event
+
+
+def _names(names: Sequence[str]) -> bytes:
+    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out with."""
+    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
+    return ", ".join([*shown, *(["…"] if len(names) > 20 else [])]).encode("ascii", "replace")
 
 
 def shown(settings: Settings) -> str:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import copy
 import json
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..api import completions, ollama, openai_chat, openai_responses
-from ..api.failure import excerpt, failure
+from ..api import completions, embeddings, ollama, openai_chat, openai_responses
+from ..api.embeddings import Vectors
+from ..api.failure import excerpt
 from ..api.payloads import record
 from ..errors import (
     BadRequest,
@@ -30,9 +30,10 @@ from ..errors import (
 from ..events import Event, Finished
 from ..types import Request
 from .address import parse_address, redact
+from .answers import cause, drain, read_all, read_start, refusal
 from .base import Capability
 from .providers import ANY, Provider
-from .retry import pause, retry_after
+from .retry import pause
 from .sessions import close_sessions, get_session
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DRAIN = 0.25
-"""Seconds that a server gets to close a reply that is over, so that its connection can be used again."""
+VECTORS = 256_000_000
+"""Bytes of vectors in one answer: 2,048 of 4,096 numbers each, in JSON, and some more."""
 
 
 class Reader(Protocol):
@@ -67,6 +68,8 @@ class Api:
     read_models: Callable[[dict[str, Any]], list[str]]
     native: frozenset[Capability]
     plain: frozenset[Capability] = frozenset()
+    embed_path: str = "/embeddings"
+    write_texts: Callable[..., dict[str, Any]] = embeddings.write_request
 
 
 APIS: dict[str, Api] = {
@@ -84,7 +87,7 @@ APIS: dict[str, Api] = {
     ),
     "ollama": Api(
         "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
-        ollama.read_models, frozenset({"tools", "schema"}),
+        ollama.read_models, frozenset({"tools", "schema"}), frozenset(), "/api/embed", embeddings.write_ollama,
     ),
 }  # fmt: skip
 
@@ -184,6 +187,41 @@ class Http:
             log.info("%s; asking again in %.1f s", told, wait)
             await asyncio.sleep(wait)
 
+    async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
+        """A vector for each text; see `models.embed.Embedder`."""
+        for tried in range(1, self.retries + 2):
+            try:
+                return await self._embed(texts, dimensions)
+            except ModelError as error:
+                told = self._told(error)
+                wait = pause(error, tried) if tried <= self.retries else None
+                if wait is None:
+                    raise told from None
+            log.info("%s; asking again in %.1f s", told, wait)
+            await asyncio.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    async def _embed(self, texts: Sequence[str], dimensions: int | None) -> Vectors:
+        """One exchange, without retries."""
+        import aiohttp
+
+        self.model = self.model or await self._only_model()
+        body = _encode(self._api.write_texts(texts, self.model, dimensions))
+        due = asyncio.get_running_loop().time() + self.timeouts.first
+        response = await self._send("POST", self._api.embed_path, due, body)
+        try:
+            async with asyncio.timeout_at(due):
+                raw = await read_all(response, VECTORS)
+            return embeddings.read_reply(record(json.loads(raw)), len(texts))
+        except TimeoutError:
+            raise self._too_slow() from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise StreamCut(f"the answer broke off: {cause(error)}") from None
+        except (ValueError, RecursionError):
+            raise ServerFailed("the server sent something that is not JSON") from None
+        finally:
+            response.close()
+
     def _check(self, request: Request) -> None:
         wanted: dict[Capability, bool] = {
             "tools": bool(request.tools),
@@ -213,7 +251,7 @@ class Http:
                 for event in reader.close() if over else reader.feed(chunk):
                     if isinstance(event, Finished):
                         over = True
-                        await _drain(response)
+                        await drain(response)
                     yield event
                 if reader.received > before:
                     due = loop.time() + self.timeouts.between
@@ -233,7 +271,7 @@ class Http:
                 raise StreamCut(f"the reply broke off: {waited}", text=reader.text) from None
             raise self._too_slow() from None
         except (aiohttp.ClientError, OSError) as error:
-            raise StreamCut(f"the reply broke off: {_reason(error)}", text=reader.text) from None
+            raise StreamCut(f"the reply broke off: {cause(error)}", text=reader.text) from None
 
     async def _send(self, method: str, path: str, due: float, body: bytes | None = None) -> aiohttp.ClientResponse:
         """A good answer, its body still to be read."""
@@ -255,11 +293,11 @@ class Http:
         except TimeoutError:
             raise self._too_slow() from None
         except (aiohttp.ClientError, OSError) as error:
-            raise self._unreachable(_reason(error)) from None
+            raise self._unreachable(cause(error)) from None
         if 200 <= response.status < 300:
             return response
         try:
-            raise await _refusal(response)
+            raise await refusal(response)
         finally:
             response.close()
 
@@ -272,7 +310,7 @@ class Http:
         except (BadRequest, ServerFailed):
             raise UnknownModel(f"{self.address.shown} does not list its models; {advice}") from None
         try:
-            names = self._api.read_models(record(json.loads(await _body(response, 4_000_000))))
+            names = self._api.read_models(record(json.loads(await read_start(response, 4_000_000))))
         except ValueError:
             raise UnknownModel(f"{self.address.shown} does not list its models; {advice}") from None
         finally:
@@ -309,60 +347,6 @@ class Http:
 
     def _hide(self, text: str) -> str:
         return redact(text, [self._key, *self.address.secrets])
-
-
-async def _refusal(response: aiohttp.ClientResponse) -> ModelError:
-    """The error that an answer other than 2xx stands for."""
-    status = response.status
-    if 300 <= status < 400:
-        target = _shown(response.headers.get("Location", ""))
-        return BadRequest(f"the server redirects ({status}) to {target or 'nowhere'}: use that address if you trust it")
-    told = retry_after(response.headers.get("Retry-After"))
-    return failure(status, await _body(response, 65536), retry_after=told)
-
-
-async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The answer's body as far as it comes, up to `limit` bytes, within seconds."""
-    import aiohttp
-
-    body = bytearray()
-    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
-        async with asyncio.timeout(5):
-            while len(body) < limit and (chunk := await response.content.readany()):
-                body += chunk
-    return bytes(body[:limit])
-
-
-async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Reads what is left of a reply that is over: only then is its connection free for the next request."""
-    import aiohttp
-
-    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
-        async with asyncio.timeout(DRAIN):
-            while await response.content.readany():
-                pass
-
-
-def _shown(url: str) -> str:
-    try:
-        return parse_address(url).shown
-    except UsageError:
-        return ""
-
-
-REASONS = {
-    "ServerDisconnectedError": "it closed the connection",
-    "ClientPayloadError": "the connection was cut",
-    "ClientConnectorCertificateError": "its certificate is not trusted",
-    "InvalidUrlClientError": "there can be no such address",
-}
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong with a connection, in few words: an aiohttp error's own may hold the whole request."""
-    name = type(error).__name__
-    words = getattr(getattr(error, "os_error", error), "strerror", None)
-    return REASONS.get(name) or words or f"{name.removeprefix('Client').removesuffix('Error')} error"
 
 
 def _encode(body: dict[str, Any]) -> bytes:
