@@ -17,14 +17,15 @@ from ..api.payloads import Payload
 from ..drive import Done
 from ..errors import Refused
 from ..events import Event
-from ..schema.infer import as_tools
 from ..types import Reply, Request, Schema
-from .body import Gone, check_body, parse_body, read_body
+from .body import Gone, check_body, check_head, parse_body, read_body
+from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served, check_able
 from .refusals import refused
 from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
+from .schemas import bounded_tools, check_schema
 from .settings import Settings
 from .store import ResponseStore
 
@@ -63,7 +64,7 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.models = Models(settings.models)
-        self.secured = False
+        self.door = Door(settings)
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
         if self.store:
             self.store.prepare()
@@ -73,7 +74,7 @@ class Gateway:
             return
         exchange = Exchange(scope, receive, send)
         try:
-            await answer_route(self, exchange)
+            await self.door.let_in(exchange, lambda: answer_route(self, exchange))
         except Gone:
             pass
         except asyncio.CancelledError:
@@ -94,8 +95,11 @@ class Gateway:
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         limits = self.settings.limits
+        check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
-        body = parse_body(await read_body(exchange.receive, length, limits), limits)
+        raw = await read_body(exchange.receive, length, limits)
+        exchange.tools = bounded_tools(raw, limits)
+        body = parse_body(raw, limits)
         check_body(body, schema)
         return body
 
@@ -103,7 +107,8 @@ class Gateway:
         """Answers a request that a model answers, in the API of `codec`. `session` is what keeps its reply."""
         limits = self.settings.limits
         body = await self.read(exchange, codec.BODY)
-        asked = await session.read(body) if session else cast("Asked", codec.read_request(body, as_tools))
+        asked = await session.read(body) if session else cast("Asked", codec.read_request(body, exchange.tools))
+        check_schema(asked.request.schema, "text.format" if session else "response_format", limits)
         served = self.models.find(asked.model, exchange.visible)
         if asked.ignored:
             exchange.headers.append((b"x-toolspeak-ignored", _names(asked.ignored)))

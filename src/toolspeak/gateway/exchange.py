@@ -8,6 +8,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
+from ..schema.infer import as_tools
+from ..types import Tool
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -24,8 +27,9 @@ STREAM: Headers = [
 class Exchange:
     """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left.
 
-    `visible` tells which models the client may know of and use: all, unless its key says otherwise. `owner` is the
-    name of that key, "" without one: what is kept for one is nobody else's.
+    `visible` tells which models the client may know of and use: all, unless its key says otherwise. `tools` makes Tools
+    of what a body offers, within bounds. `tokens` are those that the answer cost. `owner` is the name of the client's key, "" without
+    one: what is kept for one is nobody else's.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -35,6 +39,8 @@ class Exchange:
         self.headers: Headers = []
         self.visible: Callable[[str], bool] = lambda _: True
         self.owner = ""
+        self.tools: Callable[[Any], tuple[Tool[..., Any], ...] | None] = as_tools
+        self.tokens = 0
         self.status = 0
         self.gone = False
         self.over = False

@@ -85,7 +85,7 @@ ASKED = (429, 502, 503, 504)
 async def show_document(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """`GET /openapi.json`: the document, with the models that the client may see."""
     names = gateway.models.names(exchange.visible)
-    await exchange.reply_json(200, document(names, secured=gateway.secured))
+    await exchange.reply_json(200, document(names, secured=bool(gateway.settings.keys)))
 
 
 def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from urllib.parse import parse_qsl
 from ..api import openai_responses
 from ..api.asked import Asked
 from ..errors import Refused
-from ..schema.infer import as_tools
 from .exchange import Exchange
-from .store import Kept, ResponseStore
+from .store import Kept
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -23,10 +22,11 @@ MANY = 10_000
 class Session:
     """One request to /v1/responses, before its model is asked and after."""
 
-    def __init__(self, store: ResponseStore | None, owner: str, longest: int) -> None:
-        self._store = store
-        self._owner = owner
-        self._longest = longest
+    def __init__(self, gateway: Gateway, exchange: Exchange) -> None:
+        self._store = gateway.store
+        self._owner = exchange.owner
+        self._longest = gateway.settings.limits.body
+        self._exchange = exchange
         self._input: Any = None
         self._keeps = False
 
@@ -35,7 +35,7 @@ class Session:
         if previous := body.get("previous_response_id"):
             body = {**body, "input": await self._joined(previous, body["input"])}
         self._input = body["input"]
-        asked = openai_responses.read_request(body, as_tools)
+        asked = openai_responses.read_request(body, self._exchange.tools)
         self._keeps = asked.store and self._store is not None
         ignored = ("store",) if body.get("store") is True and not self._keeps else ()
         echo = {**asked.echo, "store": self._keeps}
@@ -68,8 +68,7 @@ class Session:
 
 async def create(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """Answers `POST /v1/responses`."""
-    session = Session(gateway.store, exchange.owner, gateway.settings.limits.body)
-    await gateway.generate(exchange, openai_responses, session)
+    await gateway.generate(exchange, openai_responses, Session(gateway, exchange))
 
 
 async def show(gateway: Gateway, exchange: Exchange, rest: str) -> None:

@@ -27,11 +27,17 @@ def serve(settings: Settings, listening: socket.socket) -> None:
     """Answers requests until the process is told to stop."""
     try:
         import uvicorn
+
+        from .protocol import http_protocol
     except ImportError as error:
         raise MissingExtra("the gateway needs a server: pip install 'toolspeak[server]'") from error
 
+    gateway = Gateway(settings)
     config = uvicorn.Config(
-        Gateway(settings), log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False,
+        gateway, http=http_protocol(settings.limits), log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False,
         ws="none", timeout_graceful_shutdown=int(settings.limits.drain),
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[listening])
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        gateway.door.close()
