@@ -99,13 +99,22 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
 
 
 def check_body(body: dict[str, Any], schema: Schema) -> None:
-    """Raises Refused, which says what was expected where, when the body does not fit."""
+    """Raises Refused, which says what was expected where, when the body does not fit. A count given as 3.0 becomes 3."""
     if judge(schema).is_valid(body):
+        _count(body, schema)
         return
     problem = check(Tool("body", parameters=schema), body)[0]
     param = problem.path.removeprefix("/").replace("/", ".")
     said = f"{param or 'the body'}: expected {problem.expected}, got {problem.received}"
     raise Refused(said, code="invalid_value", param=param or None)
+
+
+def _count(body: dict[str, Any], schema: Schema) -> None:
+    """Makes whole numbers of those that the schema wants whole: to JSON Schema 3.0 is one."""
+    properties: dict[str, Any] = schema["properties"]
+    for name, value in body.items():
+        if isinstance(value, float) and "integer" in properties.get(name, {}).get("type", ()):
+            body[name] = int(value)
 
 
 def _marks(text: Any) -> int:

@@ -61,6 +61,13 @@ SECURITY: dict[str, Any] = {
     "header": {"type": "apiKey", "in": "header", "name": "x-api-key"},
 }
 
+EVENT: Schema = {
+    "type": "object",
+    "description": "One of the events that are sent where the body says `stream: true`.",
+    "required": ["data"],
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+}
+
 WHY: dict[int, str] = {
     400: "The request is malformed, or asks for what cannot be done",
     401: "The key is missing or not known",
@@ -118,7 +125,7 @@ def _operation(path: str, operation: Operation, names: Sequence[str], secured: b
         out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     content: dict[str, Any] = {"application/json": {"schema": ref(operation.shape)}}
     if operation.stream:
-        content["text/event-stream"] = {"schema": {"type": "string"}}
+        content["text/event-stream"] = {"schema": EVENT}
     out["responses"] = {"200": {"description": "The answer", "content": content}}
     for status in _statuses(path, operation, secured):
         error = {"application/json": {"schema": ref(operation.error)}}

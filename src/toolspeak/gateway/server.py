@@ -12,7 +12,8 @@ from .settings import Settings
 def listen(settings: Settings) -> socket.socket:
     """A socket at the address of the settings. Raises UsageError where it cannot be had."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named because asyncio sends at once (TCP_NODELAY) only on sockets that name it.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((settings.host, settings.port))
