@@ -15,7 +15,8 @@ import pytest
 
 from toolspeak.errors import StreamCut
 from toolspeak.events import Finished, TextDelta
-from toolspeak.gateway.settings import Limits, ModelSettings, Store
+from toolspeak.gateway.keys import digest
+from toolspeak.gateway.settings import Key, Limits, ModelSettings, Store
 from toolspeak.models.http import Http
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
@@ -50,8 +51,8 @@ class Breaking(Scripted):
         raise StreamCut("http://secret.example:1/ broke")
 
 
-def sdk(url: str) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=url + "/v1", api_key="none", max_retries=0)
+def sdk(url: str, key: str = "none") -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=url + "/v1", api_key=key, max_retries=0)
 
 
 @pytest.fixture
@@ -323,20 +324,20 @@ def test_a_page_that_cannot_be_is_refused(asked: Callable[..., Any], store: Stor
 
 
 def test_nobody_reads_what_is_anothers(serve_models: Callable[..., Any], store: Store) -> None:
+    keys = tuple(Key(name, digest(f"key-of-{name}")) for name in ("ann", "bob"))
+
     async def go() -> None:
-        async with serve_models(m=hermes("One.", "Two."), settings={"store": store}) as running:
-            async with sdk(running.url) as client:
-                made = await client.responses.create(model="m", input="mine")
-                assert running.gateway.store is not None
-                kept = await running.gateway.store.find("", made.id)
-                assert kept is not None
-                await running.gateway.store.keep("ann", kept.body | {"id": "resp_ann"}, kept.input)
-                for call in (client.responses.retrieve, client.responses.delete, client.responses.input_items.list):
+        async with serve_models(m=hermes("One.", "Two."), settings={"store": store, "keys": keys}) as running:
+            ann, bob = (sdk(running.url, f"key-of-{name}") for name in ("ann", "bob"))
+            async with ann, bob:
+                made = await ann.responses.create(model="m", input="mine")
+                for call in (bob.responses.retrieve, bob.responses.delete, bob.responses.input_items.list):
                     with pytest.raises(openai.NotFoundError):
-                        await call("resp_ann")
+                        await call(made.id)
                 with pytest.raises(openai.BadRequestError, match="there is no response"):
-                    await client.responses.create(model="m", input="x", previous_response_id="resp_ann")
-                assert await running.gateway.store.find("ann", "resp_ann") is not None
+                    await bob.responses.create(model="m", input="x", previous_response_id=made.id)
+                assert (await ann.responses.retrieve(made.id)).output_text == "One."
+                await ann.responses.create(model="m", input="x", previous_response_id=made.id)
             running.gateway.store.close()
 
     asyncio.run(go())
