@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from ..errors import Refused
+from .record import Record
 from .settings import Limits
 
 LONGEST = 30.0
 """Seconds that a client is told to wait at most."""
+
+
+def ending() -> Refused:
+    """What is told to those who come, or are still there, when the process ends."""
+    return Refused("the gateway is shutting down", status=503, code="shutting_down", retry_after=1)
 
 
 class Admission:
@@ -31,24 +37,30 @@ class Admission:
     def waiting(self) -> int:
         return len(self._queue)
 
+    def check_open(self) -> None:
+        """Raises Refused once nothing new is taken."""
+        if self.draining:
+            raise ending()
+
     def check(self) -> None:
         """Raises Refused where a request could not even wait: before its body is read."""
-        if self.draining:
-            raise Refused("the gateway is shutting down", status=503, code="shutting_down", retry_after=1)
+        self.check_open()
         if self.running >= self.limits.running and len(self._queue) >= self.limits.waiting:
             said = "too many requests are under way, and as many are waiting as may"
             raise Refused(said, status=429, code="overloaded", retry_after=self._later())
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Holds one of the places, waiting for it. Raises Refused (429, 503)."""
+    async def slot(self, record: Record) -> AsyncGenerator[None]:
+        """Holds one of the places, waiting for it; the record tells how long. Raises Refused (429, 503)."""
         self.check()
         clock = asyncio.get_running_loop().time
+        began = clock()
         if self.running < self.limits.running:
             self.running += 1
         else:
             await self._wait()
-        began = clock()
+            came, began = began, clock()
+            record.waited = began - came
         try:
             yield
         finally:
@@ -61,9 +73,7 @@ class Admission:
         while self._queue:
             waiter = self._queue.popleft()
             if not waiter.done():
-                waiter.set_exception(
-                    Refused("the gateway is shutting down", status=503, code="shutting_down", retry_after=1)
-                )
+                waiter.set_exception(ending())
 
     async def _wait(self) -> None:
         loop = asyncio.get_running_loop()

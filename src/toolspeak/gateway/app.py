@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: routes, and the way of a request from its body to its answer."""
+"""The gateway as an ASGI application: the way of a request from its body to its answer."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
-from typing import Any, Protocol, cast
+from collections.abc import AsyncGenerator, Coroutine, Iterable
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, TypeVar, cast
 
-from ..api import openai_chat
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
-from ..errors import Refused
 from ..events import Event
 from ..schema.infer import as_tools
 from ..types import Reply, Schema
@@ -23,44 +21,15 @@ from .admission import Admission
 from .answer import answer
 from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
-from .health import ROUTES as HEALTH
 from .health import Readiness
-from .metrics import CONTENT_TYPE
 from .models import Models, Served
 from .observe import Observer
 from .refusals import refused
+from .routes import Codec, Writer, answer_route, codec_for
 from .settings import Settings
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
-
-
-class Writer(Protocol):
-    """What makes a stream of events: see `api.openai_chat.ReplyWriter`."""
-
-    @property
-    def keep_alive(self) -> bytes: ...
-    def begin(self) -> bytes: ...
-    def feed(self, event: Event, choice: int = 0) -> bytes: ...
-    def close(self) -> bytes: ...
-    def error(self, error: Refused) -> bytes: ...
-
-
-class Codec(Protocol):
-    """An API as the gateway needs it; each of these modules in `api/` is one."""
-
-    @property
-    def BODY(self) -> Schema: ...  # noqa: N802 - a module's constant
-    @property
-    def ReplyWriter(self) -> Any: ...  # noqa: N802
-    @property
-    def read_request(self) -> Any: ...
-    @property
-    def write_reply(self) -> Any: ...
-    @property
-    def write_error(self) -> Any: ...
-
-
-CODECS: dict[str, Codec] = {"/v1/chat/completions": cast("Codec", openai_chat)}
 
 
 class Stream:
@@ -109,23 +78,12 @@ class Gateway:
         if scope["type"] != "http":
             return
         record, span = self.observer.begin(scope["method"], scope["headers"])
-        exchange = Exchange(scope, receive, send, record)
-        exchange.span = span
-        exchange.headers.append((b"x-request-id", record.id.encode()))
+        exchange = Exchange(scope, receive, send, record, span)
         if self.readiness.draining:
             exchange.headers.append((b"connection", b"close"))
         self.open.add(exchange)
         try:
-            await self._guarded(exchange)
-        finally:
-            exchange.close()
-            self.open.discard(exchange)
-            self.observer.end(record, span, gone=exchange.gone)
-
-    async def _guarded(self, exchange: Exchange) -> None:
-        """Answers; whatever goes wrong is told to the client, if it is still there."""
-        try:
-            await self._route(exchange)
+            await answer_route(self, exchange)
         except asyncio.CancelledError:
             if exchange.ended is None:
                 raise
@@ -133,8 +91,13 @@ class Gateway:
             await self._tell(exchange, exchange.ended)
         except Exception as error:  # noqa: BLE001 - the end of the request: told to the client, whatever it is
             await self._tell(exchange, exchange.ended or error)
+        finally:
+            exchange.close()
+            self.open.discard(exchange)
+            self.observer.end(record, span, gone=exchange.gone)
 
     async def _tell(self, exchange: Exchange, error: Exception) -> None:
+        """Tells the client what went wrong, in the form of its API, in its stream where that has begun."""
         if isinstance(error, Gone):
             exchange.ended = error
             return
@@ -149,66 +112,40 @@ class Gateway:
         with suppress(TimeoutError, Gone):
             async with asyncio.timeout(LAST_WORDS):
                 if not exchange.started:
-                    codec = CODECS.get(exchange.scope["path"], cast("Codec", openai_chat))
-                    await exchange.reply_json(told.status, codec.write_error(told))
+                    await exchange.reply_json(told.status, codec_for(exchange.scope["path"]).write_error(told))
                 elif exchange.writer:
                     await exchange.write(exchange.writer.error(told))
                     await exchange.end()
 
-    async def _route(self, exchange: Exchange) -> None:
-        scope = exchange.scope
-        path: str = scope["path"]
-        codec = CODECS.get(path)
-        if codec or path in HEALTH or path == "/metrics":
-            exchange.record.route = path
-        if path in HEALTH or path == "/metrics":
-            await self._about(exchange, path)
-            return
-        if codec is None:
-            raise Refused(f"there is no {path[:200]} here", status=404, code="not_found")
-        if scope["method"] != "POST":
-            raise Refused("expected POST", status=405, code="method_not_allowed")
-        await self._post(exchange, codec)
+    @asynccontextmanager
+    async def admitted(self, exchange: Exchange) -> AsyncGenerator[None]:
+        """A place among the requests that are worked on, once the body is read: ends when the client leaves, and when
+        the request's time is over. Raises Refused (429, 503) where there is no place."""
+        async with exchange.attended(), self.admission.slot(exchange.record):
+            async with asyncio.timeout(self.settings.limits.deadline):
+                yield
 
-    async def _about(self, exchange: Exchange, path: str) -> None:
-        """Answers what is asked of the process itself."""
-        if exchange.scope["method"] not in ("GET", "HEAD"):
-            raise Refused("expected GET", status=405, code="method_not_allowed")
-        if path == "/metrics":
-            self.observer.metrics.full(self.admission.running, self.admission.waiting)
-            await exchange.reply(200, self.observer.metrics.text(), CONTENT_TYPE)
-            return
-        status, detail = (200, {"status": "alive"}) if path == "/livez" else self.readiness.status(())
-        if status == 503:
-            exchange.headers.append((b"retry-after", b"1"))
-        await exchange.reply_json(status, detail)
-
-    async def _post(self, exchange: Exchange, codec: Codec) -> None:
-        limits = self.settings.limits
+    async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
+        """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
-        length = next(
-            (value.decode("latin-1") for name, value in exchange.scope["headers"] if name == b"content-length"), None
-        )
-        raw = await read_body(exchange.receive, length, limits)
-        async with exchange.attended(), self.admission.slot(), asyncio.timeout(limits.deadline):
-            await self._answer(exchange, codec, raw)
-
-    async def _answer(self, exchange: Exchange, codec: Codec, raw: bytes) -> None:
         limits = self.settings.limits
-        body = parse_body(raw, limits)
-        check_body(body, codec.BODY)
-        asked = cast("Asked", codec.read_request(body, as_tools))
-        served = self.models.find(asked.model)
-        exchange.record.model = asked.model
-        exchange.record.stream = asked.stream
-        model = self.observer.traced(served.model, exchange.span, asked.model)
-        served = Served(served.settings, model) if model is not served.model else served
-        stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
-        if asked.stream:
-            exchange.writer = cast("Writer", codec.ReplyWriter(asked, stamp))
-            await self._stream(Stream(exchange, exchange.writer), asked, served)
-        else:
-            await self._whole(exchange, codec, asked, served, stamp)
+        length = exchange.header(b"content-length") or None
+        body = parse_body(await read_body(exchange.receive, length, limits), limits)
+        check_body(body, schema)
+        return body
+
+    async def generate(self, exchange: Exchange, codec: Codec) -> None:
+        """Answers a request that a model answers, in the API of `codec`."""
+        body = await self.read(exchange, codec.BODY)
+        async with self.admitted(exchange):
+            asked = cast("Asked", codec.read_request(body, as_tools))
+            served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
+            stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
+            if asked.stream:
+                exchange.writer = cast("Writer", codec.ReplyWriter(asked, stamp))
+                await self._stream(Stream(exchange, exchange.writer), asked, served)
+            else:
+                await self._whole(exchange, codec, asked, served, stamp)
 
     async def _stream(self, stream: Stream, asked: Asked, served: Served) -> None:
         limits = self.settings.limits
@@ -233,8 +170,19 @@ class Gateway:
                     hear(event)
             raise AssertionError("an answer ends with Done")
 
-        replies = [await one()] if asked.n == 1 else await asyncio.gather(*(one() for _ in range(asked.n)))
+        replies = [await one()] if asked.n == 1 else await _together(one() for _ in range(asked.n))
         await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
+
+
+async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The values of all; where one fails, or the request ends, the others are stopped before."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,17 +31,19 @@ STREAM: Headers = [
 class Exchange:
     """Sends one answer. `headers` go out with whatever status is sent; `ended` is why it was stopped, if it was.
 
-    Belongs to the task that makes it.
+    Belongs to the task that makes it. `visible` tells which models the client may know of and use: all, unless its
+    key says otherwise.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, record: Record | None = None) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, record: Record | None = None, span: Any = None) -> None:
         task = asyncio.current_task()
         assert task is not None
         self.scope = scope
         self.receive = receive
         self.record = record or Record()
-        self.headers: Headers = []
-        self.span: Any = None
+        self.headers: Headers = [(b"x-request-id", self.record.id.encode())]
+        self.visible: Callable[[str], bool] = lambda _: True
+        self.span = span
         self.writer: Any = None
         """What writes the stream, once there is one: its errors are told in its form."""
         self.status = 0
@@ -73,6 +75,10 @@ class Exchange:
             return
         self.ended = why
         self._task.cancel()
+
+    def header(self, name: bytes) -> str:
+        """The value of a header of the request by its name in lower case, "" without one; of several the first."""
+        return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """A whole answer."""
@@ -113,7 +119,7 @@ class Exchange:
         self._timer = self._loop.call_later(first, self._quiet)
 
     @asynccontextmanager
-    async def attended(self) -> AsyncIterator[None]:
+    async def attended(self) -> AsyncGenerator[None]:
         """Stops the request when the client leaves. The body must have been read."""
         watcher = self._loop.create_task(self._watch())
         try:

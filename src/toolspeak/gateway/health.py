@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..models.base import Model
+from .exchange import Exchange
+from .metrics import CONTENT_TYPE
+
+if TYPE_CHECKING:
+    from .app import Gateway
 
 log = logging.getLogger(__name__)
-
-ROUTES = ("/livez", "/readyz", "/health", "/healthz")
 
 
 class Readiness:
@@ -52,6 +55,26 @@ class Readiness:
                         log.error("the model %s cannot be loaded: %s", name, error)
         finally:
             self.loading = False
+
+
+async def live(_: Gateway, exchange: Exchange, __: str) -> None:
+    """The process answers."""
+    await exchange.reply_json(200, {"status": "alive"})
+
+
+async def ready(gateway: Gateway, exchange: Exchange, _: str) -> None:
+    """Whether to send requests here."""
+    status, told = gateway.readiness.status(())
+    if status == 503:
+        exchange.headers.append((b"retry-after", b"1"))
+    await exchange.reply_json(status, told)
+
+
+async def metrics(gateway: Gateway, exchange: Exchange, _: str) -> None:
+    """What Prometheus reads."""
+    kept = gateway.observer.metrics
+    kept.full(gateway.admission.running, gateway.admission.waiting)
+    await exchange.reply(200, kept.text(), CONTENT_TYPE)
 
 
 def loader(model: Any) -> Callable[[], Awaitable[None]] | None:

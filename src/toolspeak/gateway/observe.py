@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from ..models.base import Model
+from ..api.asked import Asked
+from .exchange import Exchange
 from .log import Lines, request_line
 from .metrics import Metrics
+from .models import Served
 from .record import Record, request_id
 from .traces import Traces, tracing
 
@@ -24,9 +27,13 @@ class Observer:
         record = Record(request_id(headers), method)
         return record, self.traces.begin(record, headers) if self.traces else None
 
-    def traced(self, model: Model, span: Any, name: str) -> Model:
-        """The model, its replies traced where the request is."""
-        return self.traces.traced(model, span, name) if self.traces and span else model
+    def asked(self, exchange: Exchange, asked: Asked, served: Served) -> Served:
+        """Notes which model is asked for; gives it back, its replies traced where the request is."""
+        exchange.record.model = asked.model
+        exchange.record.stream = asked.stream
+        if not self.traces or not exchange.span:
+            return served
+        return replace(served, model=self.traces.traced(served.model, exchange.span, asked.model))
 
     def end(self, record: Record, span: Any, *, gone: bool) -> None:
         """The request is over."""
