@@ -18,8 +18,6 @@ def serve(models: tuple[str, ...], host: str, port: int) -> None:
     toolspeak serve
     toolspeak serve --model small=ollama:gemma3 --model big=http://localhost:8000/v1#NAME
     """
-    import logging
-
     from ..gateway.server import listen
     from ..gateway.server import serve as serving
     from ..gateway.settings import ModelSettings, Settings
@@ -34,5 +32,4 @@ def serve(models: tuple[str, ...], host: str, port: int) -> None:
     address = f"http://{host}:{listening.getsockname()[1]}/v1"
     click.echo(f"serving {', '.join(named)} at {address}", err=True)
     click.echo(f"export OPENAI_BASE_URL={address} OPENAI_API_KEY=none", err=True)
-    logging.basicConfig()
     serving(settings, listening)

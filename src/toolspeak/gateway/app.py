@@ -74,6 +74,10 @@ class Gateway:
         self.readiness.draining = True
         self.admission.drain()
 
+    def look(self) -> None:
+        """Tells the metrics how full the gateway is now."""
+        self.observer.metrics.full(self.admission.running, self.admission.waiting)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from .body import Gone
 from .record import Record
@@ -35,9 +35,10 @@ class Exchange:
     key says otherwise.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, record: Record | None = None, span: Any = None) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, record: Record | None = None, span: Any = None
+    ) -> None:
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
         self.scope = scope
         self.receive = receive
         self.record = record or Record()

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..models.base import Model
 from .exchange import Exchange
 from .metrics import CONTENT_TYPE
 
 if TYPE_CHECKING:
     from .app import Gateway
+    from .models import Models
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +42,12 @@ class Readiness:
             return 503, {"status": "not ready", **detail}
         return 200, {"status": "ready"}
 
-    async def load(self, models: dict[str, Model]) -> None:
+    async def load(self, models: Models) -> None:
         """Loads what the first request would otherwise wait for: an embedded model, the HTTP client."""
         try:
             await asyncio.to_thread(_import_client)
-            for name, model in models.items():
-                if load := loader(model):
+            for name, served in models.served.items():
+                if load := loader(served.model):
                     try:
                         await load()
                     except Exception as error:  # noqa: BLE001 - told by readiness, and to whoever asks for the model
@@ -72,9 +72,8 @@ async def ready(gateway: Gateway, exchange: Exchange, _: str) -> None:
 
 async def metrics(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """What Prometheus reads."""
-    kept = gateway.observer.metrics
-    kept.full(gateway.admission.running, gateway.admission.waiting)
-    await exchange.reply(200, kept.text(), CONTENT_TYPE)
+    gateway.look()
+    await exchange.reply(200, gateway.observer.metrics.text(), CONTENT_TYPE)
 
 
 def loader(model: Any) -> Callable[[], Awaitable[None]] | None:

@@ -113,7 +113,7 @@ class Metrics:
 
 def worker_died(pid: int) -> None:
     """Forgets how full a worker was that is no more; what it counted stays."""
-    from prometheus_client.multiprocess import mark_process_dead
+    from prometheus_client import multiprocess
 
-    forget: Callable[[int], None] = mark_process_dead
+    forget: Callable[[int], None] = multiprocess.mark_process_dead  # pyright: ignore[reportUnknownMemberType]
     forget(pid)

@@ -13,6 +13,9 @@ from .models import Served
 from .record import Record, request_id
 from .traces import Traces, tracing
 
+QUIET = frozenset(("/livez", "/readyz", "/health", "/metrics"))
+"""What is asked every few seconds: logged with `--verbose` alone."""
+
 
 class Observer:
     """Tells of every request once it is over. Without `lines` nothing is logged of it."""
@@ -39,7 +42,7 @@ class Observer:
         """The request is over."""
         record.close(gone=gone)
         self.metrics.count(record)
-        if self.lines:
+        if self.lines and (record.route not in QUIET or self.lines.detail):
             self.lines.write(request_line(record))
         if self.traces and span:
             self.traces.end(span, record)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
-import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
-from ..errors import MissingExtra, Refused, UsageError
+from ..errors import MissingExtra, UsageError
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
     from .app import Gateway
 
+log = logging.getLogger(__name__)
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 BACKLOG = 2048
 LAST = 5.0
-"""Seconds that a request gets to tell its client that the gateway ends, after the time to drain."""
+"""Seconds that requests get, after the time to drain, to tell their clients that the gateway ends."""
+TICK = 1.0
+"""Seconds between two looks at how full the gateway is."""
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -55,7 +59,7 @@ def serve(settings: Settings, listening: socket.socket) -> None:
 
 
 def work(settings: Settings, listening: socket.socket, orphaned: int | None = None) -> None:
-    """One process's part of it. `orphaned` is a descriptor that becomes readable when the supervisor is no more."""
+    """What one process does of it. `orphaned` becomes readable when the supervisor of several is no more."""
     import uvicorn
 
     from .app import Gateway
@@ -64,8 +68,83 @@ def work(settings: Settings, listening: socket.socket, orphaned: int | None = No
 
     lines = set_up(model.key for model in settings.models.values() if model.key)
     gateway = Gateway(settings, Observer(lines))
-    asyncio.run(_serve(gateway, listening, orphaned), loop_factory=None) if False else None
     config = uvicorn.Config(
         gateway, log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False,
         ws="none", backlog=BACKLOG, timeout_graceful_shutdown=1,
     )  # fmt: skip
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(run(gateway, config, listening, orphaned))
+
+
+async def run(gateway: Gateway, config: uvicorn.Config, listening: socket.socket, orphaned: int | None = None) -> None:
+    """Serves until a signal, then until nothing is under way, or the time to drain is over."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Uvicorn's server, which ends when the gateway has drained and leaves signals alone."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield
+
+        async def main_loop(self) -> None:
+            await self.on_tick(0)
+            await told.wait()
+            await drain(gateway, gateway.settings.limits.drain)
+
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    end = _ending(gateway, told)
+    for number in SIGNALS if orphaned is None else SIGNALS[:1]:
+        loop.add_signal_handler(number, end, number)
+    if orphaned is not None:
+        # Ctrl-C in a terminal reaches every process: the workers hear of it from their supervisor alone.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        loop.add_reader(orphaned, lambda: (loop.remove_reader(orphaned), end(signal.SIGTERM)))
+    beside = [loop.create_task(gateway.readiness.load(gateway.models)), loop.create_task(_look(gateway))]
+    try:
+        await Server(config).serve(sockets=[listening])
+    finally:
+        for task in beside:
+            task.cancel()
+
+
+async def drain(gateway: Gateway, seconds: float) -> None:
+    """Returns when nothing is under way, after `seconds` at most: what is open then is told that the gateway ends."""
+    from .admission import ending
+
+    gateway.drain()
+    if await _empty(gateway, seconds):
+        return
+    log.warning("%d requests are still open after %g s, and are ended", len(gateway.open), seconds)
+    for exchange in tuple(gateway.open):
+        exchange.stop(ending())
+    await _empty(gateway, LAST)
+
+
+async def _empty(gateway: Gateway, seconds: float) -> bool:
+    """Whether nothing is open, once it is so or the seconds are over."""
+    clock = asyncio.get_running_loop().time
+    due = clock() + seconds
+    while gateway.open and clock() < due:
+        await asyncio.sleep(0.02)
+    return not gateway.open
+
+
+def _ending(gateway: Gateway, told: asyncio.Event) -> Callable[[int], None]:
+    """What a signal does: the first begins to drain, a second ends the process at once."""
+
+    def end(number: int) -> None:
+        if told.is_set():
+            os._exit(128 + number)
+        gateway.drain()
+        told.set()
+
+    return end
+
+
+async def _look(gateway: Gateway) -> None:
+    """Keeps the metrics of how full this process is fresh: another worker may be the one that is asked."""
+    while True:
+        gateway.look()
+        await asyncio.sleep(TICK)

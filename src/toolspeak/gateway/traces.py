@@ -104,12 +104,10 @@ class Traces:
     def ask(self, context: Any, name: str, request: Request) -> Any:
         """The span of one question to a model."""
         told: dict[str, Any] = {OPERATION: "chat", PROVIDER: TOOLSPEAK, REQUEST_MODEL: name}
-        for key, value in (
-            (REQUEST_MAX_TOKENS, request.max_tokens),
-            (REQUEST_TEMPERATURE, request.temperature),
-        ):
-            if value is not None:
-                told[key] = value
+        if request.max_tokens is not None:
+            told[REQUEST_MAX_TOKENS] = request.max_tokens
+        if request.temperature is not None:
+            told[REQUEST_TEMPERATURE] = request.temperature
         return self.tracer.start_span(f"chat {name}", context, self._trace.SpanKind.CLIENT, told)
 
     def failed(self, span: Any, error: BaseException) -> None:
