@@ -5,24 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, TypeVar, cast
 
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
+from ..errors import Refused
 from ..events import Event
 from ..schema.infer import as_tools
-from ..types import Reply, Schema
+from ..types import Reply, Request, Schema
 from .admission import Admission
-from .answer import answer
 from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
-from .models import Models, Served
+from .models import Models, Served, check_able
 from .observe import Observer
 from .refusals import refused
 from .routes import Codec, Writer, answer_route, codec_for
@@ -30,6 +31,10 @@ from .settings import Settings
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+
+
+FINAL = frozenset({"no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"})
+"""Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
 
 
 class Stream:
@@ -111,6 +116,8 @@ class Gateway:
             log.error("request %s failed", exchange.record.id, exc_info=error)
         if exchange.over:
             return
+        if told.code in FINAL:
+            exchange.headers.append((b"x-should-retry", b"false"))
         if told.retry_after is not None:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
         with suppress(TimeoutError, Gone):
@@ -144,6 +151,9 @@ class Gateway:
         async with self.admitted(exchange):
             asked = cast("Asked", codec.read_request(body, as_tools))
             served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
+            if asked.ignored:
+                exchange.headers.append((b"x-toolspeak-ignored", _names(asked.ignored)))
+            check_able(asked, served)
             stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
             if asked.stream:
                 exchange.writer = cast("Writer", codec.ReplyWriter(asked, stamp))
@@ -166,15 +176,18 @@ class Gateway:
     async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
         hear = exchange.record.hear
 
-        async def one() -> Reply:
-            async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+        async def one(request: Request) -> Reply:
+            async with aclosing(served.answer(request)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         return event.value
                     hear(event)
             raise AssertionError("an answer ends with Done")
 
-        replies = [await one()] if asked.n == 1 else await _together(one() for _ in range(asked.n))
+        wanted = asked.requests
+        replies = [await one(wanted[0])] if len(wanted) == 1 else await _together(map(one, wanted))
+        if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
+            exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
         await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
 
 
@@ -191,11 +204,17 @@ async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    for choice in range(asked.n):
-        async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+    for choice, request in enumerate(asked.requests):
+        async with aclosing(served.answer(request)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event
+
+
+def _names(names: Sequence[str]) -> bytes:
+    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out with."""
+    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
+    return ", ".join([*shown, *(["…"] if len(names) > 20 else [])]).encode("ascii", "replace")
 
 
 def shown(settings: Settings) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ..api import openai_chat
+from ..api import completions, openai_chat
 from ..errors import Refused
 from ..events import Event
 from ..schema.near import did_you_mean, near
@@ -72,9 +72,11 @@ def generates(codec: Codec) -> Handle:
 
 
 OPENAI = cast("Codec", openai_chat)
+COMPLETIONS = cast("Codec", completions)
 
 ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/chat/completions", generates(OPENAI), OPENAI),
+    Route("POST", "/v1/completions", generates(COMPLETIONS), COMPLETIONS),
     Route("GET", "/v1/models", listing.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
     Route("GET", "/livez", health.live, OPENAI, open=True),

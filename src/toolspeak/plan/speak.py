@@ -114,7 +114,10 @@ def _finish(read: Finished, told: Finished) -> Finished:
 
 
 def _words(request: Request, dialect: Dialect) -> Plan[None]:
-    """An answer in words, earlier calls and results told in the dialect."""
+    """An answer in words, earlier calls and results told in the dialect; an exact prompt is left as it is."""
+    if request.prompt is not None:
+        yield Ask(replace(request, tools=None, choice="auto"), live=True)
+        return
     rendered = render(request.messages, (), dialect)
     yield Ask(replace(request, messages=rendered.messages, tools=None, choice="auto"), live=True)
 
