@@ -5,28 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, TypeVar, cast
 
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
-from ..errors import Refused
 from ..events import Event
-from ..schema.infer import as_tools
 from ..types import Reply, Request, Schema
 from .admission import Admission
-from .body import Gone, check_body, parse_body, read_body
+from .body import Gone, check_body, check_head, parse_body, read_body
+from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
 from .models import Models, Served, check_able
 from .observe import Observer
 from .refusals import refused
 from .routes import Codec, Writer, answer_route, codec_for
+from .schemas import bounded_tools, check_schema
 from .settings import Settings
 
 T = TypeVar("T")
@@ -70,6 +69,7 @@ class Gateway:
         self.settings = settings
         self.observer = observer or Observer()
         self.models = Models(settings.models)
+        self.door = Door(settings)
         self.admission = Admission(settings.limits)
         self.readiness = Readiness()
         self.open: set[Exchange] = set()
@@ -92,7 +92,7 @@ class Gateway:
             exchange.headers.append((b"connection", b"close"))
         self.open.add(exchange)
         try:
-            await answer_route(self, exchange)
+            await self.door.let_in(exchange, lambda: answer_route(self, exchange))
         except asyncio.CancelledError:
             if exchange.ended is None:
                 raise
@@ -140,8 +140,11 @@ class Gateway:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
         limits = self.settings.limits
+        check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
-        body = parse_body(await read_body(exchange.receive, length, limits), limits)
+        raw = await read_body(exchange.receive, length, limits)
+        exchange.tools = bounded_tools(raw, limits)
+        body = parse_body(raw, limits)
         check_body(body, schema)
         return body
 
@@ -149,10 +152,10 @@ class Gateway:
         """Answers a request that a model answers, in the API of `codec`."""
         body = await self.read(exchange, codec.BODY)
         async with self.admitted(exchange):
-            asked = cast("Asked", codec.read_request(body, as_tools))
+            asked = cast("Asked", codec.read_request(body, exchange.tools))
+            check_schema(asked.request.schema, "response_format", self.settings.limits)
             served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
-            if asked.ignored:
-                exchange.headers.append((b"x-toolspeak-ignored", _names(asked.ignored)))
+            exchange.tell_ignored(asked.ignored)
             check_able(asked, served)
             stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
             if asked.stream:
@@ -209,12 +212,6 @@ async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Eve
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event
-
-
-def _names(names: Sequence[str]) -> bytes:
-    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out with."""
-    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
-    return ", ".join([*shown, *(["…"] if len(names) > 20 else [])]).encode("ascii", "replace")
 
 
 def shown(settings: Settings) -> str:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+from ..schema.infer import as_tools
+from ..types import Tool
 from .body import Gone
 from .record import Record
 
@@ -32,7 +35,7 @@ class Exchange:
     """Sends one answer. `headers` go out with whatever status is sent; `ended` is why it was stopped, if it was.
 
     Belongs to the task that makes it. `visible` tells which models the client may know of and use: all, unless its
-    key says otherwise.
+    key says otherwise. `tools` makes Tools of what a body offers, within bounds.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class Exchange:
         self.record = record or Record()
         self.headers: Headers = [(b"x-request-id", self.record.id.encode())]
         self.visible: Callable[[str], bool] = lambda _: True
+        self.tools: Callable[[Any], tuple[Tool[..., Any], ...] | None] = as_tools
         self.span = span
         self.writer: Any = None
         """What writes the stream, once there is one: its errors are told in its form."""
@@ -66,6 +70,11 @@ class Exchange:
         return self.status != 0
 
     @property
+    def tokens(self) -> int:
+        """What the answer has cost so far."""
+        return self.record.tokens_in + self.record.tokens_out
+
+    @property
     def gone(self) -> bool:
         """Whether the client has left."""
         return isinstance(self.ended, Gone)
@@ -80,6 +89,11 @@ class Exchange:
     def header(self, name: bytes) -> str:
         """The value of a header of the request by its name in lower case, "" without one; of several the first."""
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
+
+    def tell_ignored(self, names: Sequence[str]) -> None:
+        """Names, in a header, the fields of the body that say nothing here."""
+        if names:
+            self.headers.append((b"x-toolspeak-ignored", _shown(names)))
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """A whole answer."""
@@ -179,3 +193,9 @@ class Exchange:
                     await self._put(self._alive())
         except Exception as error:  # noqa: BLE001 - as in _watch
             self.stop(error)
+
+
+def _shown(names: Sequence[str]) -> bytes:
+    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out with."""
+    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
+    return ", ".join([*shown, *(["..."] if len(names) > 20 else [])]).encode("ascii", "replace")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from .record import Record
 
@@ -115,5 +115,5 @@ def worker_died(pid: int) -> None:
     """Forgets how full a worker was that is no more; what it counted stays."""
     from prometheus_client import multiprocess
 
-    forget: Callable[[int], None] = multiprocess.mark_process_dead  # pyright: ignore[reportUnknownMemberType]
+    forget = cast("Callable[[int], None]", multiprocess.mark_process_dead)  # pyright: ignore[reportUnknownMemberType]
     forget(pid)

@@ -32,7 +32,8 @@ TICK = 1.0
 def listen(settings: Settings) -> socket.socket:
     """A socket at the address of the settings. Raises UsageError where it cannot be had."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named because asyncio sends at once (TCP_NODELAY) only on sockets that name it.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((settings.host, settings.port))
@@ -65,15 +66,19 @@ def work(settings: Settings, listening: socket.socket, orphaned: int | None = No
     from .app import Gateway
     from .log import set_up
     from .observe import Observer
+    from .protocol import http_protocol
 
     lines = set_up(model.key for model in settings.models.values() if model.key)
     gateway = Gateway(settings, Observer(lines))
     config = uvicorn.Config(
-        gateway, log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False,
+        gateway, http=http_protocol(settings.limits), log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False,
         ws="none", backlog=BACKLOG, timeout_graceful_shutdown=1,
     )  # fmt: skip
-    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(run(gateway, config, listening, orphaned))
+    try:
+        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            runner.run(run(gateway, config, listening, orphaned))
+    finally:
+        gateway.door.close()
 
 
 async def run(gateway: Gateway, config: uvicorn.Config, listening: socket.socket, orphaned: int | None = None) -> None:

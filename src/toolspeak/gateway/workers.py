@@ -36,6 +36,8 @@ def supervise(workers: int, work: Callable[[int], None]) -> None:
     """
     with _metrics_directory(), _Supervisor(work) as supervisor:
         supervisor.run(workers)
+    if supervisor.failed:
+        raise SystemExit(1)
 
 
 class _Supervisor:
@@ -44,6 +46,8 @@ class _Supervisor:
         self.began: dict[int, float] = {}  # by pid
         self.stopping = 0
         self.pause = SHORT
+        self.well = False  # whether a worker has ever worked
+        self.failed = False
 
     def __enter__(self) -> _Supervisor:
         self.alive = os.pipe()  # nobody writes to it: its end tells the workers that the supervisor is no more
@@ -114,6 +118,12 @@ class _Supervisor:
                 continue
             if lived > WELL:
                 self.pause = SHORT
+                self.well = True
+            elif not self.well and os.WIFEXITED(status):
+                log.error("a worker could not start; the gateway ends")
+                self.failed = True
+                self._stop()
+                continue
             log.error("worker %d ended with %d and is started again", pid, os.waitstatus_to_exitcode(status))
 
     def _sleep(self, seconds: float | None) -> None:

@@ -39,6 +39,9 @@ def speak(
 ) -> Plan[None]:
     """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
     where that knows tools."""
+    if request.prompt is not None and not request.tools:  # the very bytes to continue
+        yield Ask(request, live=True)
+        return
     tools = offered(request)
     if not tools:
         yield from _words(request, dialect)
@@ -114,10 +117,7 @@ def _finish(read: Finished, told: Finished) -> Finished:
 
 
 def _words(request: Request, dialect: Dialect) -> Plan[None]:
-    """An answer in words, earlier calls and results told in the dialect; an exact prompt is left as it is."""
-    if request.prompt is not None:
-        yield Ask(replace(request, tools=None, choice="auto"), live=True)
-        return
+    """An answer in words, earlier calls and results told in the dialect."""
     rendered = render(request.messages, (), dialect)
     yield Ask(replace(request, messages=rendered.messages, tools=None, choice="auto"), live=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...errors import Refused, UsageError
+from ...errors import UsageError
 from ...types import Request, Schema
 from ..asked import Asked
 from ..body import FLAG, MAX_TOKENS, MODEL, PENALTY, SHARE, STOP, TEMPERATURE, cannot, given, stops
@@ -15,7 +15,7 @@ from ..payloads import Payload, record
 TOKENS = 1024
 """The longest reply where the request sets no bound: the API's own default of 16 serves nobody."""
 MOST = 8
-"""Replies to one request, whether to one prompt or to several."""
+"""Replies to one request: to one prompt, or one to each of several."""
 SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "logit_bias", "top_k", "min_p", "repetition_penalty")
 """Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
 
@@ -52,8 +52,8 @@ BODY: Schema = {
         "stream": FLAG,
         "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
         "n": {"type": ["integer", "null"], "minimum": 1, "maximum": MOST},
-        "best_of": {"type": ["integer", "null"], "minimum": 1, "maximum": MOST},
-        "suffix": {"type": ["string", "null"]},
+        "best_of": {"type": ["integer", "null"], "minimum": 1, "maximum": 1},
+        "suffix": {"type": ["string", "null"], "maxLength": 0},
         "echo": FLAG,
         "logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
         "stop": STOP,
@@ -74,10 +74,7 @@ BODY: Schema = {
 
 
 def read_request(body: Mapping[str, Any], tools: object = None) -> Asked:
-    """What a body that fits BODY asks for; the API knows no `tools`. Raises Refused for what cannot be done.
-
-    Replies to the first prompt come first: reply i is to the prompt i // n.
-    """
+    """What a body that fits BODY asks for; the API knows no `tools`. Raises Refused for what cannot be done."""
     fields = dict(body)
     each = fields.get("n") or 1
     prompts: list[str] = [fields["prompt"]] if isinstance(fields["prompt"], str) else fields["prompt"]
@@ -97,20 +94,15 @@ def read_request(body: Mapping[str, Any], tools: object = None) -> Asked:
         request,
         stream=fields.get("stream") is True,
         usage=record(fields.get("stream_options")).get("include_usage") is True,
-        n=each * len(prompts),
-        several=tuple(replace(request, prompt=prompt) for prompt in prompts for _ in range(each)),
+        n=max(each, len(prompts)),
+        several=tuple(replace(request, prompt=prompt) for prompt in prompts) if len(prompts) > 1 else (),
         echo={"prompt": fields["prompt"]} if fields.get("echo") else {},
         ignored=tuple(sorted(name for name in fields if name not in known)),
     )
 
 
 def _refuse(fields: Mapping[str, Any], each: int, prompts: int) -> None:
-    if fields.get("suffix"):
-        raise cannot("suffix", "a prompt is continued here; what comes after it cannot be given")
-    if (fields.get("best_of") or each) != each:
-        raise cannot("best_of", "as many replies are made as are told: give n alone")
     if fields.get("echo") and fields.get("logprobs") is not None:
         raise cannot("logprobs", "the likelihoods of a prompt that is echoed are not known here")
-    if each * prompts > MOST:
-        said = f"n: {each} replies to {prompts} prompts are {each * prompts}, and at most {MOST} are made at once"
-        raise Refused(said, code="invalid_value", param="n")
+    if each > 1 and prompts > 1:
+        raise cannot("n", "several replies are made to one prompt, or one to each of several")
