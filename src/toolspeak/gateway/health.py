@@ -24,7 +24,7 @@ class Readiness:
     """
 
     def __init__(self) -> None:
-        self.loading = True
+        self.loading = False
         self.draining = False
         self.failed: dict[str, str] = {}
         """Models that cannot be loaded, and the class of the error."""
@@ -44,6 +44,7 @@ class Readiness:
 
     async def load(self, models: Models) -> None:
         """Loads what the first request would otherwise wait for: an embedded model, the HTTP client."""
+        self.loading = True
         try:
             await asyncio.to_thread(_import_client)
             for name, served in models.served.items():
@@ -67,6 +68,8 @@ async def ready(gateway: Gateway, exchange: Exchange, _: str) -> None:
     status, told = gateway.readiness.status(())
     if status == 503:
         exchange.headers.append((b"retry-after", b"1"))
+    if not gateway.door.knows(exchange):
+        told = {"status": told["status"]}
     await exchange.reply_json(status, told)
 
 

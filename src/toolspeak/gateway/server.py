@@ -106,6 +106,7 @@ async def run(gateway: Gateway, config: uvicorn.Config, listening: socket.socket
         # Ctrl-C in a terminal reaches every process: the workers hear of it from their supervisor alone.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         loop.add_reader(orphaned, lambda: (loop.remove_reader(orphaned), end(signal.SIGTERM)))
+    gateway.readiness.loading = True
     beside = [loop.create_task(gateway.readiness.load(gateway.models)), loop.create_task(_look(gateway))]
     try:
         await Server(config).serve(sockets=[listening])
