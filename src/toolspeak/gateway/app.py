@@ -23,10 +23,13 @@ from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
 from .models import Models, Served, check_able
 from .observe import Observer
+from .record import UNKNOWN
 from .refusals import refused
+from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
 from .schemas import bounded_tools, check_schema
 from .settings import Settings
+from .store import ResponseStore
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -73,6 +76,9 @@ class Gateway:
         self.admission = Admission(settings.limits)
         self.readiness = Readiness()
         self.open: set[Exchange] = set()
+        self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
+        if self.store:
+            self.store.prepare()
 
     def drain(self) -> None:
         """Takes nothing new from now on; what is under way goes on."""
@@ -139,6 +145,7 @@ class Gateway:
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
+        exchange.record.model = UNKNOWN  # until one of ours is found
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
@@ -148,23 +155,23 @@ class Gateway:
         check_body(body, schema)
         return body
 
-    async def generate(self, exchange: Exchange, codec: Codec) -> None:
-        """Answers a request that a model answers, in the API of `codec`."""
+    async def generate(self, exchange: Exchange, codec: Codec, session: Session | None = None) -> None:
+        """Answers a request that a model answers, in the API of `codec`. `session` is what keeps its reply."""
         body = await self.read(exchange, codec.BODY)
         async with self.admitted(exchange):
-            asked = cast("Asked", codec.read_request(body, exchange.tools))
-            check_schema(asked.request.schema, "response_format", self.settings.limits)
+            asked = await session.read(body) if session else cast("Asked", codec.read_request(body, exchange.tools))
+            check_schema(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
             served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
             exchange.tell_ignored(asked.ignored)
             check_able(asked, served)
             stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
             if asked.stream:
                 exchange.writer = cast("Writer", codec.ReplyWriter(asked, stamp))
-                await self._stream(Stream(exchange, exchange.writer), asked, served)
+                await self._stream(Stream(exchange, exchange.writer), asked, served, session)
             else:
-                await self._whole(exchange, codec, asked, served, stamp)
+                await self._whole(exchange, codec, asked, served, stamp, session)
 
-    async def _stream(self, stream: Stream, asked: Asked, served: Served) -> None:
+    async def _stream(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
         limits = self.settings.limits
         hear = stream.exchange.record.hear
         stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
@@ -173,10 +180,15 @@ class Gateway:
                 hear(event)
                 if data := stream.writer.feed(event, choice):
                     await stream.write(data)
-        await stream.write(stream.writer.close())
+        end = stream.writer.close()
+        if session:  # before the end is told: the client may go on from it at once
+            await session.keep(cast("Any", stream.writer).response)
+        await stream.write(end)
         await stream.exchange.end()
 
-    async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
+    async def _whole(
+        self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp, session: Session | None
+    ) -> None:
         hear = exchange.record.hear
 
         async def one(request: Request) -> Reply:
@@ -191,7 +203,10 @@ class Gateway:
         replies = [await one(wanted[0])] if len(wanted) == 1 else await _together(map(one, wanted))
         if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
             exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
-        await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
+        told = cast("Payload", codec.write_reply(replies, asked, stamp))
+        if session:
+            await session.keep(told)
+        await exchange.reply_json(200, told)
 
 
 async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

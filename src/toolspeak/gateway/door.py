@@ -67,6 +67,7 @@ class Door:
         if key is not None:
             exchange.record.key = key.name
             exchange.visible = lambda model: opens(key, model)
+            exchange.owner = key.name
         return key
 
     async def _counted(self, exchange: Exchange, key: Key, answer: Callable[[], Awaitable[None]]) -> None:
