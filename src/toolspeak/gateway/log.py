@@ -71,6 +71,7 @@ def set_up(secrets: Iterable[str] = ()) -> Lines:
     for logger in (ours, logging.getLogger("uvicorn"), logging.getLogger("uvicorn.error")):
         logger.handlers.clear()
         logger.propagate = True
+    logging.getLogger("toolspeak.content").disabled = True
     root = logging.getLogger()
     root.handlers[:] = [lines]
     if not verbose:
