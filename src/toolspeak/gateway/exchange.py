@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
@@ -28,8 +29,8 @@ class Exchange:
     """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left.
 
     `visible` tells which models the client may know of and use: all, unless its key says otherwise. `tools` makes Tools
-    of what a body offers, within bounds. `tokens` are those that the answer cost. `owner` is the name of the client's key, "" without
-    one: what is kept for one is nobody else's.
+    of what a body offers, within bounds. `tokens` are those that the answer cost. `owner` is the name of the client's
+    key, "" without one: what is kept for one is nobody else's.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,6 +56,11 @@ class Exchange:
     def header(self, name: bytes) -> str:
         """The value of a header of the request by its name in lower case, "" without one; of several the first."""
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
+
+    def tell_ignored(self, names: Sequence[str]) -> None:
+        """Names, in a header, the fields of the body that say nothing here."""
+        if names:
+            self.headers.append((b"x-toolspeak-ignored", _shown(names)))
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """A whole answer."""
@@ -114,3 +120,9 @@ class Exchange:
                     self.gone = True
                     task.cancel()
                 return
+
+
+def _shown(names: Sequence[str]) -> bytes:
+    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out with."""
+    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
+    return ", ".join([*shown, *(["..."] if len(names) > 20 else [])]).encode("ascii", "replace")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..api import completions, embeddings, openai_chat
+from ..api import anthropic, completions, embeddings, openai_chat, openai_responses
 from ..types import Schema
 from .exchange import Exchange
 from .shapes import SHAPES, ref
@@ -49,7 +49,22 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
             _both(prompt={"type": "array", "minItems": 2}, n={"type": "integer", "minimum": 2}),
         ),
     ),
+    ("POST", "/v1/messages"): Operation(
+        "Answer a conversation, with tools", "Message", anthropic.BODY, stream=True, asks=True, error="AnthropicError",
+        tag="Anthropic",
+    ),
+    ("POST", "/v1/messages/count_tokens"): Operation(
+        "Count the tokens of a request", "TokenCount", anthropic.COUNT_BODY, asks=True, error="AnthropicError",
+        tag="Anthropic",
+    ),
     ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", "Embeddings", embeddings.BODY, asks=True),
+    ("POST", "/v1/responses"): Operation(
+        "Answer a conversation given as items, with tools", "Response", openai_responses.BODY, stream=True, asks=True
+    ),
+    ("GET", "/v1/responses/{response}"): Operation(
+        "Show a response that was kept; /input_items after its id shows what it was made from", "Response"
+    ),
+    ("DELETE", "/v1/responses/{response}"): Operation("Drop a response that was kept", "DroppedResponse"),
     ("GET", "/v1/models"): Operation("List the models", "Models"),
     ("GET", "/v1/models/{model}"): Operation("Show a model", "Model"),
     ("GET", "/openapi.json"): Operation("This document", "Document", tag="Gateway"),
@@ -71,19 +86,20 @@ EVENT: Schema = {
 WHY: dict[int, str] = {
     400: "The request is malformed, or asks for what cannot be done",
     401: "The key is missing or not known",
-    403: "The key may not do this",
+    403: "The request was meant for another host",
     404: "There is no such model, or no such path",
     405: "The path takes another method; the header Allow says which",
-    408: "The body did not arrive in time",
+    408: "The request did not arrive in time",
     413: "The body is too large",
     415: "The body is encoded or typed in a way that is not taken",
     429: "Too many requests, here or at the model's server; the header Retry-After says when to come back",
+    431: "The head of the request is too large",
     500: "The gateway failed; its log says why",
     502: "The model's server failed, or its reply was never valid",
     503: "The gateway is ending, or not ready yet",
     504: "The model's server did not answer in time",
 }
-ANSWERED = (400, 404, 408, 413, 415)
+ANSWERED = (404, 413, 415)
 """Errors of a route with a body."""
 ASKED = (429, 502, 503, 504)
 """Errors of a route that asks a model's server."""
@@ -117,8 +133,10 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
 
 def _operation(path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
     out: dict[str, Any] = {"summary": operation.summary, "tags": [operation.tag]}
-    if "{model}" in path:
-        name = {"name": "model", "in": "path", "required": True, "schema": _model(names)}
+    if "{" in path:
+        hole = path.partition("{")[2].rstrip("}")
+        held = _model(names) if hole == "model" else {"type": "string", "minLength": 1}
+        name = {"name": hole, "in": "path", "required": True, "schema": held}
         out["parameters"] = [name]
     if operation.body is not None:
         schema = _narrowed(operation, names)
@@ -136,7 +154,7 @@ def _operation(path: str, operation: Operation, names: Sequence[str], secured: b
 
 
 def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
-    statuses = {405, 500, *((401, 403, 429) if secured else ())}
+    statuses = {400, 403, 405, 408, 431, 500, *((401, 429, 503) if secured else ())}
     if operation.body is not None:
         statuses |= {*ANSWERED}
     if operation.asks:
