@@ -35,8 +35,8 @@ class Exchange:
     """Sends one answer. `headers` go out with whatever status is sent; `ended` is why it was stopped, if it was.
 
     Belongs to the task that makes it. `visible` tells which models the client may know of and use: all, unless its
-    key says otherwise. `tools` makes Tools of what a body offers, within bounds. `owner` is the name of the client's key, "" without one: what is kept for
-    one is nobody else's.
+    key says otherwise. `tools` makes Tools of what a body offers, within bounds. `owner` is the name of the client's
+    key, "" without one: what is kept for one is nobody else's.
     """
 
     def __init__(
