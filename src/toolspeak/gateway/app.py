@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -105,8 +104,7 @@ class Gateway:
         asked = cast("Asked", codec.read_request(body, exchange.tools))
         check_schema(asked.request.schema, "response_format", limits)
         served = self.models.find(asked.model, exchange.visible)
-        if asked.ignored:
-            exchange.headers.append((b"x-toolspeak-ignored", _names(asked.ignored)))
+        exchange.tell_ignored(asked.ignored)
         check_able(asked, served)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
@@ -161,12 +159,6 @@ async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Eve
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event
-
-
-def _names(names: Sequence[str]) -> bytes:
-    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out with."""
-    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
-    return ", ".join([*shown, *(["…"] if len(names) > 20 else [])]).encode("ascii", "replace")
 
 
 def shown(settings: Settings) -> str:

@@ -21,9 +21,11 @@ async def embed(gateway: Gateway, exchange: Exchange, _: str) -> None:
     embeds = embedder(gateway.models.find(asked.model, exchange.visible).model)
     if embeds is None:
         raise cannot("model", f"{asked.model!r} gives no embeddings: ask a model behind a server that does")
+    exchange.tell_ignored(asked.ignored)
     limits = gateway.settings.limits
     async with exchange.attended(limits.first, limits.keep_alive, None), asyncio.timeout(limits.deadline):
         vectors = await embeds.embed(asked.texts, dimensions=asked.dimensions)
+    exchange.tokens = vectors.tokens
     length = len(vectors.rows[0])
     if asked.dimensions not in (None, length):
         said = f"dimensions: {asked.model!r} gives vectors of {length} numbers, and no others"

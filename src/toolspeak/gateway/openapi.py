@@ -79,19 +79,20 @@ EVENT: Schema = {
 WHY: dict[int, str] = {
     400: "The request is malformed, or asks for what cannot be done",
     401: "The key is missing or not known",
-    403: "The key may not do this",
+    403: "The request was meant for another host",
     404: "There is no such model, or no such path",
     405: "The path takes another method; the header Allow says which",
-    408: "The body did not arrive in time",
+    408: "The request did not arrive in time",
     413: "The body is too large",
     415: "The body is encoded or typed in a way that is not taken",
     429: "Too many requests, here or at the model's server; the header Retry-After says when to come back",
+    431: "The head of the request is too large",
     500: "The gateway failed; its log says why",
     502: "The model's server failed, or its reply was never valid",
     503: "The gateway is ending, or not ready yet",
     504: "The model's server did not answer in time",
 }
-ANSWERED = (400, 404, 408, 413, 415)
+ANSWERED = (404, 413, 415)
 """Errors of a route with a body."""
 ASKED = (429, 502, 503, 504)
 """Errors of a route that asks a model's server."""
@@ -144,7 +145,7 @@ def _operation(path: str, operation: Operation, names: Sequence[str], secured: b
 
 
 def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
-    statuses = {405, 500, *((401, 403, 429) if secured else ())}
+    statuses = {400, 403, 405, 408, 431, 500, *((401, 429, 503) if secured else ())}
     if operation.body is not None:
         statuses |= {*ANSWERED}
     if operation.asks:
