@@ -16,6 +16,10 @@ from .record import Record
 Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
+CONTENT = "toolspeak.content"
+"""The logger of what was said: none of it goes out here, however verbose."""
+
+
 class Lines(logging.Handler):
     """Writes each record of `logging` as a line of JSON; `write` takes the lines of requests as well.
 
@@ -30,6 +34,8 @@ class Lines(logging.Handler):
         self.detail = detail
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name == CONTENT:
+            return
         try:
             line = self.line(record)
         except (TypeError, ValueError):
@@ -71,7 +77,6 @@ def set_up(secrets: Iterable[str] = ()) -> Lines:
     for logger in (ours, logging.getLogger("uvicorn"), logging.getLogger("uvicorn.error")):
         logger.handlers.clear()
         logger.propagate = True
-    logging.getLogger("toolspeak.content").disabled = True
     root = logging.getLogger()
     root.handlers[:] = [lines]
     if not verbose:
