@@ -420,7 +420,10 @@ def test_the_tokens_of_every_api_are_counted(serve_models: Callable[..., Any]) -
                     now = told((await asked(running.url, "/v1/models", "GET", x_api_key=ALICE))[1])
                     assert left - now == 500, (path, stream)
                     left = now
-            await told_(running.url, "/v1/chat/completions", {"model": "silent", "messages": QUESTION})
+            status, _, text = await told_(
+                running.url, "/v1/chat/completions", {"model": "silent", "messages": QUESTION}
+            )
+            assert status == 200, text
             now = told((await asked(running.url, "/v1/models", "GET", x_api_key=ALICE))[1])
             assert left - now > 500  # nobody told, so bytes are counted
 

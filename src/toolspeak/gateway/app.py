@@ -73,9 +73,6 @@ class Gateway:
         self.observer = observer or Observer()
         self.models = Models(settings.models)
         self.door = Door(settings)
-        self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
-        if self.store:
-            self.store.prepare()
         self.admission = Admission(settings.limits)
         self.readiness = Readiness()
         self.open: set[Exchange] = set()
