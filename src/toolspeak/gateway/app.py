@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: routes, and the way of a request from its body to its answer."""
+"""The gateway as an ASGI application: the way of a request from its body to its answer."""
 
 from __future__ import annotations
 
@@ -9,53 +9,25 @@ import secrets
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Protocol, cast
+from dataclasses import replace
+from typing import Any, cast
 
-from ..api import openai_chat
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
-from ..errors import Refused
 from ..events import Event
-from ..schema.infer import as_tools
 from ..types import Reply, Schema
 from .answer import answer
 from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served
 from .refusals import refused
+from .routes import Codec, Writer, answer_route, codec_for
 from .settings import Settings
+from .several import side_by_side
+from .toolsets import Toolsets
 
 log = logging.getLogger(__name__)
-
-
-class Writer(Protocol):
-    """What makes a stream of events: see `api.openai_chat.ReplyWriter`."""
-
-    @property
-    def keep_alive(self) -> bytes: ...
-    def begin(self) -> bytes: ...
-    def feed(self, event: Event, choice: int = 0) -> bytes: ...
-    def close(self) -> bytes: ...
-    def error(self, error: Refused) -> bytes: ...
-
-
-class Codec(Protocol):
-    """An API as the gateway needs it; each of these modules in `api/` is one."""
-
-    @property
-    def BODY(self) -> Schema: ...  # noqa: N802 - a module's constant
-    @property
-    def ReplyWriter(self) -> Any: ...  # noqa: N802
-    @property
-    def read_request(self) -> Any: ...
-    @property
-    def write_reply(self) -> Any: ...
-    @property
-    def write_error(self) -> Any: ...
-
-
-CODECS: dict[str, Codec] = {"/v1/chat/completions": cast("Codec", openai_chat)}
 
 
 class Stream:
@@ -86,14 +58,14 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.models = Models(settings.models)
+        self.toolsets = Toolsets()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send)
-        codec = CODECS.get(scope["path"], cast("Codec", openai_chat))
         try:
-            await self._route(exchange)
+            await answer_route(self, exchange)
         except Gone:
             pass
         except asyncio.CancelledError:
@@ -101,7 +73,7 @@ class Gateway:
                 raise
             cast("asyncio.Task[Any]", asyncio.current_task()).uncancel()
         except Exception as error:  # noqa: BLE001 - the end of the request: told to the client, whatever it is
-            await self._tell(exchange, codec, error)
+            await self._tell(exchange, codec_for(scope["path"]), error)
 
     async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
         told = refused(error)
@@ -109,26 +81,24 @@ class Gateway:
             log.exception("a request failed", exc_info=error)
         if told.retry_after is not None:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
+        if told.code == "no_valid_reply":  # it has been asked again already
+            exchange.headers.append((b"x-should-retry", b"false"))
         await exchange.reply_json(told.status, codec.write_error(told))
 
-    async def _route(self, exchange: Exchange) -> None:
-        scope = exchange.scope
-        codec = CODECS.get(scope["path"])
-        if codec is None:
-            raise Refused(f"there is no {scope['path'][:200]} here", status=404, code="not_found")
-        if scope["method"] != "POST":
-            raise Refused("expected POST", status=405, code="method_not_allowed")
-        await self._post(exchange, codec)
-
-    async def _post(self, exchange: Exchange, codec: Codec) -> None:
+    async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
+        """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         limits = self.settings.limits
-        length = next(
-            (value.decode("latin-1") for name, value in exchange.scope["headers"] if name == b"content-length"), None
-        )
+        length = exchange.header(b"content-length") or None
         body = parse_body(await read_body(exchange.receive, length, limits), limits)
-        check_body(body, codec.BODY)
-        asked = cast("Asked", codec.read_request(body, as_tools))
-        served = self.models.find(asked.model)
+        check_body(body, schema)
+        return body
+
+    async def generate(self, exchange: Exchange, codec: Codec) -> None:
+        """Answers a request that a model answers, in the API of `codec`."""
+        limits = self.settings.limits
+        body = await self.read(exchange, codec.BODY)
+        asked = cast("Asked", codec.read_request(body, self.toolsets))
+        served = self.models.find(asked.model, exchange.visible)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
         alive = stream.alive if stream else None
@@ -142,7 +112,7 @@ class Gateway:
         try:
             async with aclosing(_events(asked, served)) as events:
                 async for choice, event in events:
-                    if data := stream.writer.feed(event, choice):
+                    if not isinstance(event, Done) and (data := stream.writer.feed(event, choice)):
                         await stream.write(data)
             await stream.write(stream.writer.close())
         except Exception as error:
@@ -155,24 +125,26 @@ class Gateway:
         await stream.exchange.end()
 
     async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
-        async def one() -> Reply:
-            async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
-                async for event in events:
-                    if isinstance(event, Done):
-                        return event.value
-            raise AssertionError("an answer ends with Done")
-
-        replies = [await one()] if asked.n == 1 else await asyncio.gather(*(one() for _ in range(asked.n)))
-        await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
+        replies: dict[int, Reply] = {}
+        async with aclosing(_events(asked, served)) as events:
+            async for choice, event in events:
+                if isinstance(event, Done):
+                    replies[choice] = event.value
+        told = [replies[choice] for choice in range(asked.n)]
+        await exchange.reply_json(200, cast("Payload", codec.write_reply(told, asked, stamp)))
 
 
-async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
+def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event | Done[Reply]]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    for choice in range(asked.n):
-        async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
-            async for event in events:
-                if not isinstance(event, Done):
-                    yield choice, event
+    first = asked.request
+    requests = [first]
+    for choice in range(1, asked.n):  # of one seed all would be alike
+        requests.append(first if first.seed is None else replace(first, seed=_next(first.seed, choice)))
+    return side_by_side([answer(request, served.model, tries=served.settings.tries) for request in requests])
+
+
+def _next(seed: int, choice: int) -> int:
+    return seed + choice if seed + choice < 2**63 else seed - choice
 
 
 def shown(settings: Settings) -> str:
