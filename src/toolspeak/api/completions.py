@@ -16,6 +16,12 @@ TOKENS = 1024
 """The longest reply where the request sets no bound: the API's own default of 16 serves nobody."""
 
 
+SAMPLING = frozenset({
+    "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "top_k", "min_p", "repetition_penalty",
+})  # fmt: skip
+"""The settings of `Request.sampling` that are passed on by their names."""
+
+
 def write_request(request: Request, model: str) -> Payload:
     """The JSON body of a streamed request; it must have a `prompt`."""
     if request.prompt is None:
@@ -31,7 +37,7 @@ def write_request(request: Request, model: str) -> Payload:
     body |= {key: value for key, value in sampling.items() if value is not None}
     if request.stop:
         body["stop"] = list(request.stop)
-    return body
+    return body | dict(request.sampling)
 
 
 class ReplyReader(openai_chat.ReplyReader):

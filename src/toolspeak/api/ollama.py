@@ -19,6 +19,13 @@ from .payloads import Payload, Payloads, record, records
 FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "limit": "length"}
 
 
+SAMPLING = {
+    "top_p": "top_p", "top_k": "top_k", "min_p": "min_p", "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty", "repetition_penalty": "repeat_penalty",
+}  # fmt: skip
+"""The settings of `Request.sampling` that there is an option for, by its name."""
+
+
 def write_request(request: Request, model: str) -> Payload:
     """The JSON body of a streamed request.
 
@@ -32,6 +39,9 @@ def write_request(request: Request, model: str) -> Payload:
         body["format"] = dict(request.schema)
     sampling = {"num_predict": request.max_tokens, "temperature": request.temperature, "seed": request.seed}
     options: Payload = {key: value for key, value in sampling.items() if value is not None}
+    options |= {SAMPLING[name]: value for name, value in request.sampling.items() if name in SAMPLING}
+    if request.thinking is not None:
+        body["think"] = request.thinking
     if request.stop:
         options["stop"] = list(request.stop)
     if options:

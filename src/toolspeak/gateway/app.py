@@ -137,9 +137,8 @@ class Gateway:
 def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event | Done[Reply]]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
     first = asked.request
-    requests = [first]
-    for choice in range(1, asked.n):  # of one seed all would be alike
-        requests.append(first if first.seed is None else replace(first, seed=_next(first.seed, choice)))
+    seeded = [] if first.seed is None else [replace(first, seed=_next(first.seed, i)) for i in range(1, asked.n)]
+    requests = [first, *(seeded or [first] * (asked.n - 1))]  # of one seed all would be alike
     return side_by_side([answer(request, served.model, tries=served.settings.tries) for request in requests])
 
 

@@ -57,7 +57,10 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do."""
+    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do.
+
+    `sampling` are the settings of `Request.sampling` that it has a place for, None for all of them.
+    """
 
     path: str
     models_path: str
@@ -67,20 +70,23 @@ class Api:
     read_models: Callable[[dict[str, Any]], list[str]]
     native: frozenset[Capability]
     plain: frozenset[Capability] = frozenset()
+    sampling: frozenset[str] | None = None
+    logprobs: bool = False
 
 
 APIS: dict[str, Api] = {
     "openai": Api(
         "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
-        openai_chat.read_models, frozenset({"tools", "schema"}),
+        openai_chat.read_models, frozenset({"tools", "schema"}), logprobs=True,
     ),
     "completions": Api(
         "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
         openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
+        completions.SAMPLING,
     ),
     "ollama": Api(
         "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
-        ollama.read_models, frozenset({"tools", "schema"}),
+        ollama.read_models, frozenset({"tools", "schema"}), sampling=frozenset(ollama.SAMPLING),
     ),
 }  # fmt: skip
 
@@ -191,6 +197,18 @@ class Http:
         if refused:
             advice = "; give the model a dialect, so that tools go into the prompt" if "tools" in refused else ""
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
+        self._check_settings(request)
+
+    def _check_settings(self, request: Request) -> None:
+        """Raises UsageError for what the API has no place for: it would be dropped."""
+        known = self._api.sampling
+        unknown = [] if known is None else [name for name in request.sampling if name not in known]
+        if request.logprobs is not None and not self._api.logprobs:
+            unknown.append("logprobs")
+        if request.thinking is not None and not (self._provider.thinks and request.prompt is None):
+            unknown.append("thinking")
+        if unknown:
+            raise UsageError(f"{self.name} takes no {' and no '.join(unknown)}")
 
     async def _try(self, request: Request) -> AsyncGenerator[Event]:
         """One exchange, without retries."""

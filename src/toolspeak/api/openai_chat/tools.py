@@ -110,8 +110,10 @@ def read_offer(fields: Mapping[str, Any], tools: Tools) -> Offer:
         raise Refused(str(error), code="invalid_tool", param="functions" if legacy else "tools") from None
     custom = frozenset(str(row["custom"]["name"]) for row in rows if row["type"] == "custom")
     if legacy:
-        chosen = fields.get("function_call")
-        return _chosen(offered, chosen["name"] if isinstance(chosen, dict) else chosen, custom, "function_call", True)
+        wanted = fields.get("function_call")
+        named = isinstance(wanted, dict)
+        choice = str(record(cast("Payload", wanted))["name"]) if named else cast("str | None", wanted)
+        return _chosen(offered, choice, custom, "function_call", True, named=named)
     chosen = fields.get("tool_choice")
     if isinstance(chosen, dict):
         told = cast("Payload", chosen)
