@@ -51,6 +51,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "cli/__init__.py": "the end of the program: whatever went wrong is told in a line",
     "cli/files.py": "a tools file is the user's code: whatever it raises is told with its line",
     "drive.py": "what a task in the background raised is raised again where it is waited for",
+    "gateway/several.py": "what one of several streams raised is raised again where they are joined",
     "running.py": "a tool is the user's code: whatever it raises becomes a result that the model reads",
     "schema/result.py": "a result's own code, such as a broken __str__, must not lose the run",
 }

@@ -77,7 +77,7 @@ def _tool(schema: Schema) -> Tool[..., Any]:
     if known is not None and known[0] is schema:
         return known[1]
     says = any(word in schema for word in OPEN)
-    made = Tool[..., Any]("reply", parameters=schema if says else {**schema, "additionalProperties": True})
+    made: Tool[..., Any] = Tool("reply", parameters=schema if says else {**schema, "additionalProperties": True})
     while len(_tools) >= _KEPT:
         _tools.pop(next(iter(_tools)), None)
     _tools[id(schema)] = (schema, made)  # holding the schema keeps its id its own

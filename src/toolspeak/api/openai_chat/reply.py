@@ -52,6 +52,7 @@ class ReplyReader:
         self._text: list[str] = []
         self._finish: str | None = None
         self._usage = Usage()
+        self._notes: list[Event] = []
         self._over = False
 
     @property
@@ -108,7 +109,7 @@ class ReplyReader:
                 fresh=place > 0,
             )
         for note in records(record(choice.get("toolspeak")).get("notes")):  # of another gateway of ours
-            events.append(Noted(Note(str(note.get("rule", "")), str(note.get("detail", "")))))
+            self._notes.append(Noted(Note(str(note.get("rule", "")), str(note.get("detail", "")))))
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             if reason == "error":
                 raise ServerFailed("the server reports that the reply failed (finish_reason: error)")
@@ -131,6 +132,7 @@ class ReplyReader:
         reason = self._finish or "stop"
         finish = FINISH.get(reason, "stop")
         events = self._calls.end(cut=finish in ("length", "content_filter"))
+        events += self._notes
         if reason not in FINISH:
             events.append(Noted(Note("unknown-finish", reason)))
         if finish in ("stop", "tool_calls"):  # servers disagree on the word when there are calls

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
 
-from ...errors import Refused
+from ...errors import InvalidTool, Refused
 from ...schema.infer import as_tools
+from ...schema.judge import judge
 from ...types import Request, Schema
 from ..asked import Asked
 from ..body import FLAG, MAX_TOKENS, MODEL, PENALTY, SHARE, STOP, TEMPERATURE, cannot, given, stops
@@ -191,6 +194,31 @@ def _format(wanted: Payload) -> Schema | None:
             schema = record(wanted.get("json_schema")).get("schema")
             if schema is None:
                 raise Refused("response_format.json_schema: a schema is missing", param="response_format.json_schema")
-            return cast("Schema", schema)
+            return _known(json.dumps(schema))
         case _:
             return None
+
+
+LARGEST = 256 * 1024
+"""Characters of JSON that a schema may take."""
+
+
+def _known(text: str) -> Schema:
+    """The schema that a text is, the same value for the same text: its judge is made once. Raises Refused."""
+    if len(text) > LARGEST:
+        said = f"response_format.json_schema.schema: it takes {LARGEST // 1024} KiB of JSON at most"
+        raise Refused(said, code="schema_too_large", param="response_format")
+    return _kept(text) if len(text) <= LARGEST // 16 else _judged(text)
+
+
+def _judged(text: str) -> Schema:
+    schema: Schema = json.loads(text)
+    try:
+        judge(schema)
+    except InvalidTool as error:
+        said = str(error).replace("the schema of the tool '' ", "it ")
+        raise Refused(f"response_format.json_schema.schema: {said}", param="response_format") from None
+    return schema
+
+
+_kept = lru_cache(128)(_judged)
