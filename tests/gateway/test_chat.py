@@ -245,6 +245,7 @@ def test_never_right_is_told_and_not_to_be_retried(play: Play) -> None:
             await ask(client, tools=[WEATHER])
         assert caught.value.status_code == 502
         assert caught.value.response.headers["x-should-retry"] == "false"
+        assert caught.value.code == "no_valid_reply"
 
     play(hermes(*[CALL.replace("weather", f"weather{i}") for i in range(9)]), scene)
 
@@ -330,7 +331,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "schema is missing"),
     (
         {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "strin"}}}},
-        "response_format.json_schema",
+        "response_format: the schema means nothing",
     ),
 ]
 
@@ -546,3 +547,18 @@ def test_the_sync_client(serve_models: Callable[..., Any]) -> None:
             await asyncio.to_thread(go, running.url)
 
     asyncio.run(run())
+
+
+def test_what_was_repaired_or_ignored_is_told_in_headers(play: Play) -> None:
+    async def scene(client: openai.AsyncOpenAI) -> None:
+        raw = await client.chat.completions.with_raw_response.create(
+            model="m",
+            messages=QUESTION,
+            tools=[WEATHER],
+            extra_body={"mirostat\r\nx: y": 1},  # type: ignore[list-item]
+        )
+        assert raw.headers["x-toolspeak-notes"]
+        assert raw.headers["x-toolspeak-ignored"] == "mirostat??x??y"
+        assert raw.parse().choices[0].toolspeak["notes"]  # type: ignore[attr-defined]
+
+    play(hermes(CALL.replace("\n</tool_call>", "")), scene)

@@ -7,70 +7,88 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from ..drive import Done, play
+from ..errors import GenerationError
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..models.base import Model
-from ..models.speaker import new_id
+from ..models.speaker import Speaker, new_id
 from ..plan.decide import decide
 from ..plan.formed import streams
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage
 from ..wire.collect import add_usage
+from ..wire.grammars.schemas import says_all
 
 
-async def answer(request: Request, model: Model, *, tries: int = 3) -> AsyncGenerator[Event | Done[Reply]]:
+async def answer(
+    request: Request, model: Model, *, tries: int = 3, live: bool = False
+) -> AsyncGenerator[Event | Done[Reply]]:
     """The events to pass on, by the same decision as `ts.decide`; `Done` with the reply last.
 
-    A call is held back until it is whole and fits its schema, and so is a text that must fit one while nothing holds
-    the model to it. Other text is passed on at once, and stays said when the model is asked again. `Finished` and
-    the reply tell what all tries spent, and all notes. Raises what the model or the decision raises.
+    A call is held back until it is whole and fits its schema. With `live`, or where a grammar makes sure of the
+    schema, its pieces are passed on as they come, and a bad end is an error. Text is passed on at once, and stays
+    said when the model is asked again; one that must fit a schema is held back while nothing holds the model to it.
+    `Finished` and the reply tell what all tries spent, and all that was noted. Raises what the model or the decision
+    raises.
     """
     spent = Usage()
-    notes: list[Note] = []
-    live = streams(request, model.capabilities)
+    notes: dict[Note, None] = {}
+    streaming = streams(request, model.capabilities)
+    passing = _Passing(request) if live or sure(request, model) else None
     plan = decide(request, tries=tries, can=model.capabilities, cut_stands=True)
     async with aclosing(play(plan, model)) as events:
         async for event in events:
             match event:
                 case TextDelta() | Logprobs():
-                    if live:
+                    if streaming:
                         yield event
                 case ThoughtDelta():
                     yield event
                 case Noted(note):
-                    notes.append(note)
+                    if passing and passing.passed and note.rule == "asked-again":
+                        raise GenerationError(f"a call that was already being told came out wrong: {note.detail}")
+                    notes[note] = None
                     yield event
                 case Finished(_, usage):
                     spent = add_usage(spent, usage)
                 case Done(reply):
-                    for end in _ending(reply, request, spent, notes, live):
+                    told = passing.rest(reply.calls) if passing else 0
+                    reply = _ended(reply, request, spent, notes, told)
+                    for end in _ending(reply, told, notes, streaming):
                         yield end
+                    yield Done(reply)
+                case CallStart() | ArgumentsDelta() | CallEnd():
+                    for piece in passing.take(event) if passing else ():
+                        yield piece
                 case _:
                     pass
 
 
-def _ending(
-    reply: Reply, request: Request, spent: Usage, notes: list[Note], live: bool
-) -> Iterable[Event | Done[Reply]]:
+def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None], told: int) -> Reply:
+    """The reply as it is told, of whose calls the first ones have been told already."""
+    calls = (*reply.calls[:told], *unique(reply.calls[told:], request, reply.calls[:told]))
+    finish: Finish = reply.finish
+    if finish in ("stop", "tool_calls"):
+        finish = "tool_calls" if calls else "stop"
+    noted = {**notes, **dict.fromkeys((*reply.notes, *(note for call in calls for note in call.notes)))}
+    return replace(reply, calls=calls, finish=finish, usage=spent, notes=tuple(noted))
+
+
+def _ending(reply: Reply, told: int, notes: dict[Note, None], streaming: bool) -> Iterable[Event]:
     """What was held back, and the end."""
-    if not live and reply.text:
+    if not streaming and reply.text:
         if reply.logprobs and not reply.calls:
             yield Logprobs([dict(token) for token in reply.logprobs])
         yield TextDelta(reply.text)
-    calls = unique(reply.calls, request)
-    for call in calls:
+    for call in reply.calls[told:]:
         yield CallStart(call.name, call.id)
         yield ArgumentsDelta(call.json)
         yield CallEnd()
-    for note in (*reply.notes, *(note for call in calls for note in call.notes)):
+    for note in reply.notes:
         if note not in notes:
-            notes.append(note)
             yield Noted(note)
-    finish: Finish = "tool_calls" if calls and reply.finish in ("stop", "tool_calls") else reply.finish
-    finish = "stop" if finish == "tool_calls" and not calls else finish
-    yield Finished(finish, spent)
-    yield Done(replace(reply, calls=calls, finish=finish, usage=spent, notes=tuple(notes)))
+    yield Finished(reply.finish, reply.usage)
 
 
-def unique(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, ...]:
+def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCall] = ()) -> tuple[ToolCall, ...]:
     """The calls with ids that no other call of the conversation has: results are told apart by them.
 
     What the model's server gave stays where it can, for the same server is shown it again.
@@ -78,8 +96,55 @@ def unique(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, ...]:
     if not calls:
         return ()
     taken = {str(call.get("id")) for message in request.messages for call in message.get("tool_calls") or ()}
+    taken |= {call.id for call in before}
     told: list[ToolCall] = []
     for call in calls:
         told.append(call if call.id and call.id not in taken else replace(call, id=new_id()))
         taken.add(told[-1].id)
     return tuple(told)
+
+
+def sure(request: Request, model: Model) -> bool:
+    """Whether a model is held to calls that cannot but fit their schemas."""
+    return (
+        isinstance(model, Speaker)
+        and "grammar" in model.model.capabilities
+        and request.choice not in ("auto", "none")
+        and request.schema is None
+        and all(says_all(tool.parameters) for tool in request.tools or ())
+    )
+
+
+class _Passing:
+    """The pieces of calls that may be passed on before their calls are checked, and whether these came out as told."""
+
+    def __init__(self, request: Request) -> None:
+        self._names = {tool.name for tool in request.tools or () if request.choice in ("auto", "required", tool.name)}
+        self._several = request.parallel
+        self._open = False
+        self.passed: list[str] = []
+
+    def take(self, event: CallStart | ArgumentsDelta | CallEnd) -> list[Event]:
+        """What is passed on of a piece. Raises GenerationError where a call that is being told breaks off."""
+        if isinstance(event, CallStart):
+            self._open = event.name in self._names and (self._several or not self.passed)
+            self.passed += [""] if self._open else []
+        elif not self._open:
+            return []
+        elif isinstance(event, ArgumentsDelta):
+            self.passed[-1] += event.json
+        elif not event.whole:
+            raise GenerationError("a call that was already being told broke off")
+        elif not self.passed[-1]:
+            self.passed[-1] = "{}"
+            return [ArgumentsDelta("{}"), event]
+        return [event] if self._open else []
+
+    def rest(self, calls: tuple[ToolCall, ...]) -> int:
+        """How many of the calls have been told. Raises GenerationError where one that was told is another now."""
+        told = len(self.passed)
+        if [call.json for call in calls[:told]] != self.passed:
+            raise GenerationError(
+                "a call that was already being told came out wrong: its arguments do not fit its schema"
+            )
+        return told

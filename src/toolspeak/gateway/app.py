@@ -9,25 +9,30 @@ import secrets
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, cast
 
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
+from ..errors import Refused
 from ..events import Event
 from ..types import Reply, Schema
-from .answer import answer
-from .body import Gone, check_body, parse_body, read_body
+from .body import Gone, check_body, check_head, parse_body, read_body
+from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
-from .models import Models, Served
+from .models import Models, Served, check_able
 from .refusals import refused
 from .routes import Codec, Writer, answer_route, codec_for
+from .schemas import bounded_tools, check_format
 from .settings import Settings
 from .several import side_by_side
 from .toolsets import Toolsets
 
 log = logging.getLogger(__name__)
+
+
+FINAL = frozenset({"no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"})
+"""Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
 
 
 class Stream:
@@ -58,6 +63,7 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.models = Models(settings.models)
+        self.door = Door(settings)
         self.toolsets = Toolsets()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +71,7 @@ class Gateway:
             return
         exchange = Exchange(scope, receive, send)
         try:
-            await answer_route(self, exchange)
+            await self.door.let_in(exchange, lambda: answer_route(self, exchange))
         except Gone:
             pass
         except asyncio.CancelledError:
@@ -76,20 +82,21 @@ class Gateway:
             await self._tell(exchange, codec_for(scope["path"]), error)
 
     async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
-        told = refused(error)
-        if told.status == 500:
-            log.exception("a request failed", exc_info=error)
+        told = self._refused(error)
+        if told.code in FINAL:
+            exchange.headers.append((b"x-should-retry", b"false"))
         if told.retry_after is not None:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
-        if told.code == "no_valid_reply":  # it has been asked again already
-            exchange.headers.append((b"x-should-retry", b"false"))
         await exchange.reply_json(told.status, codec.write_error(told))
 
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         limits = self.settings.limits
+        check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
-        body = parse_body(await read_body(exchange.receive, length, limits), limits)
+        raw = await read_body(exchange.receive, length, limits)
+        exchange.tools = bounded_tools(raw, limits, self.toolsets)
+        body = parse_body(raw, limits)
         check_body(body, schema)
         return body
 
@@ -97,53 +104,57 @@ class Gateway:
         """Answers a request that a model answers, in the API of `codec`."""
         limits = self.settings.limits
         body = await self.read(exchange, codec.BODY)
-        asked = cast("Asked", codec.read_request(body, self.toolsets))
+        asked = cast("Asked", codec.read_request(body, exchange.tools))
+        check_format(asked.request.schema, limits)
         served = self.models.find(asked.model, exchange.visible)
+        exchange.tell_ignored(asked.ignored)
+        check_able(asked, served)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
         alive = stream.alive if stream else None
-        async with exchange.attended(limits.first, limits.keep_alive, alive), asyncio.timeout(limits.deadline):
+        async with exchange.attended(limits.first, limits.keep_alive, alive):
+            try:
+                async with asyncio.timeout(limits.deadline):
+                    if stream:
+                        await self._told(stream, asked, served)
+                    else:
+                        await self._whole(exchange, codec, asked, served, stamp)
+            except Exception as error:
+                if stream is None or not exchange.started:
+                    raise
+                await stream.write(stream.writer.error(self._refused(error)))  # the status is sent: told in the stream
             if stream:
-                await self._stream(stream, asked, served)
-            else:
-                await self._whole(exchange, codec, asked, served, stamp)
+                await exchange.end()
 
-    async def _stream(self, stream: Stream, asked: Asked, served: Served) -> None:
-        try:
-            async with aclosing(_events(asked, served)) as events:
-                async for choice, event in events:
-                    if not isinstance(event, Done) and (data := stream.writer.feed(event, choice)):
-                        await stream.write(data)
-            await stream.write(stream.writer.close())
-        except Exception as error:
-            if not stream.exchange.started:
-                raise
-            told = refused(error)
-            if told.status == 500:
-                log.exception("a request failed", exc_info=error)
-            await stream.write(stream.writer.error(told))
-        await stream.exchange.end()
+    async def _told(self, stream: Stream, asked: Asked, served: Served) -> None:
+        async with aclosing(_events(asked, served)) as events:
+            async for choice, event in events:
+                if not isinstance(event, Done) and (data := stream.writer.feed(event, choice)):
+                    await stream.write(data)
+        await stream.write(stream.writer.close())
+
+    def _refused(self, error: BaseException) -> Refused:
+        """The error as it is told; one of our own is logged."""
+        told = refused(error)
+        if told.status == 500:
+            log.error("a request failed", exc_info=error)
+        return told
 
     async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
-        replies: dict[int, Reply] = {}
+        found: dict[int, Reply] = {}
         async with aclosing(_events(asked, served)) as events:
             async for choice, event in events:
                 if isinstance(event, Done):
-                    replies[choice] = event.value
-        told = [replies[choice] for choice in range(asked.n)]
-        await exchange.reply_json(200, cast("Payload", codec.write_reply(told, asked, stamp)))
+                    found[choice] = event.value
+        replies = [found[choice] for choice in range(asked.n)]
+        if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
+            exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
+        await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
 
 
 def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event | Done[Reply]]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    first = asked.request
-    seeded = [] if first.seed is None else [replace(first, seed=_next(first.seed, i)) for i in range(1, asked.n)]
-    requests = [first, *(seeded or [first] * (asked.n - 1))]  # of one seed all would be alike
-    return side_by_side([answer(request, served.model, tries=served.settings.tries) for request in requests])
-
-
-def _next(seed: int, choice: int) -> int:
-    return seed + choice if seed + choice < 2**63 else seed - choice
+    return side_by_side([served.answer(request) for request in asked.requests])
 
 
 def shown(settings: Settings) -> str:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 
+from ..api.asked import Asked
+from ..api.body import cannot
+from ..drive import Done
 from ..errors import Refused
+from ..events import Event
 from ..models.base import Model
 from ..models.names import model as named_model
 from ..models.speaker import speaking
 from ..schema.near import did_you_mean, near
+from ..types import Reply, Request
+from .answer import answer
 from .settings import ModelSettings
 
 
@@ -20,10 +26,20 @@ class Served:
     settings: ModelSettings
     model: Model
 
+    def answer(self, request: Request) -> AsyncGenerator[Event | Done[Reply]]:
+        """The events of a reply; see `answer.answer`."""
+        return answer(request, self.model, tries=self.settings.tries, live=self.settings.arguments == "live")
+
 
 def made(settings: ModelSettings) -> Served:
     """The model that settings describe; nothing is asked or loaded yet. Raises UsageError."""
     return Served(settings, speaking(named_model(settings.upstreams[0], dialect=settings.dialect, key=settings.key)))
+
+
+def check_able(asked: Asked, served: Served) -> None:
+    """Raises Refused where the model cannot do what is asked, whatever is done for it."""
+    if asked.request.prompt is not None and "prompt" not in served.model.capabilities:
+        raise cannot("prompt", f"{asked.model!r} takes messages, no raw prompt: ask it at /v1/chat/completions")
 
 
 class Models:

@@ -6,16 +6,10 @@ import json
 from collections import OrderedDict
 from typing import Any
 
-from ..errors import Refused
 from ..schema.infer import as_tools
 from ..types import Tool
 
 Toolset = tuple[Tool[..., Any], ...]
-
-LARGEST = 256 * 1024
-"""Characters of JSON that one tool may take."""
-MOST = 10_000
-"""Tools in a request."""
 
 
 class Toolsets:
@@ -27,18 +21,12 @@ class Toolsets:
         self._kept: OrderedDict[str, Toolset] = OrderedDict()
         self._held = 0
 
-    def __call__(self, described: list[dict[str, Any]]) -> Toolset:
-        """The tools. Raises InvalidTool for what is none, Refused for what is too large."""
+    def __call__(self, described: Any) -> Toolset:
+        """The tools. Raises InvalidTool for what is none."""
         key = _dumped(described)
         if found := self._kept.get(key):
             self._kept.move_to_end(key)
             return found
-        if len(described) > MOST:
-            raise Refused(f"tools: {MOST:,} at most", code="too_many_tools", param="tools")
-        for at, one in enumerate(described):
-            if len(key) > LARGEST and len(_dumped(one)) > LARGEST:
-                said = f"tools.{at}: a tool takes {LARGEST // 1024} KiB of JSON at most"
-                raise Refused(said, code="tool_too_large", param=f"tools.{at}")
         made = as_tools(described) or ()
         self._keep(key, made)
         return made

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..schema.check import check
+from ..schema.judge import judge
 from ..types import Message, Note, Reply, Request, Schema, Tool
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
@@ -61,6 +62,11 @@ def formed(reply: Reply, schema: Schema) -> tuple[Reply, str]:
     return reply, "; ".join(
         f"{one.path or 'the value'}: expected {one.expected}, got {one.received}" for one in problems
     )
+
+
+def check_form(schema: Schema) -> None:
+    """Raises InvalidTool for a schema that means nothing."""
+    judge(_tool(schema).parameters, "reply")
 
 
 def _no_number(name: str) -> None:

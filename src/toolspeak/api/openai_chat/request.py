@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
-from ...errors import InvalidTool, Refused
+from ...errors import Refused
 from ...schema.infer import as_tools
-from ...schema.judge import judge
 from ...types import Request, Schema
 from ..asked import Asked
 from ..body import FLAG, MAX_TOKENS, MODEL, PENALTY, SHARE, STOP, TEMPERATURE, cannot, given, stops
@@ -199,26 +198,13 @@ def _format(wanted: Payload) -> Schema | None:
             return None
 
 
-LARGEST = 256 * 1024
-"""Characters of JSON that a schema may take."""
+SMALL = 16 * 1024
+"""Characters of JSON up to which a schema is kept."""
 
 
 def _known(text: str) -> Schema:
-    """The schema that a text is, the same value for the same text: its judge is made once. Raises Refused."""
-    if len(text) > LARGEST:
-        said = f"response_format.json_schema.schema: it takes {LARGEST // 1024} KiB of JSON at most"
-        raise Refused(said, code="schema_too_large", param="response_format")
-    return _kept(text) if len(text) <= LARGEST // 16 else _judged(text)
+    """The schema that a text is; of a small one the same value again, so that what is made of it is made once."""
+    return _kept(text) if len(text) <= SMALL else json.loads(text)
 
 
-def _judged(text: str) -> Schema:
-    schema: Schema = json.loads(text)
-    try:
-        judge(schema)
-    except InvalidTool as error:
-        said = str(error).replace("the schema of the tool '' ", "it ")
-        raise Refused(f"response_format.json_schema.schema: {said}", param="response_format") from None
-    return schema
-
-
-_kept = lru_cache(128)(_judged)
+_kept = lru_cache(256)(cast("Callable[[str], Schema]", json.loads))
