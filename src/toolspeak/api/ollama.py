@@ -12,6 +12,7 @@ from typing import Any, cast
 from ..errors import StreamCut
 from ..events import Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..types import Finish, Message, Note, Request, Usage
+from .body import cannot
 from .call_deltas import CallStream
 from .openai_chat import write_tool
 from .payloads import Payload, Payloads, record, records
@@ -76,13 +77,26 @@ def _message(message: Message, calls: list[Payload], names: Mapping[str, str]) -
 
 
 def _content(content: Any) -> tuple[str, list[str]]:
-    """The text of a content and its images, which Ollama takes as bare base64."""
+    """The text of a content and its images, which Ollama takes as bare base64. Raises Refused for any other part."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else "", []
-    parts = records(cast("list[Any]", content))
-    urls = [str(record(part.get("image_url")).get("url", "")) for part in parts]
-    images = [url.partition(",")[2] for url in urls if url.startswith("data:")]
-    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str)), images
+    texts: list[str] = []
+    images: list[str] = []
+    for part in records(cast("list[Any]", content)):
+        if isinstance(text := part.get("text"), str):
+            texts.append(text)
+        elif part.get("type") == "image_url":
+            images.append(_image(str(record(part.get("image_url")).get("url", ""))))
+        else:
+            raise cannot("messages", f"Ollama takes text and images, not a part of the type {part.get('type')!r:.60}")
+    return "".join(texts), images
+
+
+def _image(url: str) -> str:
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return data
+    raise cannot("messages", "Ollama takes an image as base64 in a data: URL; one at an address is not fetched for it")
 
 
 def _function(function: Payload) -> Payload:

@@ -58,16 +58,16 @@ def check_schema(schema: Any, where: str, limits: Limits) -> int:
     return size
 
 
-def check_format(schema: Schema | None, limits: Limits) -> None:
+def check_format(schema: Schema | None, where: str, limits: Limits) -> None:
     """Raises Refused for a schema that no text can be held to."""
     if schema is None:
         return
-    check_schema(schema, "response_format", limits)
+    check_schema(schema, where, limits)
     try:
         check_form(schema)
     except InvalidTool as error:
         said = str(error).replace("the schema of the tool 'reply'", "the schema")
-        raise _refused("response_format", said) from None
+        raise _refused(where, said) from None
 
 
 class _Work:

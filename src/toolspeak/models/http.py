@@ -76,7 +76,7 @@ class Http:
         url: str,
         model: str | None = None,
         *,
-        api: Literal["openai", "ollama", "completions", "anthropic"] | None = None,
+        api: Literal["openai", "responses", "ollama", "completions", "anthropic"] | None = None,
         key: str | None = None,
         name: str | None = None,
         native: bool = True,
@@ -223,7 +223,7 @@ class Http:
         unknown = [] if known is None else [name for name in request.sampling if name not in known]
         if request.logprobs is not None and not self._api.logprobs:
             unknown.append("logprobs")
-        if request.thinking is not None and not (self._provider.thinks and request.prompt is None):
+        if request.thinking is not None and not (self._provider.thinks and self._api.thinks):
             unknown.append("thinking")
         if unknown:
             raise UsageError(f"{self.name} takes no {' and no '.join(unknown)}")
