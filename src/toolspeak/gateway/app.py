@@ -23,7 +23,6 @@ from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
 from .models import Models, Served, check_able
 from .observe import Observer
-from .record import UNKNOWN
 from .refusals import refused
 from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
@@ -73,12 +72,12 @@ class Gateway:
         self.observer = observer or Observer()
         self.models = Models(settings.models)
         self.door = Door(settings)
-        self.admission = Admission(settings.limits)
-        self.readiness = Readiness()
-        self.open: set[Exchange] = set()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
         if self.store:
             self.store.prepare()
+        self.admission = Admission(settings.limits)
+        self.readiness = Readiness()
+        self.open: set[Exchange] = set()
 
     def drain(self) -> None:
         """Takes nothing new from now on; what is under way goes on."""
@@ -145,7 +144,6 @@ class Gateway:
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
-        exchange.record.model = UNKNOWN  # until one of ours is found
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None

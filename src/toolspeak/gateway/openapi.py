@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..api import anthropic, completions, embeddings, openai_chat
+from ..api import anthropic, completions, embeddings, openai_chat, openai_responses
 from ..types import Schema
 from .exchange import Exchange
 from .shapes import SHAPES, ref
@@ -60,6 +60,13 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         tag="Anthropic",
     ),
     ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", "Embeddings", embeddings.BODY, asks=True),
+    ("POST", "/v1/responses"): Operation(
+        "Answer a conversation given as items, with tools", "Response", openai_responses.BODY, stream=True, asks=True
+    ),
+    ("GET", "/v1/responses/{response}"): Operation(
+        "Show a response that was kept; /input_items after its id shows what it was made from", "Response"
+    ),
+    ("DELETE", "/v1/responses/{response}"): Operation("Drop a response that was kept", "DroppedResponse"),
     ("GET", "/v1/models"): Operation("List the models", "Models"),
     ("GET", "/v1/models/{model}"): Operation("Show a model", "Model"),
     ("GET", "/openapi.json"): Operation("This document", "Document", tag="Gateway"),
@@ -132,8 +139,10 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
 
 def _operation(path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
     out: dict[str, Any] = {"summary": operation.summary, "tags": [operation.tag]}
-    if "{model}" in path:
-        name = {"name": "model", "in": "path", "required": True, "schema": _model(names)}
+    if "{" in path:
+        hole = path.partition("{")[2].rstrip("}")
+        held = _model(names) if hole == "model" else {"type": "string", "minLength": 1}
+        name = {"name": hole, "in": "path", "required": True, "schema": held}
         out["parameters"] = [name]
     if operation.body is not None:
         schema = _narrowed(operation, names)

@@ -109,6 +109,27 @@ SHAPES: dict[str, Schema] = {
             "request_id": WORDS,
         }
     ),
+    "Response": obj(
+        {
+            "id": {"type": "string", "pattern": "^resp_"},
+            "object": {"const": "response"},
+            "created_at": COUNT,
+            "status": {"enum": ["completed", "incomplete"]},
+            "model": {"type": "string"},
+            "output": many(
+                obj(
+                    {
+                        "type": {"enum": ["message", "reasoning", "function_call", "custom_tool_call"]},
+                        "id": {"type": "string"},
+                    }
+                )
+            ),
+            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT, "total_tokens": COUNT}),
+            "store": {"type": "boolean"},
+        },
+        toolspeak=ref("Notes"),
+    ),
+    "DroppedResponse": obj({"id": {"type": "string"}, "object": {"const": "response"}, "deleted": {"const": True}}),
     "Embeddings": obj(
         {
             "object": {"const": "list"},
