@@ -23,6 +23,7 @@ from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
 from .models import Models, Served, check_able
 from .observe import Observer
+from .record import UNKNOWN
 from .refusals import refused
 from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
@@ -144,6 +145,7 @@ class Gateway:
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
+        exchange.record.model = UNKNOWN  # until one of ours is found
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
