@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -44,6 +45,15 @@ class Line:
         return Exchange(self.scope, self.receive, self.send)
 
 
+@contextmanager
+def attending(exchange: Exchange) -> Iterator[None]:
+    exchange.attend()
+    try:
+        yield
+    finally:
+        exchange.close()
+
+
 def run(test: Callable[[], Any]) -> None:
     asyncio.run(asyncio.wait_for(test(), 20))
 
@@ -52,7 +62,7 @@ def test_a_silent_stream_tells_that_it_is_alive_and_goes_on() -> None:
     async def go() -> None:
         line = Line()
         exchange = line.exchange()
-        async with exchange.attended():
+        with attending(exchange):
             exchange.keep_alive(lambda: b"+", 0.05, 0.05)
             assert not exchange.started
             await asyncio.sleep(0.3)
@@ -74,7 +84,7 @@ def test_a_busy_stream_has_no_need_to_tell() -> None:
     async def go() -> None:
         line = Line()
         exchange = line.exchange()
-        async with exchange.attended():
+        with attending(exchange):
             exchange.keep_alive(lambda: b"+", 1.0, 1.0)
             for _ in range(30):
                 await exchange.write(b".")
@@ -90,7 +100,7 @@ def test_two_writers_never_pass_each_other() -> None:
         line = Line()
         exchange = line.exchange()
         line.free.clear()
-        async with exchange.attended():
+        with attending(exchange):
             exchange.keep_alive(lambda: b"[opening]", 0.01, 0.01)
             await asyncio.sleep(0.1)  # the sign of life hangs at a reader who does not read
             writing = asyncio.create_task(exchange.write(b"event"))
@@ -120,7 +130,7 @@ def test_who_leaves_stops_the_work() -> None:
     async def go() -> None:
         line = Line()
         exchange = line.exchange()
-        async with exchange.attended():
+        with attending(exchange):
             asyncio.get_running_loop().call_later(0.02, line.left.set)
             assert isinstance(await stopped(exchange, asyncio.sleep(10)), Gone)
         assert exchange.gone
@@ -137,7 +147,7 @@ def test_what_fails_beside_is_not_lost(where: str) -> None:
         def fails() -> bytes:
             raise KeyError("a fault")
 
-        async with exchange.attended():
+        with attending(exchange):
             if where == "watching":
                 line.broken = KeyError("a fault")
                 line.left.set()
