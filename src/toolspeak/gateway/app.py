@@ -23,6 +23,7 @@ from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
 from .models import Models, Served, check_able
 from .observe import Observer
+from .record import UNKNOWN
 from .refusals import refused
 from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
@@ -118,6 +119,7 @@ class Gateway:
         if isinstance(error, Gone):
             exchange.ended = error
             return
+        exchange.ended = error  # nobody else ends it now
         told = refused(error)
         exchange.record.code = told.code
         if told.status == 500:
@@ -140,13 +142,21 @@ class Gateway:
     async def admitted(self, exchange: Exchange) -> AsyncGenerator[None]:
         """A place among the requests that are worked on, once the body is read: ends when the client leaves, and when
         the request's time is over. Raises Refused (429, 503) where there is no place."""
-        async with exchange.attended(), self.admission.slot(exchange.record):
+        exchange.attend()
+        came = time.perf_counter()
+        await self.admission.enter()
+        began = time.perf_counter()
+        exchange.record.waited = began - came
+        try:
             async with asyncio.timeout(self.settings.limits.deadline):
                 yield
+        finally:
+            self.admission.leave(time.perf_counter() - began)
 
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
+        exchange.record.model = UNKNOWN  # until one of ours is found
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
