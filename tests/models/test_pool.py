@@ -173,7 +173,7 @@ def test_nothing_is_sent_again_once_something_was_passed_on() -> None:
     async def main() -> None:
         first, second = Fake("first", StreamCut("cut", text="Hel")), Fake("second", "hello")
         pool = Pool([first, second])
-        pool._turn = 1  # noqa: SLF001 - the first is next
+        pool._turn = 1
         heard: list[Event] = []
         with pytest.raises(StreamCut):
             async for event in pool.stream(ASK):
@@ -190,7 +190,7 @@ def test_a_rate_limit_fails_over_and_is_kept_in_mind() -> None:
         clock = Clock()
         limited, free = Fake("limited", RateLimited("busy", retry_after=20.0), "a"), Fake("free", "b")
         pool = Pool([limited, free], clock=clock)
-        pool._turn = 1  # noqa: SLF001 - the limited one is next
+        pool._turn = 1
         assert [await text(pool) for _ in range(5)] == ["b"] * 5
         assert limited.asked == 1
         assert pool.upstreams[0].state == "closed"

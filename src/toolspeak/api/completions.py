@@ -16,8 +16,8 @@ TOKENS = 1024
 """The longest reply where the request sets no bound: the API's own default of 16 serves nobody."""
 
 
-def write_request(request: Request, model: str) -> Payload:
-    """The JSON body of a streamed request; it must have a `prompt`."""
+def write_request(request: Request, model: str, *, grammar_field: str = "") -> Payload:
+    """The JSON body of a streamed request; it must have a `prompt`. `grammar_field`: where the server takes a grammar."""
     if request.prompt is None:
         raise UsageError("/v1/completions continues a prompt, and the request holds messages: render them first")
     body: Payload = {
@@ -31,7 +31,9 @@ def write_request(request: Request, model: str) -> Payload:
     body |= {key: value for key, value in sampling.items() if value is not None}
     if request.stop:
         body["stop"] = list(request.stop)
-    return body
+    if request.grammar is not None and grammar_field:
+        body |= openai_chat.write_grammar(grammar_field, request.grammar)
+    return body | dict(request.sampling)
 
 
 class ReplyReader(openai_chat.ReplyReader):

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -123,9 +123,10 @@ class Http:
         trust_env: bool = False,
         provider: Provider = ANY,
     ) -> None:
-        kind = api or provider.api
+        kind: str = api or provider.api
         if kind not in APIS:
             raise UsageError(f"expected api to be one of {', '.join(APIS)}, got {kind!r}")
+        self.api = kind
         self._api = APIS[kind]
         self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
         self._provider = provider
@@ -153,8 +154,23 @@ class Http:
 
     def without_tools(self) -> Http:
         """The same model for what is asked without tools."""
+        return self.able(self.capabilities - {"tools"})
+
+    def able(self, capabilities: Collection[Capability], grammar_field: str = "") -> Http:
+        """The same model, known to have these capabilities; `grammar_field` is where its server takes a grammar."""
         other = copy.copy(self)
-        other.capabilities = self.capabilities - {"tools"}
+        other.capabilities = frozenset(capabilities)
+        if grammar_field:
+            other._writing = {**self._writing, "grammar_field": grammar_field}
+        return other
+
+    def completing(self) -> Http:
+        """The same model behind the same server's /completions: it continues a prompt."""
+        if self.api == "ollama":
+            raise UsageError(f"{self.name} is asked through Ollama's own API, which continues no exact prompt")
+        other = copy.copy(self)
+        other.api, other._api, other._writing = "completions", APIS["completions"], {}
+        other.capabilities = other._api.native
         return other
 
     async def aclose(self) -> None:

@@ -139,7 +139,7 @@ class Pool:
         models: Sequence[Model],
         *,
         name: str = "",
-        care: Care = Care(),  # noqa: B008 - a frozen value
+        care: Care = Care(),
         clock: Callable[[], float] = monotonic,
     ) -> None:
         if not models:

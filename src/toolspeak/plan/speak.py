@@ -36,11 +36,17 @@ def speak(
     variables: Mapping[str, Any] | None = None,
     now: datetime | None = None,
     ids: Callable[[], str] | None = None,
+    raw: bool = False,
 ) -> Plan[None]:
     """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
-    where that knows tools."""
+    where that knows tools; `raw` is for a model that continues prompts and answers no conversation."""
     tools = offered(request)
-    if not tools:
+    if not tools and raw:
+        rendered = render(
+            request.messages, (), dialect, template=template, variables=variables, now=now, thinking=request.thinking
+        )
+        yield Ask(_prompted(request, rendered), live=True, read=_read(Decoder(dialect, (), rendered.prompt)))
+    elif not tools:
         yield from _words(request, dialect)
     elif "score" in can and not template:
         yield from _weighed(request, tools, dialect, ids or _counted())
@@ -48,8 +54,9 @@ def speak(
         rendered = render(
             request.messages, tools, dialect, template=template, variables=variables, now=now, choice=request.choice
         )
-        prompt = rendered.prompt if template else ""
-        asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), bool(template))
+        raw = raw or bool(template)
+        prompt = rendered.prompt if raw else ""
+        asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), raw)
         if _holds(request, can) and not program(dialect, True).opened(prompt):
             several = request.parallel and request.choice == "required"
             # Only a model that was made to think knows when to stop: its template says so.
@@ -78,6 +85,20 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
 
 def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) -> Ask:
     """One question through a dialect, its answer read as it comes."""
+    if raw:
+        return Ask(_prompted(request, rendered), live=True, read=_read(decoder))
+    # A chat server ends a turn by itself, and the stops of a raw prompt could cut a text.
+    asked = replace(request, tools=None, choice="auto", messages=rendered.messages)
+    return Ask(asked, live=True, read=_read(decoder))
+
+
+def _prompted(request: Request, rendered: Rendered) -> Request:
+    stop = (*request.stop, *rendered.stop)
+    return replace(request, tools=None, choice="auto", prompt=rendered.prompt, stop=stop)
+
+
+def _read(decoder: Decoder) -> Callable[[Event | None], Iterable[Event]]:
+    """What makes events of a reply's text."""
 
     def read(event: Event | None) -> Iterable[Event]:
         nonlocal last
@@ -94,12 +115,7 @@ def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) ->
                 return (event,)
 
     last = Finished()
-    asked = replace(request, tools=None, choice="auto")
-    if raw:
-        asked = replace(asked, prompt=rendered.prompt, stop=(*request.stop, *rendered.stop))
-    else:  # a chat server ends a turn by itself, and the stops of a raw prompt could cut a text
-        asked = replace(asked, messages=rendered.messages)
-    return Ask(asked, live=True, read=read)
+    return read
 
 
 def _holds(request: Request, can: Collection[str]) -> bool:

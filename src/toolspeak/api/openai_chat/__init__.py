@@ -10,9 +10,18 @@ from .reply import (
     write_reply,
     write_usage,
 )
-from .request import BODY, is_strict, read_request, write_choice, write_messages, write_request, write_tool
+from .request import (
+    BODY,
+    is_strict,
+    read_request,
+    write_choice,
+    write_grammar,
+    write_messages,
+    write_request,
+    write_tool,
+)
 
 __all__ = [
     "BODY", "ReplyReader", "ReplyWriter", "is_strict", "read_content", "read_models", "read_request", "read_usage",
-    "write_choice", "write_error", "write_messages", "write_reply", "write_request", "write_tool", "write_usage",
+    "write_choice", "write_error", "write_grammar", "write_messages", "write_reply", "write_request", "write_tool", "write_usage",
 ]  # fmt: skip
