@@ -14,7 +14,7 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
@@ -23,7 +23,7 @@ from .errors import LimitReached, ModelError, ToolspeakError
 from .events import CallResult, Event, Noted
 from .models.base import Model, Scorer
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
-from .types import Reply, ToolCall, ToolResult
+from .types import Reply, Request, ToolCall, ToolResult
 from .wire.collect import collect
 
 T = TypeVar("T")
@@ -65,7 +65,8 @@ async def play(
             await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
             _log_effect(effect, model, level)
             try:
-                async with aclosing(_carry_out(effect, model, run, deadline)) as events:
+                work = _ask(effect, model, deadline) if isinstance(effect, Ask) else _do(effect, model, run, deadline)
+                async with aclosing(work) as events:
                     async for event in events:
                         if isinstance(event, Done):
                             outcome = event.value
@@ -96,26 +97,30 @@ async def arun(
     raise AssertionError("a plan ends with Done")
 
 
-async def _carry_out(
-    effect: Effect, model: Model, run: Runner | None, deadline: float | None
+async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Event | Done[Reply], None]:
+    live, read = effect.live, effect.read
+    heard: list[Event] = []
+    try:
+        async with aclosing(_heard(model, effect.request, deadline)) as events:
+            async for event in events:
+                for made in (event,) if read is None else read(event):
+                    heard.append(made)
+                    if live:
+                        yield made
+        for made in read(None) if read else ():
+            heard.append(made)
+            if live:
+                yield made
+    except LimitReached as error:
+        error.reply = collect(heard)
+        raise
+    yield Done(collect(heard))
+
+
+async def _do(
+    effect: Score | Run | Tell, model: Model, run: Runner | None, deadline: float | None
 ) -> AsyncGenerator[Event | Done[Any], None]:
     match effect:
-        case Ask():
-            heard: list[Event] = []
-            async with aclosing(_read(effect, model)) as events:
-                try:
-                    while True:
-                        # Only the waiting is bounded: a timeout must not strike while the listener works.
-                        async with _until(deadline):
-                            event = await anext(events)
-                        heard.append(event)
-                        if effect.live:
-                            yield event
-                except StopAsyncIteration:
-                    yield Done(collect(heard))
-                except LimitReached as error:
-                    error.reply = collect(heard)
-                    raise
         case Score(pairs):
             async with _until(deadline):
                 scores = await _score(model, pairs)
@@ -131,6 +136,28 @@ async def _carry_out(
         case Tell(events):
             for event in events:
                 yield event
+
+
+def _heard(model: Model, request: Request, deadline: float | None) -> AsyncGenerator[Event, None]:
+    """The model's events, none waited for beyond the deadline."""
+    stream = model.stream(request)
+    if deadline is None and isinstance(stream, AsyncGenerator):
+        return cast("AsyncGenerator[Event, None]", stream)
+    return _bounded(stream, deadline)
+
+
+async def _bounded(stream: AsyncIterator[Event], deadline: float | None) -> AsyncGenerator[Event, None]:
+    try:
+        while True:
+            # Only the waiting is bounded: a timeout must not strike while the listener works.
+            async with _until(deadline):
+                event = await anext(stream)
+            yield event
+    except StopAsyncIteration:
+        return
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
 
 
 @contextlib.asynccontextmanager
@@ -153,22 +180,6 @@ async def _until(deadline: float | None) -> AsyncGenerator[None, None]:
 
 def _used_up() -> LimitReached:
     return LimitReached("the time that was given is used up", limit="seconds")
-
-
-async def _read(effect: Ask, model: Model) -> AsyncGenerator[Event, None]:
-    stream = model.stream(effect.request)
-    try:
-        async for event in stream:
-            if effect.read is None:
-                yield event
-            else:
-                for made in effect.read(event):
-                    yield made
-        for made in effect.read(None) if effect.read else ():
-            yield made
-    finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
 
 
 async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:

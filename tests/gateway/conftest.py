@@ -43,7 +43,7 @@ async def gateway(*, settings: dict[str, Any] | None = None, **models: Model | M
     )
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-    task = asyncio.create_task(server._serve(sockets=[listening]))  # noqa: SLF001 - `serve` takes the process's signals
+    task = asyncio.create_task(server._serve(sockets=[listening]))
     while not server.started:
         if task.done():
             task.result()

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: routes, and the way of a request from its body to its answer."""
+"""The gateway as an ASGI application: the way of a request from its body to its answer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import secrets
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
-from ..api import openai_chat
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
-from ..errors import Refused
 from ..events import Event
 from ..schema.infer import as_tools
 from ..types import Reply, Schema
@@ -24,38 +22,10 @@ from .body import Gone, check_body, parse_body, read_body
 from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served
 from .refusals import refused
+from .routes import Codec, Writer, answer_route, codec_for
 from .settings import Settings
 
 log = logging.getLogger(__name__)
-
-
-class Writer(Protocol):
-    """What makes a stream of events: see `api.openai_chat.ReplyWriter`."""
-
-    @property
-    def keep_alive(self) -> bytes: ...
-    def begin(self) -> bytes: ...
-    def feed(self, event: Event, choice: int = 0) -> bytes: ...
-    def close(self) -> bytes: ...
-    def error(self, error: Refused) -> bytes: ...
-
-
-class Codec(Protocol):
-    """An API as the gateway needs it; each of these modules in `api/` is one."""
-
-    @property
-    def BODY(self) -> Schema: ...  # noqa: N802 - a module's constant
-    @property
-    def ReplyWriter(self) -> Any: ...  # noqa: N802
-    @property
-    def read_request(self) -> Any: ...
-    @property
-    def write_reply(self) -> Any: ...
-    @property
-    def write_error(self) -> Any: ...
-
-
-CODECS: dict[str, Codec] = {"/v1/chat/completions": cast("Codec", openai_chat)}
 
 
 class Stream:
@@ -91,9 +61,8 @@ class Gateway:
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send)
-        codec = CODECS.get(scope["path"], cast("Codec", openai_chat))
         try:
-            await self._route(exchange)
+            await answer_route(self, exchange)
         except Gone:
             pass
         except asyncio.CancelledError:
@@ -101,7 +70,7 @@ class Gateway:
                 raise
             cast("asyncio.Task[Any]", asyncio.current_task()).uncancel()
         except Exception as error:  # noqa: BLE001 - the end of the request: told to the client, whatever it is
-            await self._tell(exchange, codec, error)
+            await self._tell(exchange, codec_for(scope["path"]), error)
 
     async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
         told = refused(error)
@@ -111,24 +80,20 @@ class Gateway:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
         await exchange.reply_json(told.status, codec.write_error(told))
 
-    async def _route(self, exchange: Exchange) -> None:
-        scope = exchange.scope
-        codec = CODECS.get(scope["path"])
-        if codec is None:
-            raise Refused(f"there is no {scope['path'][:200]} here", status=404, code="not_found")
-        if scope["method"] != "POST":
-            raise Refused("expected POST", status=405, code="method_not_allowed")
-        await self._post(exchange, codec)
-
-    async def _post(self, exchange: Exchange, codec: Codec) -> None:
+    async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
+        """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         limits = self.settings.limits
-        length = next(
-            (value.decode("latin-1") for name, value in exchange.scope["headers"] if name == b"content-length"), None
-        )
+        length = exchange.header(b"content-length") or None
         body = parse_body(await read_body(exchange.receive, length, limits), limits)
-        check_body(body, codec.BODY)
+        check_body(body, schema)
+        return body
+
+    async def generate(self, exchange: Exchange, codec: Codec) -> None:
+        """Answers a request that a model answers, in the API of `codec`."""
+        limits = self.settings.limits
+        body = await self.read(exchange, codec.BODY)
         asked = cast("Asked", codec.read_request(body, as_tools))
-        served = self.models.find(asked.model)
+        served = self.models.find(asked.model, exchange.visible)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
         alive = stream.alive if stream else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -22,13 +22,17 @@ STREAM: Headers = [
 
 
 class Exchange:
-    """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left."""
+    """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left.
+
+    `visible` tells which models the client may know of and use: all, unless its key says otherwise.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
         self._send = send
         self.headers: Headers = []
+        self.visible: Callable[[str], bool] = lambda _: True
         self.status = 0
         self.gone = False
         self.over = False
@@ -39,6 +43,10 @@ class Exchange:
     def started(self) -> bool:
         """Whether the status has been sent: after that an error can only be told in the stream."""
         return self.status != 0
+
+    def header(self, name: bytes) -> str:
+        """The value of a header of the request by its name in lower case, "" without one; of several the first."""
+        return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """A whole answer."""
@@ -67,11 +75,10 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b""})
 
     @asynccontextmanager
-    async def attended(self, first: float, pause: float, alive: Callable[[], bytes] | None) -> AsyncIterator[None]:
+    async def attended(self, first: float, pause: float, alive: Callable[[], bytes] | None) -> AsyncGenerator[None]:
         """Cancels the current task when the client leaves; of a stream, sends what `alive` gives after `first` seconds
         without a status and `pause` seconds without an event."""
-        task = asyncio.current_task()
-        assert task is not None
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
         watcher = asyncio.create_task(self._watch(task, first, pause, alive))
         try:
             yield

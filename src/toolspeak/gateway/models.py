@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..errors import Refused
@@ -32,9 +32,13 @@ class Models:
     def __init__(self, settings: Mapping[str, ModelSettings]) -> None:
         self.served = {name: made(one) for name, one in settings.items()}
 
-    def find(self, name: str) -> Served:
-        """Raises Refused (404), which names the near ones."""
-        if found := self.served.get(name):
+    def names(self, visible: Callable[[str], bool]) -> list[str]:
+        """The names that may be seen, in the order of the settings."""
+        return [name for name in self.served if visible(name)]
+
+    def find(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> Served:
+        """Raises Refused (404), which names the near ones; one that may not be seen is not there."""
+        if (found := self.served.get(name)) and visible(name):
             return found
-        said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], list(self.served)))}"
+        said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], self.names(visible)))}"
         raise Refused(said, status=404, code="model_not_found", param="model")

@@ -326,3 +326,6 @@ class Dialect:
     layout: Layout | None = None
     models: tuple[str, ...] = ()
     origin: str = field(default="by name", compare=False)
+
+    def __hash__(self) -> int:  # a whole dialect takes 10 µs to hash, and caches ask for it with every reply
+        return hash(self.name)
