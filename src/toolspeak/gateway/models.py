@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
-from ..errors import Refused
+from ..errors import Refused, UsageError
 from ..models.base import Model
+from ..models.http import Http
+from ..models.modes import Auto, in_mode
 from ..models.names import model as named_model
+from ..models.names import over_http
+from ..models.pool import Pool
 from ..models.speaker import speaking
+from ..models.wrap import NativeOrSpoken
 from ..schema.near import did_you_mean, near
 from .settings import ModelSettings
 
@@ -23,7 +29,20 @@ class Served:
 
 def made(settings: ModelSettings) -> Served:
     """The model that settings describe; nothing is asked or loaded yet. Raises UsageError."""
-    return Served(settings, speaking(named_model(settings.upstreams[0], dialect=settings.dialect, key=settings.key)))
+    return Served(settings, Pool([_upstream(name, settings) for name in settings.upstreams], name=settings.name))
+
+
+def _upstream(name: str, settings: ModelSettings) -> Model:
+    """One of a model's upstreams, asked in the mode of the settings. The pool around it is what retries."""
+    if not over_http(name):
+        if settings.mode == "native":
+            raise UsageError(f"the model {settings.name}: {name} has no tools of its own, so its mode cannot be native")
+        return speaking(named_model(name, dialect=settings.dialect, key=settings.key))
+    found = named_model(name, key=settings.key, retries=0)
+    model = cast("Http", found.model if isinstance(found, NativeOrSpoken) else found)
+    if settings.mode == "auto" or (settings.mode == "raw" and not settings.template):
+        return Auto(model, settings.mode, dialect=settings.dialect, template=settings.template or "")
+    return in_mode(settings.mode, model, dialect=settings.dialect, template=settings.template or "")
 
 
 class Models:

@@ -25,6 +25,11 @@ class Address:
     def __repr__(self) -> str:
         return f"Address({self.shown!r})"
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port alone."""
+        return "/".join(self.shown.split("/", 3)[:3])
+
     def url(self, path: str) -> str:
         return self.shown + path + (f"?{self.query}" if self.query else "")
 

@@ -78,15 +78,13 @@ class Listener:
         if isinstance(event, TextDelta):
             if self._decoder is None:
                 self._decoder = Decoder(self._dialect, self._request.tools, ids=new_id)
-            heard = self._decoder.feed(event.text)
-        elif self._decoder is not None and isinstance(event, CallStart | Finished):
+            return self._counted(self._decoder.feed(event.text))
+        if self._decoder is not None and isinstance(event, CallStart | Finished):
             # The text before a call of the server's own is over: what was held back of it comes first.
-            heard = [one for one in self._decoder.close() if not isinstance(one, Finished)]
+            heard: list[Event] = [one for one in self._decoder.close() if not isinstance(one, Finished)]
             self._decoder = None
             return [*self._counted(heard), *self._told(event)]
-        else:
-            return self._told(event)
-        return self._counted(heard)
+        return self._told(event)
 
     def _counted(self, heard: list[Event]) -> list[Event]:
         self._calls += sum(isinstance(one, CallStart) for one in heard)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import copy
 import json
 import logging
@@ -11,11 +10,11 @@ import os
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..api import completions, ollama, openai_chat
-from ..api.failure import excerpt, failure
+from ..api.failure import excerpt
 from ..api.payloads import record
 from ..errors import (
     BadRequest,
@@ -31,17 +30,15 @@ from ..events import Event, Finished
 from ..types import Request
 from .address import parse_address, redact
 from .base import Capability
+from .exchange import Timeouts, clean_key, drain, read_body, reason, refusal, timeouts
 from .providers import ANY, Provider
-from .retry import pause, retry_after
+from .retry import pause
 from .sessions import close_sessions, get_session
 
 if TYPE_CHECKING:
     import aiohttp
 
 log = logging.getLogger(__name__)
-
-DRAIN = 0.25
-"""Seconds that a server gets to close a reply that is over, so that its connection can be used again."""
 
 
 class Reader(Protocol):
@@ -85,18 +82,6 @@ APIS: dict[str, Api] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds to wait for a connection, for the reply to begin, and for more of it.
-
-    A keep-alive comment is not more of it.
-    """
-
-    connect: float = 10.0
-    first: float = 300.0
-    between: float = 120.0
-
-
 class Http:
     """A model behind an HTTP server; `url` is the API's base, such as `http://localhost:8000/v1`.
 
@@ -134,13 +119,17 @@ class Http:
         self.address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
         self.name = name or self.address.shown + (f"#{model}" if model else "")
         self.capabilities = self._api.native if native else self._api.plain
-        self.timeouts = _timeouts(timeout)
+        self.timeouts = timeouts(timeout)
         self.retries = retries
-        self._key = _clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
+        self._key = clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
         self._trust_env = trust_env
 
     def __repr__(self) -> str:
         return f"Http({self.address.shown!r}, {self.model!r})"
+
+    @property
+    def _url(self) -> str:
+        return self.address.url(self._api.path)
 
     @property
     def endpoint(self) -> str:
@@ -211,11 +200,11 @@ class Http:
     async def _try(self, request: Request) -> AsyncGenerator[Event]:
         """One exchange, without retries."""
         loop = asyncio.get_running_loop()
-        self.model = self.model or await self._only_model()
+        self.model = self.model or await self.only_model()
         body = self.body(request)
         due = loop.time() + self.timeouts.first
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
-        response = await self._send("POST", self._api.path, due, body)
+        response = await self._send("POST", self._url, due, body)
         try:
             over = False
             while not over:
@@ -225,7 +214,7 @@ class Http:
                 for event in reader.close() if over else reader.feed(chunk):
                     if isinstance(event, Finished):
                         over = True
-                        await _drain(response)
+                        await drain(response)
                     yield event
                 if reader.received > before:
                     due = loop.time() + self.timeouts.between
@@ -245,9 +234,9 @@ class Http:
                 raise StreamCut(f"the reply broke off: {waited}", text=reader.text) from None
             raise self._too_slow() from None
         except (aiohttp.ClientError, OSError) as error:
-            raise StreamCut(f"the reply broke off: {_reason(error)}", text=reader.text) from None
+            raise StreamCut(f"the reply broke off: {reason(error)}", text=reader.text) from None
 
-    async def _send(self, method: str, path: str, due: float, body: bytes | None = None) -> aiohttp.ClientResponse:
+    async def _send(self, method: str, url: str, due: float, body: bytes | None = None) -> aiohttp.ClientResponse:
         """A good answer, its body still to be read."""
         import aiohttp
 
@@ -256,7 +245,6 @@ class Http:
         headers = {"Accept": "*/*", "Content-Type": "application/json"}
         if authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
-        url = self.address.url(path)
         try:
             async with asyncio.timeout_at(due):
                 response = await session.request(
@@ -267,33 +255,52 @@ class Http:
         except TimeoutError:
             raise self._too_slow() from None
         except (aiohttp.ClientError, OSError) as error:
-            raise self._unreachable(_reason(error)) from None
+            raise self._unreachable(reason(error)) from None
         if 200 <= response.status < 300:
             return response
         try:
-            raise await _refusal(response)
+            raise await refusal(response)
         finally:
             response.close()
 
-    async def _only_model(self) -> str:
-        """The one model that the server has, asked once."""
-        due = asyncio.get_running_loop().time() + self.timeouts.first
-        advice = "name one: model=… or #name at the end of the address"
+    async def models(self) -> list[str]:
+        """The names of the models that the server has. Raises ModelError, UnknownModel where it does not tell."""
         try:
-            response = await self._send("GET", self._api.models_path, due)
+            return self._api.read_models(await self.fetch(self._api.models_path, seconds=self.timeouts.first))
         except (BadRequest, ServerFailed):
-            raise UnknownModel(f"{self.address.shown} does not list its models; {advice}") from None
+            said = (
+                f"{self.address.shown} does not list its models; name one: model=… or #name at the end of the address"
+            )
+            raise UnknownModel(said) from None
+
+    async def fetch(
+        self, path: str, body: Any = None, *, seconds: float = 10.0, origin: bool = False
+    ) -> dict[str, Any]:
+        """The JSON object at a path of the server, with a `body` that of a POST; `origin`: not below the API's base.
+
+        An empty one where it is something else. Raises ModelError; ServerFailed for what is no JSON.
+        """
+        due = asyncio.get_running_loop().time() + seconds
+        address = replace(self.address, shown=self.address.origin) if origin else self.address
+        data = None if body is None else _encode(body)
+        response = await self._send("GET" if body is None else "POST", address.url(path), due, data)
         try:
-            names = self._api.read_models(record(json.loads(await _body(response, 4_000_000))))
-        except ValueError:
-            raise UnknownModel(f"{self.address.shown} does not list its models; {advice}") from None
+            value = json.loads(await read_body(response, 4_000_000))
+        except (ValueError, RecursionError):
+            raise ServerFailed("the server sent something that is not JSON") from None
         finally:
             response.close()
+        return record(value)
+
+    async def only_model(self) -> str:
+        """The one model that the server has. Raises UnknownModel where it has several or does not tell."""
+        names = await self.models()
         if len(names) != 1:
             listed = self._hide(", ".join(excerpt(name, 100) for name in names[:20])) + (
                 f" and {len(names) - 20} more" if len(names) > 20 else ""
             )
-            raise UnknownModel(f"{self.address.shown} has {f'the models {listed}' if names else 'no model'}; {advice}")
+            have = f"the models {listed}" if names else "no model"
+            raise UnknownModel(f"{self.address.shown} has {have}; name one: model=… or #name at the end of the address")
         return names[0]
 
     def _too_slow(self) -> ModelUnreachable:
@@ -323,76 +330,8 @@ class Http:
         return redact(text, [self._key, *self.address.secrets])
 
 
-async def _refusal(response: aiohttp.ClientResponse) -> ModelError:
-    """The error that an answer other than 2xx stands for."""
-    status = response.status
-    if 300 <= status < 400:
-        target = _shown(response.headers.get("Location", ""))
-        return BadRequest(f"the server redirects ({status}) to {target or 'nowhere'}: use that address if you trust it")
-    told = retry_after(response.headers.get("Retry-After"))
-    return failure(status, await _body(response, 65536), retry_after=told)
-
-
-async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The answer's body as far as it comes, up to `limit` bytes, within seconds."""
-    import aiohttp
-
-    body = bytearray()
-    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
-        async with asyncio.timeout(5):
-            while len(body) < limit and (chunk := await response.content.readany()):
-                body += chunk
-    return bytes(body[:limit])
-
-
-async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Reads what is left of a reply that is over: only then is its connection free for the next request."""
-    import aiohttp
-
-    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
-        async with asyncio.timeout(DRAIN):
-            while await response.content.readany():
-                pass
-
-
-def _shown(url: str) -> str:
-    try:
-        return parse_address(url).shown
-    except UsageError:
-        return ""
-
-
-REASONS = {
-    "ServerDisconnectedError": "it closed the connection",
-    "ClientPayloadError": "the connection was cut",
-    "ClientConnectorCertificateError": "its certificate is not trusted",
-    "InvalidUrlClientError": "there can be no such address",
-}
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong with a connection, in few words: an aiohttp error's own may hold the whole request."""
-    name = type(error).__name__
-    words = getattr(getattr(error, "os_error", error), "strerror", None)
-    return REASONS.get(name) or words or f"{name.removeprefix('Client').removesuffix('Error')} error"
-
-
 def _encode(body: dict[str, Any]) -> bytes:
     try:
         return json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise UsageError(f"the request holds something that is not JSON: {error}") from None
-
-
-def _timeouts(given: float | Timeouts | None) -> Timeouts:
-    if given is None:
-        return Timeouts()
-    return given if isinstance(given, Timeouts) else Timeouts(min(given, 10.0), given, given)
-
-
-def _clean_key(key: str) -> str:
-    """A key read from a file ends in a line break; one with a character that no header may hold is no key."""
-    key = key.strip()
-    if not key.isascii() or not key.isprintable():
-        raise UsageError("the key holds a character that no key has (a line break, a blank, a letter beyond ASCII)")
-    return key

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut, UsageError
 from ..events import Event
@@ -154,7 +154,8 @@ class Pool:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What all of them can do."""
-        return frozenset.intersection(*(one.model.capabilities for one in self.upstreams))
+        first, *others = (one.model.capabilities for one in self.upstreams)
+        return first.intersection(*others)
 
     @property
     def available(self) -> bool:
@@ -214,6 +215,10 @@ class Pool:
         finally:
             upstream.end(outcome, trial)
 
+    async def load(self) -> None:
+        """Does what the first request would have to wait for: finds out how to ask, loads what is in this process."""
+        await asyncio.gather(*(load() for one in self.upstreams if (load := _loader(one.model))))
+
     async def aclose(self) -> None:
         """Closes the connections that its models keep."""
         for one in self.upstreams:
@@ -259,3 +264,12 @@ class Pool:
 def _down(error: ModelError) -> bool:
     """Whether an error speaks against the upstream, rather than against the request, the key or the hurry."""
     return isinstance(error, ModelUnreachable | StreamCut | ServerFailed)
+
+
+def _loader(model: Any) -> Callable[[], Awaitable[None]] | None:
+    """What prepares a model, looked for through those around it; None where there is nothing to prepare."""
+    while model is not None and not isinstance(model, str):
+        if load := getattr(model, "load", None):
+            return load
+        model = getattr(model, "model", None)
+    return None
