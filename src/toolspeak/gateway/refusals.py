@@ -45,8 +45,15 @@ def refused(error: BaseException) -> Refused:
         case StreamCut():
             return Refused("the model's reply broke off", status=502, code="upstream_cut")
         case ServerFailed() | ModelError():
-            return Refused(error.reason or "the model's server failed", status=502, code="upstream_failed")
+            return _failed(error)
         case ToolspeakError():
             return Refused(str(error), status=error.status, code="failed")
         case _:
             return Refused("the gateway failed; its log says why", status=500, code="internal_error")
+
+
+def _failed(error: ModelError) -> Refused:
+    if isinstance(error, ServerFailed) and error.code == 503:  # for now: coming back may help
+        said = error.reason or "the model's server is not ready"
+        return Refused(said, status=503, code="upstream_down", retry_after=error.retry_after)
+    return Refused(error.reason or "the model's server failed", status=502, code="upstream_failed")

@@ -26,8 +26,14 @@ FORM = 1
 DAY = 86400.0
 """Seconds for which what was seen is believed: a server is started again with other settings."""
 
-GRAMMAR_FIELDS = ("grammar", "structured_outputs", "guided_grammar", "ebnf")
-"""Where servers take a grammar: llama.cpp, vLLM, vLLM before it was renamed, SGLang."""
+GRAMMAR_FIELDS = {
+    "llama.cpp": ("grammar",),
+    "vllm": ("structured_outputs", "guided_grammar"),
+    "sglang": ("ebnf",),
+    "ollama": (),
+    "": ("grammar", "structured_outputs", "guided_grammar", "ebnf"),
+}
+"""Where servers take a grammar, the newer name first; a server that is not known is asked in each way."""
 
 
 @dataclass(frozen=True, slots=True)

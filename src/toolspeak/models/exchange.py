@@ -88,6 +88,7 @@ def reason(error: Exception) -> str:
 
 
 def timeouts(given: float | Timeouts | None) -> Timeouts:
+    """The timeouts from one number, for all waits, or as they are."""
     if given is None:
         return Timeouts()
     return given if isinstance(given, Timeouts) else Timeouts(min(given, 10.0), given, given)

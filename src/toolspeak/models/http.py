@@ -283,14 +283,16 @@ class Http:
         due = asyncio.get_running_loop().time() + seconds
         address = replace(self.address, shown=self.address.origin) if origin else self.address
         data = None if body is None else _encode(body)
-        response = await self._send("GET" if body is None else "POST", address.url(path), due, data)
         try:
-            value = json.loads(await read_body(response, 4_000_000))
-        except (ValueError, RecursionError):
-            raise ServerFailed("the server sent something that is not JSON") from None
-        finally:
-            response.close()
-        return record(value)
+            response = await self._send("GET" if body is None else "POST", address.url(path), due, data)
+            try:
+                return record(json.loads(await read_body(response, 4_000_000)))
+            except (ValueError, RecursionError):
+                raise ServerFailed("the server sent something that is not JSON") from None
+            finally:
+                response.close()
+        except ModelError as error:
+            raise self._told(error) from None
 
     async def only_model(self) -> str:
         """The one model that the server has. Raises UnknownModel where it has several or does not tell."""
@@ -313,6 +315,8 @@ class Http:
 
     def _told(self, error: ModelError) -> ModelError:
         """The same error, saying who and where, and holding no secret."""
+        if error.reason:
+            return error
         where = self.name if self.address.shown in self.name else f"{self.name} at {self.address.shown}"
         message = f"{where}: {error}"
         if isinstance(error, KeyRefused):

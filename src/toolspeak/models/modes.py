@@ -123,6 +123,7 @@ class Auto:
             if self._known:
                 return
             if self.mode == "raw":
+                self.http.model = self.http.model or await self.http.only_model()
                 template = await told_template(self.http)
                 if not template:
                     raise UsageError(
@@ -131,6 +132,7 @@ class Auto:
                 self.model, self.why = Raw(self.http, template, self._dialect), "as it is set"
             else:
                 known = await abilities(self.http)
+                self.http.model = known.model
                 mode, self.why = known.choice
                 made = in_mode(mode, self.http, dialect=self._dialect, template=self._template, known=known)
                 self.model = made

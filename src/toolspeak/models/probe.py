@@ -26,11 +26,11 @@ from .exchange import Timeouts
 from .heard import Listener, own_dialect
 from .http import Http
 
-FIRST, EACH = 90.0, 30.0
+FIRST, EACH = 90.0, 60.0
 """Seconds for the first request, which may have to wait for a model to be loaded, and for each of the others."""
-ABREAST = 4
-"""Requests at once."""
-LONGEST = 256
+ABREAST = 3
+"""Requests at once: a server of one's own may answer them one after another."""
+LONGEST = 96
 """Tokens of the longest reply that is asked for."""
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -81,13 +81,12 @@ async def probe(model: Http) -> Abilities:
             return await work
 
     work = _questions(asked, chats=bool(found["chat"]))
-    fields = GRAMMAR_FIELDS if model.api != "ollama" else ()
+    server, template = await _program(asked)
+    fields = GRAMMAR_FIELDS[server] if model.api != "ollama" else ()
     grammars = [_asked(*_by_grammar(asked, found, name)) for name in fields]
-    served = _program(asked)
-    told, held, (server, template), models = await asyncio.gather(
+    told, held, models = await asyncio.gather(
         asyncio.gather(*(one(item) for item in work.values())),
         asyncio.gather(*(one(item) for item in grammars)),
-        served,
         _models(asked),
     )
     found |= dict(zip(work, told, strict=True))
