@@ -14,18 +14,23 @@ from typing import Any, cast
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
+from ..errors import Refused
 from ..events import Event
-from ..schema.infer import as_tools
-from ..types import Reply, Schema
-from .answer import answer
-from .body import Gone, check_body, parse_body, read_body
+from ..types import Reply, Request, Schema
+from .body import Gone, check_body, check_head, parse_body, read_body
+from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
-from .models import Models, Served
+from .models import Models, Served, check_able
 from .refusals import refused
 from .routes import Codec, Writer, answer_route, codec_for
+from .schemas import bounded_tools, check_schema
 from .settings import Settings
 
 log = logging.getLogger(__name__)
+
+
+FINAL = frozenset({"no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"})
+"""Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
 
 
 class Stream:
@@ -56,13 +61,14 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.models = Models(settings.models)
+        self.door = Door(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send)
         try:
-            await answer_route(self, exchange)
+            await self.door.let_in(exchange, lambda: answer_route(self, exchange))
         except Gone:
             pass
         except asyncio.CancelledError:
@@ -73,9 +79,9 @@ class Gateway:
             await self._tell(exchange, codec_for(scope["path"]), error)
 
     async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
-        told = refused(error)
-        if told.status == 500:
-            log.exception("a request failed", exc_info=error)
+        told = self._refused(error)
+        if told.code in FINAL:
+            exchange.headers.append((b"x-should-retry", b"false"))
         if told.retry_after is not None:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
         await exchange.reply_json(told.status, codec.write_error(told))
@@ -83,8 +89,11 @@ class Gateway:
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         limits = self.settings.limits
+        check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
-        body = parse_body(await read_body(exchange.receive, length, limits), limits)
+        raw = await read_body(exchange.receive, length, limits)
+        exchange.tools = bounded_tools(raw, limits)
+        body = parse_body(raw, limits)
         check_body(body, schema)
         return body
 
@@ -92,49 +101,61 @@ class Gateway:
         """Answers a request that a model answers, in the API of `codec`."""
         limits = self.settings.limits
         body = await self.read(exchange, codec.BODY)
-        asked = cast("Asked", codec.read_request(body, as_tools))
+        asked = cast("Asked", codec.read_request(body, exchange.tools))
+        check_schema(asked.request.schema, "response_format", limits)
         served = self.models.find(asked.model, exchange.visible)
+        exchange.tell_ignored(asked.ignored)
+        check_able(asked, served)
         stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
         stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
         alive = stream.alive if stream else None
-        async with exchange.attended(limits.first, limits.keep_alive, alive), asyncio.timeout(limits.deadline):
+        async with exchange.attended(limits.first, limits.keep_alive, alive):
+            try:
+                async with asyncio.timeout(limits.deadline):
+                    if stream:
+                        await self._told(stream, asked, served)
+                    else:
+                        await self._whole(exchange, codec, asked, served, stamp)
+            except Exception as error:
+                if stream is None or not exchange.started:
+                    raise
+                await stream.write(stream.writer.error(self._refused(error)))  # the status is sent: told in the stream
             if stream:
-                await self._stream(stream, asked, served)
-            else:
-                await self._whole(exchange, codec, asked, served, stamp)
+                await exchange.end()
 
-    async def _stream(self, stream: Stream, asked: Asked, served: Served) -> None:
-        try:
-            async with aclosing(_events(asked, served)) as events:
-                async for choice, event in events:
-                    if data := stream.writer.feed(event, choice):
-                        await stream.write(data)
-            await stream.write(stream.writer.close())
-        except Exception as error:
-            if not stream.exchange.started:
-                raise
-            told = refused(error)
-            if told.status == 500:
-                log.exception("a request failed", exc_info=error)
-            await stream.write(stream.writer.error(told))
-        await stream.exchange.end()
+    async def _told(self, stream: Stream, asked: Asked, served: Served) -> None:
+        async with aclosing(_events(asked, served)) as events:
+            async for choice, event in events:
+                if data := stream.writer.feed(event, choice):
+                    await stream.write(data)
+        await stream.write(stream.writer.close())
+
+    def _refused(self, error: BaseException) -> Refused:
+        """The error as it is told; one of our own is logged."""
+        told = refused(error)
+        if told.status == 500:
+            log.error("a request failed", exc_info=error)
+        return told
 
     async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
-        async def one() -> Reply:
-            async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+        async def one(request: Request) -> Reply:
+            async with aclosing(served.answer(request)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         return event.value
             raise AssertionError("an answer ends with Done")
 
-        replies = [await one()] if asked.n == 1 else await asyncio.gather(*(one() for _ in range(asked.n)))
+        wanted = asked.requests
+        replies = [await one(wanted[0])] if len(wanted) == 1 else await asyncio.gather(*map(one, wanted))
+        if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
+            exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
         await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
 
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    for choice in range(asked.n):
-        async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+    for choice, request in enumerate(asked.requests):
+        async with aclosing(served.answer(request)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event

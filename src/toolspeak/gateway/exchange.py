@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
+
+from ..schema.infer import as_tools
+from ..types import Tool
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -24,7 +28,8 @@ STREAM: Headers = [
 class Exchange:
     """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left.
 
-    `visible` tells which models the client may know of and use: all, unless its key says otherwise.
+    `visible` tells which models the client may know of and use: all, unless its key says otherwise. `tools` makes Tools
+    of what a body offers, within bounds. `tokens` are those that the answer cost.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -33,6 +38,8 @@ class Exchange:
         self._send = send
         self.headers: Headers = []
         self.visible: Callable[[str], bool] = lambda _: True
+        self.tools: Callable[[Any], tuple[Tool[..., Any], ...] | None] = as_tools
+        self.tokens = 0
         self.status = 0
         self.gone = False
         self.over = False
@@ -47,6 +54,11 @@ class Exchange:
     def header(self, name: bytes) -> str:
         """The value of a header of the request by its name in lower case, "" without one; of several the first."""
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
+
+    def tell_ignored(self, names: Sequence[str]) -> None:
+        """Names, in a header, the fields of the body that say nothing here."""
+        if names:
+            self.headers.append((b"x-toolspeak-ignored", _shown(names)))
 
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """A whole answer."""
@@ -106,3 +118,9 @@ class Exchange:
                     self.gone = True
                     task.cancel()
                 return
+
+
+def _shown(names: Sequence[str]) -> bytes:
+    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out with."""
+    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
+    return ", ".join([*shown, *(["..."] if len(names) > 20 else [])]).encode("ascii", "replace")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from ..api.asked import Asked
+from ..api.body import cannot
+from ..drive import Done
 from ..errors import Refused, UsageError
+from ..events import Event
 from ..models.base import Model
 from ..models.http import Http
 from ..models.modes import Auto, in_mode
@@ -16,6 +20,8 @@ from ..models.pool import Pool
 from ..models.speaker import speaking
 from ..models.wrap import NativeOrSpoken
 from ..schema.near import did_you_mean, near
+from ..types import Reply, Request
+from .answer import answer
 from .settings import ModelSettings
 
 
@@ -25,6 +31,10 @@ class Served:
 
     settings: ModelSettings
     model: Model
+
+    def answer(self, request: Request) -> AsyncGenerator[Event | Done[Reply]]:
+        """The events of a reply; see `answer.answer`."""
+        return answer(request, self.model, tries=self.settings.tries, live=self.settings.arguments == "live")
 
 
 def made(settings: ModelSettings) -> Served:
@@ -43,6 +53,12 @@ def _upstream(name: str, settings: ModelSettings) -> Model:
     if settings.mode == "auto" or (settings.mode == "raw" and not settings.template):
         return Auto(model, settings.mode, dialect=settings.dialect, template=settings.template or "")
     return in_mode(settings.mode, model, dialect=settings.dialect, template=settings.template or "")
+
+
+def check_able(asked: Asked, served: Served) -> None:
+    """Raises Refused where the model cannot do what is asked, whatever is done for it."""
+    if asked.request.prompt is not None and "prompt" not in served.model.capabilities:
+        raise cannot("prompt", f"{asked.model!r} takes messages, no raw prompt: ask it at /v1/chat/completions")
 
 
 class Models:

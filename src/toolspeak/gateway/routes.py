@@ -6,13 +6,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ..api import openai_chat
+from ..api import anthropic, completions, openai_chat
 from ..errors import Refused
 from ..events import Event
 from ..schema.near import did_you_mean, near
 from ..types import Schema
-from . import listing
+from . import count, listing
+from .embeddings import embed
 from .exchange import Exchange
+from .openapi import show_document
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -72,28 +74,34 @@ def generates(codec: Codec) -> Handle:
 
 
 OPENAI = cast("Codec", openai_chat)
+COMPLETIONS = cast("Codec", completions)
+ANTHROPIC = cast("Codec", anthropic)
 
 ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/chat/completions", generates(OPENAI), OPENAI),
+    Route("POST", "/v1/completions", generates(COMPLETIONS), COMPLETIONS),
+    Route("POST", "/v1/messages", generates(ANTHROPIC), ANTHROPIC),
+    Route("POST", "/v1/messages/count_tokens", count.count_tokens, ANTHROPIC),
+    Route("POST", "/v1/embeddings", embed, OPENAI),
     Route("GET", "/v1/models", listing.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
+    Route("GET", "/openapi.json", show_document, OPENAI),
 )
 
 _BY_PATH: dict[str, dict[str, Route]] = {}
 for _route in ROUTES:
     _BY_PATH.setdefault(_route.path, {})[_route.method] = _route
-_HOLES = [path.partition("{")[0] for path in _BY_PATH if "{" in path]
+_HOLES = {path.partition("{")[0]: routes for path, routes in _BY_PATH.items() if "{" in path}
+"""The routes that have a hole, by what comes before it."""
 
 
 def find(path: str) -> tuple[dict[str, Route], str]:
     """The routes of a path, each by its method, and what stands in its hole; none where there is no such path."""
     if "{" not in path and (found := _BY_PATH.get(path)):
         return found, ""
-    for start in _HOLES:
+    for start, routes in _HOLES.items():
         if path.startswith(start) and len(path) > len(start):
-            return next(routes for known, routes in _BY_PATH.items() if known.startswith(start + "{")), path[
-                len(start) :
-            ]
+            return routes, path[len(start) :]
     return {}, ""
 
 

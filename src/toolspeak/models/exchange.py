@@ -1,22 +1,10 @@
-"""One exchange over HTTP: its timeouts, its key, what a refusal and a broken connection mean."""
+"""What one exchange over HTTP is given: how long it may take, and a key."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ..api.failure import failure
-from ..errors import BadRequest, ModelError, UsageError
-from .address import parse_address
-from .retry import retry_after
-
-if TYPE_CHECKING:
-    import aiohttp
-
-DRAIN = 0.25
-"""Seconds that a server gets to close a reply that is over, so that its connection can be used again."""
+from ..errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,62 +17,6 @@ class Timeouts:
     connect: float = 10.0
     first: float = 300.0
     between: float = 120.0
-
-
-async def refusal(response: aiohttp.ClientResponse) -> ModelError:
-    """The error that an answer other than 2xx stands for."""
-    status = response.status
-    if 300 <= status < 400:
-        target = _shown(response.headers.get("Location", ""))
-        return BadRequest(f"the server redirects ({status}) to {target or 'nowhere'}: use that address if you trust it")
-    told = retry_after(response.headers.get("Retry-After"))
-    return failure(status, await read_body(response, 65536), retry_after=told)
-
-
-async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The answer's body as far as it comes, up to `limit` bytes, within seconds."""
-    import aiohttp
-
-    body = bytearray()
-    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
-        async with asyncio.timeout(5):
-            while len(body) < limit and (chunk := await response.content.readany()):
-                body += chunk
-    return bytes(body[:limit])
-
-
-async def drain(response: aiohttp.ClientResponse) -> None:
-    """Reads what is left of a reply that is over: only then is its connection free for the next request."""
-    import aiohttp
-
-    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
-        async with asyncio.timeout(DRAIN):
-            while await response.content.readany():
-                pass
-
-
-def _shown(url: str) -> str:
-    try:
-        return parse_address(url).shown
-    except UsageError:
-        return ""
-
-
-REASONS = {
-    "ServerDisconnectedError": "it closed the connection",
-    "ClientOSError": "the connection was closed or broke",
-    "ClientConnectionResetError": "it closed the connection",
-    "ClientPayloadError": "the connection was cut",
-    "ClientConnectorCertificateError": "its certificate is not trusted",
-    "InvalidUrlClientError": "there can be no such address",
-}
-
-
-def reason(error: Exception) -> str:
-    """What went wrong with a connection, in few words: an aiohttp error's own may hold the whole request."""
-    name = type(error).__name__
-    words = getattr(getattr(error, "os_error", error), "strerror", None)
-    return REASONS.get(name) or words or f"{name.removeprefix('Client').removesuffix('Error')} error"
 
 
 def timeouts(given: float | Timeouts | None) -> Timeouts:

@@ -59,6 +59,10 @@ class Heard:
                 for heard in listener.hear(event) if listener else (event,):
                     yield heard
 
+    async def count(self, request: Request) -> int | None:
+        """The tokens of the request."""
+        return await self.model.count(request)
+
     async def aclose(self) -> None:
         """Closes the connections of the running event loop; see Http."""
         await self.model.aclose()

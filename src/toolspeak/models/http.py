@@ -8,12 +8,12 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..api import completions, ollama, openai_chat
+from ..api import embeddings
+from ..api.embeddings import Vectors
 from ..api.failure import excerpt
 from ..api.payloads import record
 from ..errors import (
@@ -29,8 +29,11 @@ from ..errors import (
 from ..events import Event, Finished
 from ..types import Request
 from .address import parse_address, redact
+from .answers import cause, drain, read_all, read_start, refusal
+from .apis import APIS, Reader
 from .base import Capability
-from .exchange import Timeouts, clean_key, drain, read_body, reason, refusal, timeouts
+from .counting import count_chat, count_messages, count_text
+from .exchange import Timeouts, clean_key, timeouts
 from .providers import ANY, Provider
 from .retry import pause
 from .sessions import close_sessions, get_session
@@ -40,46 +43,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
-class Reader(Protocol):
-    """What reads a reply: see `api.openai_chat.ReplyReader`."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def received(self) -> int: ...
-    def feed(self, chunk: bytes) -> list[Event]: ...
-    def close(self) -> list[Event]: ...
+VECTORS = 256_000_000
+"""Bytes of vectors in one answer: 2,048 of 4,096 numbers each, in JSON, and some more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
-    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do."""
-
-    path: str
-    models_path: str
-    default_path: str
-    write: Callable[..., dict[str, Any]]
-    reader: Callable[[Callable[[], str]], Reader]
-    read_models: Callable[[dict[str, Any]], list[str]]
-    native: frozenset[Capability]
-    plain: frozenset[Capability] = frozenset()
-
-
-APIS: dict[str, Api] = {
-    "openai": Api(
-        "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
-        openai_chat.read_models, frozenset({"tools", "schema"}),
-    ),
-    "completions": Api(
-        "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
-        openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
-    ),
-    "ollama": Api(
-        "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
-        ollama.read_models, frozenset({"tools", "schema"}),
-    ),
-}  # fmt: skip
+NAME_ONE = "name one: model=… or #name at the end of the address"
 
 
 class Http:
@@ -99,7 +67,7 @@ class Http:
         url: str,
         model: str | None = None,
         *,
-        api: Literal["openai", "ollama", "completions"] | None = None,
+        api: Literal["openai", "ollama", "completions", "anthropic"] | None = None,
         key: str | None = None,
         name: str | None = None,
         native: bool = True,
@@ -116,7 +84,8 @@ class Http:
         self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
         self._provider = provider
         self.model = model
-        self.address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
+        address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
+        self.address = address.root if self._api.path.startswith("/v1") else address
         self.name = name or self.address.shown + (f"#{model}" if model else "")
         self.capabilities = self._api.native if native else self._api.plain
         self.timeouts = timeouts(timeout)
@@ -126,10 +95,6 @@ class Http:
 
     def __repr__(self) -> str:
         return f"Http({self.address.shown!r}, {self.model!r})"
-
-    @property
-    def _url(self) -> str:
-        return self.address.url(self._api.path)
 
     @property
     def endpoint(self) -> str:
@@ -155,8 +120,8 @@ class Http:
 
     def completing(self) -> Http:
         """The same model behind the same server's /completions: it continues a prompt."""
-        if self.api == "ollama":
-            raise UsageError(f"{self.name} is asked through Ollama's own API, which continues no exact prompt")
+        if self.api not in ("openai", "completions", "responses"):
+            raise UsageError(f"{self.name} is asked through an API that continues no exact prompt")
         other = copy.copy(self)
         other.api, other._api, other._writing = "completions", APIS["completions"], {}
         other.capabilities = other._api.native
@@ -185,6 +150,57 @@ class Http:
             log.info("%s; asking again in %.1f s", told, wait)
             await asyncio.sleep(wait)
 
+    async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
+        """A vector for each text; see `models.embed.Embedder`."""
+        for tried in range(1, self.retries + 2):
+            try:
+                return await self._embed(texts, dimensions)
+            except ModelError as error:
+                told = self._told(error)
+                wait = pause(error, tried) if tried <= self.retries else None
+                if wait is None:
+                    raise told from None
+            log.info("%s; asking again in %.1f s", told, wait)
+            await asyncio.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    async def _embed(self, texts: Sequence[str], dimensions: int | None) -> Vectors:
+        """One exchange, without retries."""
+        import aiohttp
+
+        self.model = self.model or await self.only_model()
+        body = _encode(self._api.write_texts(texts, self.model, dimensions))
+        due = asyncio.get_running_loop().time() + self.timeouts.first
+        response = await self._send("POST", self._api.embed_path, due, body)
+        try:
+            async with asyncio.timeout_at(due):
+                raw = await read_all(response, VECTORS)
+            return embeddings.read_reply(record(json.loads(raw)), len(texts))
+        except TimeoutError:
+            raise self._too_slow() from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise StreamCut(f"the answer broke off: {cause(error)}") from None
+        except (ValueError, RecursionError):
+            raise ServerFailed("the server sent something that is not JSON") from None
+        finally:
+            response.close()
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of a request, as the server counts them; None where it cannot. Raises what the server reports
+        only where counting is a part of its API."""
+        self.model = self.model or await self.only_model()
+        if self._api is APIS["anthropic"]:
+            return await count_messages(self._post, self._api.path + "/count_tokens", request, self.model)
+        if self._api is APIS["ollama"]:
+            return None
+        if request.prompt is not None:
+            return await count_text(self._post, request.prompt, self.model)
+        return await count_chat(self._post, request, self.model)
+
+    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """What the server answers to a body posted to a path beside its API: `/v1` is no part of it."""
+        return await self.fetch(path, body, seconds=self.timeouts.connect, root=True)
+
     def _check(self, request: Request) -> None:
         wanted: dict[Capability, bool] = {
             "tools": bool(request.tools),
@@ -204,7 +220,7 @@ class Http:
         body = self.body(request)
         due = loop.time() + self.timeouts.first
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
-        response = await self._send("POST", self._url, due, body)
+        response = await self._send("POST", self._api.path, due, body)
         try:
             over = False
             while not over:
@@ -234,17 +250,22 @@ class Http:
                 raise StreamCut(f"the reply broke off: {waited}", text=reader.text) from None
             raise self._too_slow() from None
         except (aiohttp.ClientError, OSError) as error:
-            raise StreamCut(f"the reply broke off: {reason(error)}", text=reader.text) from None
+            raise StreamCut(f"the reply broke off: {cause(error)}", text=reader.text) from None
 
-    async def _send(self, method: str, url: str, due: float, body: bytes | None = None) -> aiohttp.ClientResponse:
-        """A good answer, its body still to be read."""
+    async def _send(
+        self, method: str, path: str, due: float, body: bytes | None = None, *, root: bool = False
+    ) -> aiohttp.ClientResponse:
+        """A good answer, its body still to be read. `root`: the path is one of the server's, not of its API."""
         import aiohttp
 
         session = await get_session(trust_env=self._trust_env)
         connect = aiohttp.ClientTimeout(total=None, sock_connect=self.timeouts.connect)
-        headers = {"Accept": "*/*", "Content-Type": "application/json"}
-        if authorization := f"Bearer {self._key}" if self._key else self.address.basic:
+        headers = {"Accept": "*/*", "Content-Type": "application/json", **self._api.headers}
+        if self._key and self._api.key_header:
+            headers[self._api.key_header] = self._key
+        elif authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
+        url = (self.address.root if root else self.address).url(path)
         try:
             async with asyncio.timeout_at(due):
                 response = await session.request(
@@ -255,7 +276,7 @@ class Http:
         except TimeoutError:
             raise self._too_slow() from None
         except (aiohttp.ClientError, OSError) as error:
-            raise self._unreachable(reason(error)) from None
+            raise self._unreachable(cause(error)) from None
         if 200 <= response.status < 300:
             return response
         try:
@@ -268,27 +289,21 @@ class Http:
         try:
             return self._api.read_models(await self.fetch(self._api.models_path, seconds=self.timeouts.first))
         except (BadRequest, ServerFailed):
-            said = (
-                f"{self.address.shown} does not list its models; name one: model=… or #name at the end of the address"
-            )
-            raise UnknownModel(said) from None
+            raise UnknownModel(f"{self.address.shown} does not list its models; {NAME_ONE}") from None
 
-    async def fetch(
-        self, path: str, body: Any = None, *, seconds: float = 10.0, origin: bool = False
-    ) -> dict[str, Any]:
-        """The JSON object at a path of the server, with a `body` that of a POST; `origin`: not below the API's base.
+    async def fetch(self, path: str, body: Any = None, *, seconds: float = 10.0, root: bool = False) -> dict[str, Any]:
+        """The JSON object at a path of the API, with a `body` that of a POST; `root`: of the server, beside its API.
 
         An empty one where it is something else. Raises ModelError; ServerFailed for what is no JSON.
         """
         due = asyncio.get_running_loop().time() + seconds
-        address = replace(self.address, shown=self.address.origin) if origin else self.address
         data = None if body is None else _encode(body)
         try:
-            response = await self._send("GET" if body is None else "POST", address.url(path), due, data)
+            response = await self._send("GET" if body is None else "POST", path, due, data, root=root)
             try:
-                return record(json.loads(await read_body(response, 4_000_000)))
+                return record(json.loads(await read_start(response, 4_000_000)))
             except (ValueError, RecursionError):
-                raise ServerFailed("the server sent something that is not JSON") from None
+                raise ServerFailed("the server answered with something that is not JSON") from None
             finally:
                 response.close()
         except ModelError as error:
@@ -302,7 +317,7 @@ class Http:
                 f" and {len(names) - 20} more" if len(names) > 20 else ""
             )
             have = f"the models {listed}" if names else "no model"
-            raise UnknownModel(f"{self.address.shown} has {have}; name one: model=… or #name at the end of the address")
+            raise UnknownModel(f"{self.address.shown} has {have}; {NAME_ONE}")
         return names[0]
 
     def _too_slow(self) -> ModelUnreachable:

@@ -14,7 +14,7 @@ from ..events import Event
 from ..types import Request
 from ..wire.detect import detect
 from .abilities import Abilities, Mode, recall, remember
-from .base import Capability, Model
+from .base import Capability, Counter, Model
 from .heard import Heard
 from .http import Http
 from .probe import probe, told_template
@@ -84,6 +84,10 @@ class Auto:
         finally:
             if isinstance(events, AsyncGenerator):
                 await events.aclose()  # pyright: ignore[reportUnknownMemberType]
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of the request as it would be sent now; None where they cannot be told."""
+        return await self.model.count(request) if isinstance(self.model, Counter) else None
 
     async def load(self) -> None:
         """Probes the server once; where it is down, that is done again in the background. Raises nothing of it."""

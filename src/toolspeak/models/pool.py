@@ -11,14 +11,18 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from ..api.body import cannot
+from ..api.embeddings import Vectors
 from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut, UsageError
 from ..events import Event
 from ..types import Request
-from .base import Capability, Model, Scorer
+from .base import Capability, Counter, Model, Scorer
+from .embed import embedder
 from .retry import PATIENCE, pause
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 RESERVE = 10.0
@@ -196,24 +200,62 @@ class Pool:
                 upstream.end(outcome, trial)
                 if isinstance(events, AsyncGenerator):
                     await events.aclose()  # pyright: ignore[reportUnknownMemberType]
-            log.info("%s failed (%s); asking again in %.1f s", upstream.name, type(outcome).__name__, wait)
-            self.retries += 1
-            await asyncio.sleep(wait)
+            await self._wait(upstream, wait)
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """Passed on to the least busy."""
-        upstream = self._choose([])
-        if not isinstance(upstream.model, Scorer):
-            raise ModelError(f"{self.name} gives no likelihoods")
-        outcome: BaseException | None = None
-        trial = upstream.begin()
-        try:
-            return await upstream.model.score(prompt, continuations)
-        except BaseException as error:
-            outcome = error
-            raise
-        finally:
-            upstream.end(outcome, trial)
+
+        async def work(model: Model) -> list[float]:
+            if not isinstance(model, Scorer):
+                raise ModelError(f"{self.name} gives no likelihoods")
+            return await model.score(prompt, continuations)
+
+        return await self._one(work)
+
+    async def count(self, request: Request) -> int | None:
+        """Passed on to the least busy."""
+
+        async def work(model: Model) -> int | None:
+            return await model.count(request) if isinstance(model, Counter) else None
+
+        return await self._one(work)
+
+    async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
+        """A vector for each text; see `models.embed.Embedder`. Raises Refused where the models give none."""
+
+        async def work(model: Model) -> Vectors:
+            embeds = embedder(model)
+            if embeds is None:
+                raise cannot("model", f"{self.name!r} gives no embeddings: ask a model behind a server that does")
+            return await embeds.embed(texts, dimensions=dimensions)
+
+        return await self._one(work)
+
+    async def _one(self, work: Callable[[Model], Awaitable[T]]) -> T:
+        """What comes of work that is no stream, under the same care."""
+        self._budget = min(RESERVE, self._budget + self.care.budget)
+        tried: list[Upstream] = []
+        while True:
+            upstream = self._choose(tried)
+            tried.append(upstream)
+            outcome: BaseException | None = None
+            trial = upstream.begin()
+            try:
+                return await work(upstream.model)
+            except ModelError as error:
+                outcome = error
+                wait = self._again(error, tried)
+            except BaseException as error:
+                outcome = error
+                raise
+            finally:
+                upstream.end(outcome, trial)
+            await self._wait(upstream, wait)
+
+    async def _wait(self, upstream: Upstream, seconds: float) -> None:
+        log.info("%s failed; asking again in %.1f s", upstream.name, seconds)
+        self.retries += 1
+        await asyncio.sleep(seconds)
 
     async def load(self) -> None:
         """Does what the first request would have to wait for: finds out how to ask, loads what is in this process."""

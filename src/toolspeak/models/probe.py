@@ -319,7 +319,7 @@ async def _program(model: Http) -> tuple[str, str]:
 
     async def told(path: str) -> dict[str, Any]:
         try:
-            return await model.fetch(path, seconds=5.0, origin=True)
+            return await model.fetch(path, seconds=5.0, root=True)
         except ModelError:
             return {}
 
