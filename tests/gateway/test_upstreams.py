@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "404": (whole("404 Not Found", b'{"error": "no such model"}'), 400, "upstream_refused"),
     "400": (whole("400 Bad Request", b'{"error": {"message": "too many tokens"}}'), 400, "upstream_refused"),
     "429 for longer than a minute": (whole("429 Too Many", b"{}", Retry_After="90"), 429, "upstream_rate_limited"),
-    "a redirect": (whole("302 Found", b"", Location="http://elsewhere.invalid/"), 400, "upstream_refused"),
+    "a redirect": (whole("302 Found", b"", Location="http://elsewhere.invalid/"), 502, "upstream_failed"),
 }  # fmt: skip
 
 
@@ -195,6 +195,8 @@ def test_nobody_there(serve_models: Callable[..., Any], stream: bool) -> None:
             assert (answer.status, answer.error["code"]) == (503, "upstream_down")
             assert 1 <= int(answer.headers["retry-after"]) <= 10
             assert pool_of(running).upstreams[0].state == "open"
+            async with aiohttp.ClientSession() as session, session.get(running.url + "/readyz") as response:
+                assert response.status == 503
 
     run(go())
 

@@ -16,13 +16,16 @@ from ..models.http import Http
 from ..models.modes import Auto, in_mode
 from ..models.names import model as named_model
 from ..models.names import over_http
-from ..models.pool import Pool
+from ..models.pool import Care, Pool
 from ..models.speaker import speaking
 from ..models.wrap import NativeOrSpoken
 from ..schema.near import did_you_mean, near
 from ..types import Reply, Request
 from .answer import answer
-from .settings import ModelSettings
+from .settings import Limits, ModelSettings
+
+
+USUAL = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,11 @@ class Served:
         return answer(request, self.model, tries=self.settings.tries, live=self.settings.arguments == "live")
 
 
-def made(settings: ModelSettings) -> Served:
+def made(settings: ModelSettings, limits: Limits = USUAL) -> Served:
     """The model that settings describe; nothing is asked or loaded yet. Raises UsageError."""
-    return Served(settings, Pool([_upstream(name, settings) for name in settings.upstreams], name=settings.name))
+    care = Care(limits.attempts, limits.failures, limits.rest)
+    upstreams = [_upstream(name, settings) for name in settings.upstreams]
+    return Served(settings, Pool(upstreams, name=settings.name, care=care))
 
 
 def _upstream(name: str, settings: ModelSettings) -> Model:
@@ -64,8 +69,13 @@ def check_able(asked: Asked, served: Served) -> None:
 class Models:
     """Finds a model by name."""
 
-    def __init__(self, settings: Mapping[str, ModelSettings]) -> None:
-        self.served = {name: made(one) for name, one in settings.items()}
+    def __init__(self, settings: Mapping[str, ModelSettings], limits: Limits = USUAL) -> None:
+        self.served = {name: made(one, limits) for name, one in settings.items()}
+
+    def broken(self) -> list[str]:
+        """The names of all models where none has an upstream that is up; nothing as long as any of them can answer."""
+        up = (not isinstance(one.model, Pool) or one.model.available for one in self.served.values())
+        return [] if any(up) else list(self.served)
 
     def names(self, visible: Callable[[str], bool]) -> list[str]:
         """The names that may be seen, in the order of the settings."""

@@ -53,7 +53,9 @@ def refused(error: BaseException) -> Refused:
 
 
 def _failed(error: ModelError) -> Refused:
+    said = error.reason or "the model's server failed"
     if isinstance(error, ServerFailed) and error.code == 503:  # for now: coming back may help
-        said = error.reason or "the model's server is not ready"
         return Refused(said, status=503, code="upstream_down", retry_after=error.retry_after)
-    return Refused(error.reason or "the model's server failed", status=502, code="upstream_failed")
+    if isinstance(error, ServerFailed) and 300 <= error.code < 400:  # its own words tell where to
+        said = f"the model's server redirects ({error.code}), which is not followed"
+    return Refused(said, status=502, code="upstream_failed")

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ..api import anthropic, completions, openai_chat
+from ..api import anthropic, completions, openai_chat, openai_responses
 from ..errors import Refused
 from ..events import Event
 from ..schema.near import did_you_mean, near
 from ..types import Schema
-from . import count, listing
+from . import count, health, listing, responses
 from .embeddings import embed
 from .exchange import Exchange
 from .openapi import show_document
@@ -76,6 +76,7 @@ def generates(codec: Codec) -> Handle:
 OPENAI = cast("Codec", openai_chat)
 COMPLETIONS = cast("Codec", completions)
 ANTHROPIC = cast("Codec", anthropic)
+RESPONSES = cast("Codec", openai_responses)
 
 ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/chat/completions", generates(OPENAI), OPENAI),
@@ -83,9 +84,16 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/messages", generates(ANTHROPIC), ANTHROPIC),
     Route("POST", "/v1/messages/count_tokens", count.count_tokens, ANTHROPIC),
     Route("POST", "/v1/embeddings", embed, OPENAI),
+    Route("POST", "/v1/responses", responses.create, RESPONSES),
+    Route("GET", "/v1/responses/{response}", responses.show, RESPONSES),
+    Route("DELETE", "/v1/responses/{response}", responses.drop, RESPONSES),
     Route("GET", "/v1/models", listing.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
     Route("GET", "/openapi.json", show_document, OPENAI),
+    Route("GET", "/livez", health.live, OPENAI, open=True),
+    Route("GET", "/readyz", health.ready, OPENAI, open=True),
+    Route("GET", "/health", health.ready, OPENAI, open=True),
+    Route("GET", "/metrics", health.metrics, OPENAI),
 )
 
 _BY_PATH: dict[str, dict[str, Route]] = {}
@@ -127,9 +135,12 @@ async def answer_route(gateway: Gateway, exchange: Exchange) -> None:
         known = [known.partition("/{")[0] for known in _BY_PATH]
         said = f"there is no {path[:200]} here.{did_you_mean(near(path[:200], dict.fromkeys(known)))}"
         raise Refused(said, status=404, code="not_found")
+    exchange.record.route = next(iter(routes.values())).path
     route = routes.get("GET" if method == "HEAD" else method)
     if route is None:
         allowed = [*routes, *(["HEAD"] if "GET" in routes else [])]
         exchange.headers.append((b"allow", ", ".join(allowed).encode()))
         raise Refused(f"{path[:200]} takes {' or '.join(allowed)}", status=405, code="method_not_allowed")
+    if not route.open:
+        gateway.admission.check_open()
     await route.handle(gateway, exchange, rest)
