@@ -223,8 +223,9 @@ def test_headers_a_query_and_unknown_fields_do_not_matter(serve_models: Serve) -
     async def go() -> None:
         async with serve_models(m=hermes("Hi")) as running:
             body = {**ASKED, "metadata": {"user_id": "u"}, "context_management": {"edits": []}, "speed": None, "x": 1}
-            status, reply, _ = await told(running.url, body)
+            status, reply, heads = await told(running.url, body)
             assert (status, reply["content"][0]["text"]) == (200, "Hi")
+            assert heads["x-toolspeak-ignored"] == "context_management, metadata, speed, x"
             status, reply, _ = await told(running.url, {"model": "m"})
             assert (status, reply["type"], reply["error"]["type"]) == (400, "error", "invalid_request_error")
             status, reply, _ = await told(running.url, {}, "/v1/messages/batches")
@@ -284,7 +285,8 @@ def test_tokens_are_estimated_where_nobody_can_count(serve_models: Serve) -> Non
             body = {"model": "m", "messages": QUESTION}
             status, few, headers = await told(running.url, body, path)
             assert (status, headers["x-toolspeak-estimate"]) == (200, "true")
-            _, more, _ = await told(running.url, {**body, "tools": [WEATHER], "system": "Be brief"}, path)
+            _, more, heads = await told(running.url, {**body, "tools": [WEATHER], "system": "Be", "speed": "x"}, path)
+            assert heads["x-toolspeak-ignored"] == "speed"
             assert 0 < few["input_tokens"] < more["input_tokens"]
             status, wrong, _ = await told(running.url, {"model": "m"}, path)
             assert (status, wrong["error"]["type"]) == (400, "invalid_request_error")

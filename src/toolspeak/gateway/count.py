@@ -34,6 +34,7 @@ async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
     asked = anthropic.read_request(body, exchange.tools)
     model = gateway.models.find(asked.model, exchange.visible).model
+    exchange.tell_ignored(asked.ignored)
     async with asyncio.timeout(gateway.settings.limits.deadline):
         count = await counted(model, asked.request)
     if count is None:
