@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from ...errors import Refused
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
@@ -38,6 +37,7 @@ KINDS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+_dumped = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 
 
@@ -101,7 +101,9 @@ class ReplyWriter:
         return closed + _data({"type": "content_block_start", "index": self._index, "content_block": block})
 
     def _delta(self, delta: Payload) -> bytes:
-        return _data({"type": "content_block_delta", "index": self._index, "delta": delta})
+        # By hand, for there is one of these for every token.
+        head = f'event: content_block_delta\ndata: {{"type":"content_block_delta","index":{self._index},"delta":'
+        return f"{head}{_dumped(delta)}}}\n\n".encode()
 
     def _end(self) -> bytes:
         if not self._open:
@@ -198,5 +200,4 @@ def write_counted(count: int) -> Payload:
 
 
 def _data(payload: Payload) -> bytes:
-    data: Any = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-    return f"event: {payload['type']}\ndata: {data}\n\n".encode()
+    return f"event: {payload['type']}\ndata: {_dumped(payload)}\n\n".encode()
