@@ -174,6 +174,8 @@ def test_errors_before_the_stream_have_their_status_and_shape(serve_models: Serv
         with pytest.raises(anthropic.NotFoundError) as caught:
             await client.messages.create(**ASKED | {"model": "n"}, stream=True)
         assert caught.value.body["error"]["type"] == "not_found_error"
+        assert caught.value.request_id
+        assert caught.value.request_id == caught.value.body["request_id"]
         with pytest.raises(anthropic.BadRequestError, match="runs on Anthropic's servers") as wrong:
             await client.messages.create(**ASKED, tools=[{"type": "web_search_20250305", "name": "web_search"}])
         assert wrong.value.body["type"] == "error"

@@ -109,6 +109,27 @@ SHAPES: dict[str, Schema] = {
             "request_id": WORDS,
         }
     ),
+    "Response": obj(
+        {
+            "id": {"type": "string", "pattern": "^resp_"},
+            "object": {"const": "response"},
+            "created_at": COUNT,
+            "status": {"enum": ["completed", "incomplete"]},
+            "model": {"type": "string"},
+            "output": many(
+                obj(
+                    {
+                        "type": {"enum": ["message", "reasoning", "function_call", "custom_tool_call"]},
+                        "id": {"type": "string"},
+                    }
+                )
+            ),
+            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT, "total_tokens": COUNT}),
+            "store": {"type": "boolean"},
+        },
+        toolspeak=ref("Notes"),
+    ),
+    "DroppedResponse": obj({"id": {"type": "string"}, "object": {"const": "response"}, "deleted": {"const": True}}),
     "Embeddings": obj(
         {
             "object": {"const": "list"},
@@ -127,6 +148,8 @@ SHAPES: dict[str, Schema] = {
     ),
     "Model": MODEL,
     "Models": obj({"object": {"const": "list"}, "data": many(ref("Model"))}),
+    "Text": {"type": "string"},
+    "Health": obj({"status": {"enum": ["alive", "ready", "not ready"]}}),
     "Document": obj({"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}),
 }
 """Every shape, by the name that the document gives it."""

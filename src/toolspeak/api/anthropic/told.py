@@ -172,11 +172,11 @@ def write_usage(usage: Usage) -> Payload:
     return out
 
 
-def write_error(error: Refused, request_id: str | None = None) -> Payload:
-    """An error's body; `request_id` is what a log would know it by."""
+def write_error(error: Refused) -> Payload:
+    """An error's body."""
     kind = KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
-    body: Payload = {"type": "error", "error": {"type": kind, "message": str(error)}, "request_id": request_id}
-    return body
+    told: Payload = {"type": kind, "message": str(error)}
+    return {"type": "error", "error": told, "request_id": error.request_id}
 
 
 BORN = "1970-01-01T00:00:00Z"
