@@ -122,6 +122,7 @@ class Gateway:
         exchange.ended = error  # nobody else ends it now
         told = refused(error)
         exchange.record.code = told.code
+        told.request_id = exchange.record.id
         if told.status == 500:
             log.error("request %s failed", exchange.record.id, exc_info=error)
         if exchange.over:
