@@ -21,7 +21,7 @@ class Operation:
     """What is published of a route: what it is for, the schema of its body, the shape of its answer.
 
     `stream` is for one that answers in events as well, `never` says which bodies its API understands and refuses.
-    `asks` is for one that reaches a model's server.
+    `asks` is for one that reaches a model's server, `open` for one that needs no key; `kind` is what it answers in.
     """
 
     summary: str
@@ -32,6 +32,8 @@ class Operation:
     asks: bool = False
     error: str = "OpenAIError"
     tag: str = "OpenAI"
+    open: bool = False
+    kind: str = "application/json"
 
 
 def _both(**fields: Schema) -> Schema:
@@ -68,6 +70,10 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/v1/models"): Operation("List the models", "Models"),
     ("GET", "/v1/models/{model}"): Operation("Show a model", "Model"),
     ("GET", "/openapi.json"): Operation("This document", "Document", tag="Gateway"),
+    ("GET", "/livez"): Operation("Whether the process answers", "Health", tag="Gateway", open=True),
+    ("GET", "/readyz"): Operation("Whether to send requests here", "Health", tag="Gateway", open=True),
+    ("GET", "/health"): Operation("The same as /readyz", "Health", tag="Gateway", open=True),
+    ("GET", "/metrics"): Operation("Figures for Prometheus", "Text", tag="Gateway", kind="text/plain"),
 }  # fmt: skip
 """What is published of each route."""
 
@@ -141,20 +147,23 @@ def _operation(path: str, operation: Operation, names: Sequence[str], secured: b
     if operation.body is not None:
         schema = _narrowed(operation, names)
         out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    content: dict[str, Any] = {"application/json": {"schema": ref(operation.shape)}}
+    content: dict[str, Any] = {operation.kind: {"schema": ref(operation.shape)}}
     if operation.stream:
         content["text/event-stream"] = {"schema": EVENT}
     out["responses"] = {"200": {"description": "The answer", "content": content}}
     for status in _statuses(path, operation, secured):
-        error = {"application/json": {"schema": ref(operation.error)}}
+        shape = operation.shape if operation.open and status == 503 else operation.error
+        error = {"application/json": {"schema": ref(shape)}}
         out["responses"][str(status)] = {"description": WHY[status], "content": error}
-    if secured:
+    if secured and not operation.open:
         out["security"] = [{name: []} for name in SECURITY]
     return out
 
 
 def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
-    statuses = {400, 403, 405, 408, 431, 500, *((401, 429, 503) if secured else ())}
+    statuses = {400, 403, 405, 408, 431, 500, 503}
+    if secured and not operation.open:
+        statuses |= {401, 429}
     if operation.body is not None:
         statuses |= {*ANSWERED}
     if operation.asks:

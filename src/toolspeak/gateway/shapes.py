@@ -148,6 +148,8 @@ SHAPES: dict[str, Schema] = {
     ),
     "Model": MODEL,
     "Models": obj({"object": {"const": "list"}, "data": many(ref("Model"))}),
+    "Text": {"type": "string"},
+    "Health": obj({"status": {"enum": ["alive", "ready", "not ready"]}}),
     "Document": obj({"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}),
 }
 """Every shape, by the name that the document gives it."""
