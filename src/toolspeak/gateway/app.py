@@ -162,6 +162,7 @@ class Gateway:
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
         raw = await read_body(exchange.receive, length, limits)
+        exchange.received = len(raw)
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = parse_body(raw, limits)
         check_body(body, schema)

@@ -53,6 +53,7 @@ class Exchange:
         self.span = span
         self.writer: Any = None
         """What writes the stream, once there is one: its errors are told in its form."""
+        self.received = 0
         self.status = 0
         self.over = False
         self.ended: Exception | None = None
@@ -74,8 +75,11 @@ class Exchange:
 
     @property
     def tokens(self) -> int:
-        """What the answer has cost so far."""
-        return self.record.tokens_in + self.record.tokens_out
+        """What the answer has cost so far. Where nobody told, because the upstream does not or the client left before,
+        four bytes are a token."""
+        told = self.record.tokens_in + self.record.tokens_out
+        asked = self.record.model and (self.gone or self.status == 200)
+        return told or ((self.received + self.record.bytes) // 4 if asked else 0)
 
     @property
     def gone(self) -> bool:
