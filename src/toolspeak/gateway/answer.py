@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
 from ..drive import Done, play
 from ..errors import GenerationError
@@ -11,7 +12,7 @@ from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logpro
 from ..models.base import Model
 from ..models.speaker import Speaker
 from ..plan.decide import decide
-from ..types import Reply, Request, ToolCall, Usage
+from ..types import Note, Reply, Request, ToolCall, Usage
 from ..wire.collect import add_usage
 from ..wire.grammars.schemas import says_all
 
@@ -23,10 +24,11 @@ async def answer(
 
     A call is held back until it is whole and fits its schema. With `live`, or where a grammar makes sure of the
     schema, its pieces are passed on as they come, and a bad end is an error. Text is passed on at once, and stays
-    said when the model is asked again. `Finished` tells what all tries spent. Raises what the model or the
-    decision raises.
+    said when the model is asked again. `Finished` and the reply tell what all tries spent, and the reply what was
+    noted in all of them. Raises what the model or the decision raises.
     """
     spent = Usage()
+    notes: dict[Note, None] = {}
     passing = _Passing(request) if live or sure(request, model) else None
     async with aclosing(play(decide(request, tries=tries), model)) as events:
         async for event in events:
@@ -36,6 +38,7 @@ async def answer(
                 case Noted(note):
                     if passing and passing.passed and note.rule == "asked-again":
                         raise GenerationError(f"a call that was already being told came out wrong: {note.detail}")
+                    notes[note] = None
                     yield event
                 case Finished(_, usage):
                     spent = add_usage(spent, usage)
@@ -45,7 +48,8 @@ async def answer(
                         yield ArgumentsDelta(call.json)
                         yield CallEnd()
                     yield Finished(reply.finish, spent)
-                    yield event
+                    noted = tuple({**notes, **dict.fromkeys(reply.notes)})
+                    yield Done(replace(reply, usage=spent, notes=noted))
                 case CallStart() | ArgumentsDelta() | CallEnd():
                     for piece in passing.take(event) if passing else ():
                         yield piece

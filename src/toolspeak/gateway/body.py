@@ -20,8 +20,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 
 
-STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
-"""The strings of JSON text, one without an end too: each character is looked at once."""
+STRINGS = re.compile(r'"[^"]*(?:"|\Z)')
+"""The strings of JSON text without escapes, one without an end too: each character is looked at once."""
 
 
 class Unreadable(ValueError):
@@ -77,7 +77,7 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     try:
         text = paired(raw.decode("utf-8-sig"))
         # Before it is parsed, for a value takes far more room than its text; what stands in strings is not counted.
-        if _marks(raw) > limits.values and _marks(STRINGS.sub("", text)) > limits.values:
+        if _marks(raw) > limits.values and _marks(_without_strings(text)) > limits.values:
             raise _malformed(f"it holds more than {limits.values:,} values")
         value: Any = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
@@ -120,6 +120,10 @@ def _count(body: dict[str, Any], schema: Schema) -> None:
 def _marks(text: Any) -> int:
     """About how many values a text holds: there is one before each comma and in each bracket."""
     return sum(map(text.count, (",", "{", "[") if isinstance(text, str) else (b",", b"{", b"[")))
+
+
+def _without_strings(text: str) -> str:
+    return STRINGS.sub("", text.replace("\\\\", "").replace('\\"', ""))
 
 
 def _check_depth(value: Any, limits: Limits) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..api import completions, embeddings, openai_chat
+from ..api import anthropic, completions, embeddings, openai_chat
 from ..types import Schema
 from .exchange import Exchange
 from .shapes import SHAPES, ref
@@ -48,6 +48,14 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
             _both(echo={"const": True}, logprobs={"type": "integer"}),
             _both(prompt={"type": "array", "minItems": 2}, n={"type": "integer", "minimum": 2}),
         ),
+    ),
+    ("POST", "/v1/messages"): Operation(
+        "Answer a conversation, with tools", "Message", anthropic.BODY, stream=True, asks=True, error="AnthropicError",
+        tag="Anthropic",
+    ),
+    ("POST", "/v1/messages/count_tokens"): Operation(
+        "Count the tokens of a request", "TokenCount", anthropic.COUNT_BODY, asks=True, error="AnthropicError",
+        tag="Anthropic",
     ),
     ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", "Embeddings", embeddings.BODY, asks=True),
     ("GET", "/v1/models"): Operation("List the models", "Models"),

@@ -14,6 +14,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from .settings import Limits
 
 REASONS = {400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large"}
+LINGER = 1.0
+"""Seconds for which what is still sent is thrown away: closed at once, the answer could be lost with it."""
 
 
 class HeadTooLarge(Exception):
@@ -29,6 +31,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._head = 0
         self._in_head = True
+        self._over = False
         self._late: asyncio.TimerHandle | None = None
         self._refusal = (400, "the request is not HTTP as it is expected")
 
@@ -41,13 +44,15 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._over:
+            return
         super().data_received(data)
         if self._in_head:
             self._head += len(data)
             if self._head > self.limits.head:
                 self._too_large()
                 self.send_400_response("")
-        if self._late is None and self._idle and not self.transport.is_closing():
+        if self._late is None and self._idle and not self._over and not self.transport.is_closing():
             self._wait()  # blank lines between requests have ended uvicorn's own waiting
 
     def on_message_begin(self) -> None:
@@ -66,7 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Tells what is wrong with a request that never reached the application, and closes."""
-        if self.transport.is_closing():
+        if self._over or self.transport.is_closing():
             return
         status, said = self._refusal
         error = {"message": said, "type": "invalid_request_error", "param": None, "code": None}
@@ -76,7 +81,9 @@ class BoundedProtocol(HttpToolsProtocol):
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
-        self.transport.close()
+        self._over = True
+        self._came()
+        self.loop.call_later(LINGER, self.transport.close)
 
     @property
     def _idle(self) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ..api import completions, openai_chat
+from ..api import anthropic, completions, openai_chat
 from ..errors import Refused
 from ..events import Event
 from ..schema.near import did_you_mean, near
 from ..types import Schema
-from . import listing
+from . import count, listing
 from .embeddings import embed
 from .exchange import Exchange
 from .openapi import show_document
@@ -75,10 +75,13 @@ def generates(codec: Codec) -> Handle:
 
 OPENAI = cast("Codec", openai_chat)
 COMPLETIONS = cast("Codec", completions)
+ANTHROPIC = cast("Codec", anthropic)
 
 ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/chat/completions", generates(OPENAI), OPENAI),
     Route("POST", "/v1/completions", generates(COMPLETIONS), COMPLETIONS),
+    Route("POST", "/v1/messages", generates(ANTHROPIC), ANTHROPIC),
+    Route("POST", "/v1/messages/count_tokens", count.count_tokens, ANTHROPIC),
     Route("POST", "/v1/embeddings", embed, OPENAI),
     Route("GET", "/v1/models", listing.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),

@@ -44,6 +44,14 @@ FINISH: Schema = {"enum": ["stop", "length", "tool_calls", "content_filter", "fu
 LOGPROBS: Schema = {"type": ["object", "null"]}
 MODEL = obj({"id": {"type": "string"}, "object": {"const": "model"}, "created": COUNT, "owned_by": {"type": "string"}})
 
+BLOCK: Schema = {
+    "oneOf": [
+        obj({"type": {"const": "text"}, "text": {"type": "string"}}),
+        obj({"type": {"const": "thinking"}, "thinking": {"type": "string"}, "signature": {"type": "string"}}),
+        obj({"type": {"const": "tool_use"}, "id": {"type": "string"}, "name": {"type": "string"}, "input": {"type": "object"}}),
+    ]
+}  # fmt: skip
+
 SHAPES: dict[str, Schema] = {
     "Notes": NOTES,
     "Usage": USAGE,
@@ -78,6 +86,27 @@ SHAPES: dict[str, Schema] = {
                 )
             ),
             "usage": ref("Usage"),
+        }
+    ),
+    "Message": obj(
+        {
+            "id": {"type": "string", "pattern": "^msg_"},
+            "type": {"const": "message"},
+            "role": {"const": "assistant"},
+            "model": {"type": "string"},
+            "content": many(BLOCK),
+            "stop_reason": {"enum": ["end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"]},
+            "stop_sequence": WORDS,
+            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT}),
+        },
+        toolspeak=ref("Notes"),
+    ),
+    "TokenCount": obj({"input_tokens": COUNT}),
+    "AnthropicError": obj(
+        {
+            "type": {"const": "error"},
+            "error": obj({"type": {"type": "string"}, "message": {"type": "string"}}),
+            "request_id": WORDS,
         }
     ),
     "Embeddings": obj(

@@ -8,12 +8,12 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..api import completions, embeddings, ollama, openai_chat
+from ..api import embeddings
 from ..api.embeddings import Vectors
 from ..api.failure import excerpt
 from ..api.payloads import record
@@ -31,7 +31,9 @@ from ..events import Event, Finished
 from ..types import Request
 from .address import parse_address, redact
 from .answers import cause, drain, read_all, read_start, refusal
+from .apis import APIS, Reader
 from .base import Capability
+from .counting import count_chat, count_messages, count_text
 from .providers import ANY, Provider
 from .retry import pause
 from .sessions import close_sessions, get_session
@@ -43,49 +45,6 @@ log = logging.getLogger(__name__)
 
 VECTORS = 256_000_000
 """Bytes of vectors in one answer: 2,048 of 4,096 numbers each, in JSON, and some more."""
-
-
-class Reader(Protocol):
-    """What reads a reply: see `api.openai_chat.ReplyReader`."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def received(self) -> int: ...
-    def feed(self, chunk: bytes) -> list[Event]: ...
-    def close(self) -> list[Event]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do."""
-
-    path: str
-    models_path: str
-    default_path: str
-    write: Callable[..., dict[str, Any]]
-    reader: Callable[[Callable[[], str]], Reader]
-    read_models: Callable[[dict[str, Any]], list[str]]
-    native: frozenset[Capability]
-    plain: frozenset[Capability] = frozenset()
-    embed_path: str = "/embeddings"
-    write_texts: Callable[..., dict[str, Any]] = embeddings.write_request
-
-
-APIS: dict[str, Api] = {
-    "openai": Api(
-        "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
-        openai_chat.read_models, frozenset({"tools", "schema"}),
-    ),
-    "completions": Api(
-        "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
-        openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
-    ),
-    "ollama": Api(
-        "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
-        ollama.read_models, frozenset({"tools", "schema"}), frozenset(), "/api/embed", embeddings.write_ollama,
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +76,7 @@ class Http:
         url: str,
         model: str | None = None,
         *,
-        api: Literal["openai", "ollama", "completions"] | None = None,
+        api: Literal["openai", "ollama", "completions", "anthropic"] | None = None,
         key: str | None = None,
         name: str | None = None,
         native: bool = True,
@@ -133,7 +92,8 @@ class Http:
         self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
         self._provider = provider
         self.model = model
-        self.address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
+        address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
+        self.address = address.root if self._api.path.startswith("/v1") else address
         self.name = name or self.address.shown + (f"#{model}" if model else "")
         self.capabilities = self._api.native if native else self._api.plain
         self.timeouts = _timeouts(timeout)
@@ -218,6 +178,32 @@ class Http:
         finally:
             response.close()
 
+    async def count(self, request: Request) -> int | None:
+        """The tokens of a request, as the server counts them; None where it cannot. Raises what the server reports
+        only where counting is a part of its API."""
+        self.model = self.model or await self._only_model()
+        if self._api is APIS["anthropic"]:
+            try:
+                return await count_messages(self._fetch, self._api.path + "/count_tokens", request, self.model)
+            except ModelError as error:
+                raise self._told(error) from None
+        if self._api is APIS["ollama"]:
+            return None
+        if request.prompt is not None:
+            return await count_text(self._fetch, request.prompt, self.model)
+        return await count_chat(self._fetch, request, self.model)
+
+    async def _fetch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """What the server answers to a body posted to a path beside its API: `/v1` is no part of it."""
+        due = asyncio.get_running_loop().time() + self.timeouts.connect
+        response = await self._send("POST", path, due, _encode(body), root=True)
+        try:
+            return record(json.loads(await read_start(response, 4_000_000)))
+        except ValueError:
+            raise ServerFailed("the server answered with something that is not JSON") from None
+        finally:
+            response.close()
+
     def _check(self, request: Request) -> None:
         wanted: dict[Capability, bool] = {
             "tools": bool(request.tools),
@@ -269,16 +255,20 @@ class Http:
         except (aiohttp.ClientError, OSError) as error:
             raise StreamCut(f"the reply broke off: {cause(error)}", text=reader.text) from None
 
-    async def _send(self, method: str, path: str, due: float, body: bytes | None = None) -> aiohttp.ClientResponse:
-        """A good answer, its body still to be read."""
+    async def _send(
+        self, method: str, path: str, due: float, body: bytes | None = None, *, root: bool = False
+    ) -> aiohttp.ClientResponse:
+        """A good answer, its body still to be read. `root`: the path is one of the server's, not of its API."""
         import aiohttp
 
         session = await get_session(trust_env=self._trust_env)
         connect = aiohttp.ClientTimeout(total=None, sock_connect=self.timeouts.connect)
-        headers = {"Accept": "*/*", "Content-Type": "application/json"}
-        if authorization := f"Bearer {self._key}" if self._key else self.address.basic:
+        headers = {"Accept": "*/*", "Content-Type": "application/json", **self._api.headers}
+        if self._key and self._api.key_header:
+            headers[self._api.key_header] = self._key
+        elif authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
-        url = self.address.url(path)
+        url = (self.address.root if root else self.address).url(path)
         try:
             async with asyncio.timeout_at(due):
                 response = await session.request(
