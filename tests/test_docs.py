@@ -14,6 +14,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -84,8 +85,17 @@ def commands(body: str) -> Iterator[tuple[str, str]]:
     """Each command of a console block with the output printed below it."""
     for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
         lines = part.splitlines()
-        last = next(i for i, line in enumerate(lines) if not line.endswith("\\"))
+        last = next((i for i, _ in enumerate(lines) if ends("\n".join(lines[: i + 1]))), len(lines) - 1)
         yield "\n".join(lines[: last + 1]), "\n".join(lines[last + 1 :])
+
+
+def ends(command: str) -> bool:
+    """Whether a command is whole: no line goes on, no quotation is open."""
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return not command.endswith("\\")
 
 
 def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:

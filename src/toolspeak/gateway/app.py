@@ -76,7 +76,7 @@ class Gateway:
                 raise
             cast("asyncio.Task[Any]", asyncio.current_task()).uncancel()
         except Exception as error:  # noqa: BLE001 - the end of the request: told to the client, whatever it is
-            await self._tell(exchange, codec_for(scope["path"]), error)
+            await self._tell(exchange, codec_for(exchange), error)
 
     async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
         told = self._refused(error)

@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is published of a route: what it is for, the schema of its body, the shape of its answer.
+    """What is published of a route: what it is for, the shapes of its answer and its errors, the schema of its body.
 
     `stream` is for one that answers in events as well, `never` says which bodies its API understands and refuses.
-    `asks` is for one that reaches a model's server.
+    `asks` is for one that reaches a model's server, `either` for one that answers in the form of both APIs.
     """
 
     summary: str
-    shape: str
+    shapes: tuple[str, ...]
     body: Schema | None = None
     stream: bool = False
     never: Sequence[Schema] = ()
     asks: bool = False
-    error: str = "OpenAIError"
+    errors: tuple[str, ...] = ("OpenAIError",)
     tag: str = "OpenAI"
+    either: bool = False
 
 
 def _both(**fields: Schema) -> Schema:
@@ -41,26 +42,30 @@ def _both(**fields: Schema) -> Schema:
 
 OPERATIONS: dict[tuple[str, str], Operation] = {
     ("POST", "/v1/chat/completions"): Operation(
-        "Answer a conversation, with tools", "ChatCompletion", openai_chat.BODY, stream=True, asks=True
+        "Answer a conversation, with tools", ("ChatCompletion",), openai_chat.BODY, stream=True, asks=True
     ),
     ("POST", "/v1/completions"): Operation(
-        "Continue a prompt", "Completion", completions.BODY, stream=True, asks=True, never=(
+        "Continue a prompt", ("Completion",), completions.BODY, stream=True, asks=True, never=(
             _both(echo={"const": True}, logprobs={"type": "integer"}),
             _both(prompt={"type": "array", "minItems": 2}, n={"type": "integer", "minimum": 2}),
         ),
     ),
     ("POST", "/v1/messages"): Operation(
-        "Answer a conversation, with tools", "Message", anthropic.BODY, stream=True, asks=True, error="AnthropicError",
-        tag="Anthropic",
+        "Answer a conversation, with tools", ("Message",), anthropic.BODY, stream=True, asks=True,
+        errors=("AnthropicError",), tag="Anthropic",
     ),
     ("POST", "/v1/messages/count_tokens"): Operation(
-        "Count the tokens of a request", "TokenCount", anthropic.COUNT_BODY, asks=True, error="AnthropicError",
-        tag="Anthropic",
+        "Count the tokens of a request", ("TokenCount",), anthropic.COUNT_BODY, asks=True,
+        errors=("AnthropicError",), tag="Anthropic",
     ),
-    ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", "Embeddings", embeddings.BODY, asks=True),
-    ("GET", "/v1/models"): Operation("List the models", "Models"),
-    ("GET", "/v1/models/{model}"): Operation("Show a model", "Model"),
-    ("GET", "/openapi.json"): Operation("This document", "Document", tag="Gateway"),
+    ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", ("Embeddings",), embeddings.BODY, asks=True),
+    ("GET", "/v1/models"): Operation(
+        "List the models", ("Models", "AnthropicModels"), errors=("OpenAIError", "AnthropicError"), either=True
+    ),
+    ("GET", "/v1/models/{model}"): Operation(
+        "Show a model", ("Model", "AnthropicModel"), errors=("OpenAIError", "AnthropicError"), either=True
+    ),
+    ("GET", "/openapi.json"): Operation("This document", ("Document",), tag="Gateway"),
 }  # fmt: skip
 """What is published of each route."""
 
@@ -126,22 +131,31 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
 
 def _operation(path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
     out: dict[str, Any] = {"summary": operation.summary, "tags": [operation.tag]}
+    parameters: list[dict[str, Any]] = []
     if "{model}" in path:
-        name = {"name": "model", "in": "path", "required": True, "schema": _model(names)}
-        out["parameters"] = [name]
+        parameters.append({"name": "model", "in": "path", "required": True, "schema": _model(names)})
+    if operation.either:
+        parameters.append({"name": "anthropic-version", "in": "header", "schema": {"type": "string"},
+                           "description": "Given, the answer has the form of Anthropic's API."})  # fmt: skip
+    if parameters:
+        out["parameters"] = parameters
     if operation.body is not None:
         schema = _narrowed(operation, names)
         out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    content: dict[str, Any] = {"application/json": {"schema": ref(operation.shape)}}
+    content: dict[str, Any] = {"application/json": {"schema": _either(operation.shapes)}}
     if operation.stream:
         content["text/event-stream"] = {"schema": EVENT}
     out["responses"] = {"200": {"description": "The answer", "content": content}}
     for status in _statuses(path, operation, secured):
-        error = {"application/json": {"schema": ref(operation.error)}}
+        error = {"application/json": {"schema": _either(operation.errors)}}
         out["responses"][str(status)] = {"description": WHY[status], "content": error}
     if secured:
         out["security"] = [{name: []} for name in SECURITY]
     return out
+
+
+def _either(names: Sequence[str]) -> Schema:
+    return ref(names[0]) if len(names) == 1 else {"oneOf": [ref(name) for name in names]}
 
 
 def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:

@@ -111,12 +111,14 @@ def is_open(path: str) -> bool:
     return bool(routes) and all(route.open for route in routes.values())
 
 
-def codec_for(path: str) -> Codec:
-    """The API in whose shape an error at a path is told: its own, that of the path it begins with, else OpenAI's."""
+def codec_for(exchange: Exchange) -> Codec:
+    """The API in whose shape an error is told: that of the path, or of what it begins with, or of the client, if one
+    names the version of Anthropic's; else OpenAI's."""
+    path: str = exchange.scope["path"]
     routes, _ = find(path)
-    for route in routes.values():
-        return route.codec
-    return next((route.codec for route in ROUTES if path.startswith(route.path + "/")), OPENAI)
+    asked = [*routes.values(), *(route for route in ROUTES if path.startswith(route.path + "/"))]
+    codec = asked[0].codec if asked else OPENAI
+    return ANTHROPIC if codec is OPENAI and exchange.header(b"anthropic-version") else codec
 
 
 async def answer_route(gateway: Gateway, exchange: Exchange) -> None:

@@ -52,6 +52,15 @@ BLOCK: Schema = {
     ]
 }  # fmt: skip
 
+ANTHROPIC_MODEL = obj(
+    {
+        "type": {"const": "model"},
+        "id": {"type": "string"},
+        "display_name": {"type": "string"},
+        "created_at": {"type": "string"},
+    }
+)
+
 SHAPES: dict[str, Schema] = {
     "Notes": NOTES,
     "Usage": USAGE,
@@ -88,27 +97,6 @@ SHAPES: dict[str, Schema] = {
             "usage": ref("Usage"),
         }
     ),
-    "Message": obj(
-        {
-            "id": {"type": "string", "pattern": "^msg_"},
-            "type": {"const": "message"},
-            "role": {"const": "assistant"},
-            "model": {"type": "string"},
-            "content": many(BLOCK),
-            "stop_reason": {"enum": ["end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"]},
-            "stop_sequence": WORDS,
-            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT}),
-        },
-        toolspeak=ref("Notes"),
-    ),
-    "TokenCount": obj({"input_tokens": COUNT}),
-    "AnthropicError": obj(
-        {
-            "type": {"const": "error"},
-            "error": obj({"type": {"type": "string"}, "message": {"type": "string"}}),
-            "request_id": WORDS,
-        }
-    ),
     "Embeddings": obj(
         {
             "object": {"const": "list"},
@@ -127,6 +115,31 @@ SHAPES: dict[str, Schema] = {
     ),
     "Model": MODEL,
     "Models": obj({"object": {"const": "list"}, "data": many(ref("Model"))}),
+    "AnthropicError": obj(
+        {
+            "type": {"const": "error"},
+            "error": obj({"type": {"type": "string"}, "message": {"type": "string"}}),
+            "request_id": WORDS,
+        }
+    ),
+    "Message": obj(
+        {
+            "id": {"type": "string", "pattern": "^msg_"},
+            "type": {"const": "message"},
+            "role": {"const": "assistant"},
+            "model": {"type": "string"},
+            "content": many(BLOCK),
+            "stop_reason": {"enum": ["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"]},
+            "stop_sequence": WORDS,
+            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT}),
+        },
+        toolspeak=ref("Notes"),
+    ),
+    "TokenCount": obj({"input_tokens": COUNT}),
+    "AnthropicModel": ANTHROPIC_MODEL,
+    "AnthropicModels": obj(
+        {"data": many(ref("AnthropicModel")), "has_more": {"type": "boolean"}, "first_id": WORDS, "last_id": WORDS}
+    ),
     "Document": obj({"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}),
 }
 """Every shape, by the name that the document gives it."""
