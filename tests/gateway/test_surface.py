@@ -54,9 +54,10 @@ def sdk(running: Any) -> openai.AsyncOpenAI:
 
 def test_every_route_is_found_by_its_own_path() -> None:
     for route in ROUTES:
-        routes, rest = find(route.path.replace("{model}", "a/b:c"))
+        start, hole, _ = route.path.partition("{")
+        routes, rest = find(start + ("a/b:c" if hole else ""))
         assert routes[route.method] is route
-        assert rest == ("a/b:c" if "{model}" in route.path else "")
+        assert rest == ("a/b:c" if hole else "")
 
 
 @pytest.mark.parametrize(

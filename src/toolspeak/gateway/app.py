@@ -22,9 +22,11 @@ from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
 from .models import Models, Served, check_able
 from .refusals import refused
+from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
 from .schemas import bounded_tools, check_schema
 from .settings import Settings
+from .store import ResponseStore
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +64,9 @@ class Gateway:
         self.settings = settings
         self.models = Models(settings.models)
         self.door = Door(settings)
+        self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
+        if self.store:
+            self.store.prepare()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,12 +102,12 @@ class Gateway:
         check_body(body, schema)
         return body
 
-    async def generate(self, exchange: Exchange, codec: Codec) -> None:
-        """Answers a request that a model answers, in the API of `codec`."""
+    async def generate(self, exchange: Exchange, codec: Codec, session: Session | None = None) -> None:
+        """Answers a request that a model answers, in the API of `codec`. `session` is what keeps its reply."""
         limits = self.settings.limits
         body = await self.read(exchange, codec.BODY)
-        asked = cast("Asked", codec.read_request(body, exchange.tools))
-        check_schema(asked.request.schema, "response_format", limits)
+        asked = await session.read(body) if session else cast("Asked", codec.read_request(body, exchange.tools))
+        check_schema(asked.request.schema, "text.format" if session else "response_format", limits)
         served = self.models.find(asked.model, exchange.visible)
         exchange.tell_ignored(asked.ignored)
         check_able(asked, served)
@@ -113,9 +118,9 @@ class Gateway:
             try:
                 async with asyncio.timeout(limits.deadline):
                     if stream:
-                        await self._told(stream, asked, served)
+                        await self._told(stream, asked, served, session)
                     else:
-                        await self._whole(exchange, codec, asked, served, stamp)
+                        await self._whole(exchange, codec, asked, served, stamp, session)
             except Exception as error:
                 if stream is None or not exchange.started:
                     raise
@@ -123,12 +128,15 @@ class Gateway:
             if stream:
                 await exchange.end()
 
-    async def _told(self, stream: Stream, asked: Asked, served: Served) -> None:
+    async def _told(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
         async with aclosing(_events(asked, served)) as events:
             async for choice, event in events:
                 if data := stream.writer.feed(event, choice):
                     await stream.write(data)
-        await stream.write(stream.writer.close())
+        end = stream.writer.close()
+        if session:  # before the end is told: the client may go on from it at once
+            await session.keep(cast("Any", stream.writer).response)
+        await stream.write(end)
 
     def _refused(self, error: BaseException) -> Refused:
         """The error as it is told; one of our own is logged."""
@@ -137,7 +145,9 @@ class Gateway:
             log.error("a request failed", exc_info=error)
         return told
 
-    async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
+    async def _whole(
+        self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp, session: Session | None
+    ) -> None:
         async def one(request: Request) -> Reply:
             async with aclosing(served.answer(request)) as events:
                 async for event in events:
@@ -149,7 +159,10 @@ class Gateway:
         replies = [await one(wanted[0])] if len(wanted) == 1 else await asyncio.gather(*map(one, wanted))
         if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
             exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
-        await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
+        told = cast("Payload", codec.write_reply(replies, asked, stamp))
+        if session:
+            await session.keep(told)
+        await exchange.reply_json(200, told)
 
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:

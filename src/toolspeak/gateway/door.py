@@ -58,6 +58,7 @@ class Door:
             raise
         if key is not None:
             exchange.visible = lambda model: opens(key, model)
+            exchange.owner = key.name
         return key
 
     async def _counted(self, exchange: Exchange, key: Key, answer: Callable[[], Awaitable[None]]) -> None:

@@ -29,7 +29,8 @@ class Exchange:
     """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left.
 
     `visible` tells which models the client may know of and use: all, unless its key says otherwise. `tools` makes Tools
-    of what a body offers, within bounds. `tokens` are those that the answer cost.
+    of what a body offers, within bounds. `tokens` are those that the answer cost. `owner` is the name of the client's key, "" without
+    one: what is kept for one is nobody else's.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,6 +39,7 @@ class Exchange:
         self._send = send
         self.headers: Headers = []
         self.visible: Callable[[str], bool] = lambda _: True
+        self.owner = ""
         self.tools: Callable[[Any], tuple[Tool[..., Any], ...] | None] = as_tools
         self.tokens = 0
         self.status = 0

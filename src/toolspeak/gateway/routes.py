@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ..api import anthropic, completions, openai_chat
+from ..api import anthropic, completions, openai_chat, openai_responses
 from ..errors import Refused
 from ..events import Event
 from ..schema.near import did_you_mean, near
 from ..types import Schema
-from . import count, listing
+from . import count, listing, responses
 from .embeddings import embed
 from .exchange import Exchange
 from .openapi import show_document
@@ -76,6 +76,7 @@ def generates(codec: Codec) -> Handle:
 OPENAI = cast("Codec", openai_chat)
 COMPLETIONS = cast("Codec", completions)
 ANTHROPIC = cast("Codec", anthropic)
+RESPONSES = cast("Codec", openai_responses)
 
 ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/chat/completions", generates(OPENAI), OPENAI),
@@ -83,6 +84,9 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/messages", generates(ANTHROPIC), ANTHROPIC),
     Route("POST", "/v1/messages/count_tokens", count.count_tokens, ANTHROPIC),
     Route("POST", "/v1/embeddings", embed, OPENAI),
+    Route("POST", "/v1/responses", responses.create, RESPONSES),
+    Route("GET", "/v1/responses/{response}", responses.show, RESPONSES),
+    Route("DELETE", "/v1/responses/{response}", responses.drop, RESPONSES),
     Route("GET", "/v1/models", listing.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
     Route("GET", "/openapi.json", show_document, OPENAI),

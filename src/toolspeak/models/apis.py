@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..api import anthropic, completions, embeddings, ollama, openai_chat
+from ..api import anthropic, completions, embeddings, ollama, openai_chat, openai_responses
 from ..events import Event
 from .base import Capability
 
@@ -51,6 +51,10 @@ APIS: dict[str, Api] = {
     "completions": Api(
         "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
         openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
+    ),
+    "responses": Api(
+        "/responses", "/models", "/v1", openai_responses.write_request, openai_responses.ReplyReader,
+        openai_chat.read_models, frozenset({"tools", "schema"}),
     ),
     "ollama": Api(
         "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,

@@ -76,7 +76,7 @@ class Http:
         url: str,
         model: str | None = None,
         *,
-        api: Literal["openai", "ollama", "completions", "anthropic"] | None = None,
+        api: Literal["openai", "responses", "ollama", "completions", "anthropic"] | None = None,
         key: str | None = None,
         name: str | None = None,
         native: bool = True,

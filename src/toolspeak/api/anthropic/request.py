@@ -159,7 +159,7 @@ COUNTED: Mapping[str, Schema] = {
                        "disable_parallel_tool_use": FLAG}}]},
     "thinking": {"anyOf": [{"type": "null"}, {
         "type": "object", "required": ["type"],
-        "properties": {"type": TEXT, "budget_tokens": {"type": ["integer", "null"]}}}]},
+        "properties": {"type": TEXT, "budget_tokens": MAX_TOKENS}}]},
     "output_config": {"type": ["object", "null"], "properties": {
         "format": FORMAT, "effort": {"enum": [*EFFORTS, None]}}},
     "output_format": FORMAT,
