@@ -19,6 +19,7 @@ import pytest
 from toolspeak.api.embeddings import Vectors
 from toolspeak.gateway.openapi import ASKED, OPERATIONS, document
 from toolspeak.gateway.routes import ROUTES
+from toolspeak.gateway.settings import Store
 from toolspeak.gateway.shapes import SHAPES
 from toolspeak.models.scripted import Scripted
 
@@ -91,7 +92,8 @@ def test_the_document_is_one() -> None:
 @pytest.mark.timeout(900 if EXAMPLES > 100 else 240)
 def test_the_gateway_does_what_the_document_says(serve_models: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
-    with running(serve_models) as url:
+    store = Store(str(tmp_path / "store.sqlite"), responses=True)
+    with running(serve_models, settings={"store": store}) as url:
         command = ["run", f"{url}/openapi.json", "--seed=1", "--checks=all", f"--max-examples={EXAMPLES}"]
         command += ["--generation-database=none", "--max-response-time=5", "--no-color"]
         done = subprocess.run(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..api import anthropic, completions, embeddings, openai_chat
+from ..api import anthropic, completions, embeddings, openai_chat, openai_responses
 from ..types import Schema
 from .exchange import Exchange
 from .shapes import SHAPES, ref
@@ -21,7 +21,8 @@ class Operation:
     """What is published of a route: what it is for, the shapes of its answer and its errors, the schema of its body.
 
     `stream` is for one that answers in events as well, `never` says which bodies its API understands and refuses.
-    `asks` is for one that reaches a model's server, `either` for one that answers in the form of both APIs.
+    `asks` is for one that reaches a model's server, `either` for one that answers in the form of both APIs. `query`
+    holds the schemas of what may be asked behind the path.
     """
 
     summary: str
@@ -33,6 +34,7 @@ class Operation:
     errors: tuple[str, ...] = ("OpenAIError",)
     tag: str = "OpenAI"
     either: bool = False
+    query: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
 
 
 def _both(**fields: Schema) -> Schema:
@@ -59,6 +61,18 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         errors=("AnthropicError",), tag="Anthropic",
     ),
     ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", ("Embeddings",), embeddings.BODY, asks=True),
+    ("POST", "/v1/responses"): Operation(
+        "Answer a conversation, with tools", ("Response",), openai_responses.BODY, stream=True, asks=True
+    ),
+    ("GET", "/v1/responses/{response}"): Operation("Show a response that was kept", ("Response",)),
+    ("GET", "/v1/responses/{response}/input_items"): Operation(
+        "List what a response that was kept answers", ("Items",), query={
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+            "order": {"enum": ["asc", "desc"]},
+            "after": {"type": "string", "minLength": 1},
+        },
+    ),
+    ("DELETE", "/v1/responses/{response}"): Operation("Forget a response that was kept", ("Forgotten",)),
     ("GET", "/v1/models"): Operation(
         "List the models", ("Models", "AnthropicModels"), errors=("OpenAIError", "AnthropicError"), either=True
     ),
@@ -131,13 +145,7 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
 
 def _operation(path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
     out: dict[str, Any] = {"summary": operation.summary, "tags": [operation.tag]}
-    parameters: list[dict[str, Any]] = []
-    if "{model}" in path:
-        parameters.append({"name": "model", "in": "path", "required": True, "schema": _model(names)})
-    if operation.either:
-        parameters.append({"name": "anthropic-version", "in": "header", "schema": {"type": "string"},
-                           "description": "Given, the answer has the form of Anthropic's API."})  # fmt: skip
-    if parameters:
+    if parameters := _parameters(path, operation, names):
         out["parameters"] = parameters
     if operation.body is not None:
         schema = _narrowed(operation, names)
@@ -152,6 +160,19 @@ def _operation(path: str, operation: Operation, names: Sequence[str], secured: b
     if secured:
         out["security"] = [{name: []} for name in SECURITY]
     return out
+
+
+def _parameters(path: str, operation: Operation, names: Sequence[str]) -> list[dict[str, Any]]:
+    """What a request may say beside its body."""
+    found: list[dict[str, Any]] = []
+    if hole := path.partition("{")[2].partition("}")[0]:
+        schema = _model(names) if hole == "model" else {"type": "string", "minLength": 1, "maxLength": 256}
+        found.append({"name": hole, "in": "path", "required": True, "schema": schema})
+    found += [{"name": name, "in": "query", "schema": schema} for name, schema in operation.query.items()]
+    if operation.either:
+        why = "Given, the answer has the form of Anthropic's API."
+        found.append({"name": "anthropic-version", "in": "header", "schema": {"type": "string"}, "description": why})
+    return found
 
 
 def _either(names: Sequence[str]) -> Schema:

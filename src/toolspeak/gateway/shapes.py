@@ -140,6 +140,30 @@ SHAPES: dict[str, Schema] = {
     "AnthropicModels": obj(
         {"data": many(ref("AnthropicModel")), "has_more": {"type": "boolean"}, "first_id": WORDS, "last_id": WORDS}
     ),
+    "Response": obj(
+        {
+            "id": {"type": "string", "pattern": "^resp_"},
+            "object": {"const": "response"},
+            "created_at": {"type": "number"},
+            "status": {"enum": ["completed", "incomplete"]},
+            "error": {"type": "null"},
+            "incomplete_details": {"type": ["object", "null"]},
+            "model": {"type": "string"},
+            "output": many(obj({"id": {"type": "string"}, "type": {"type": "string"}})),
+            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT, "total_tokens": COUNT}),
+        },
+        toolspeak=ref("Notes"),
+    ),
+    "Items": obj(
+        {
+            "object": {"const": "list"},
+            "data": many({"type": "object"}),
+            "first_id": {"type": "string"},
+            "last_id": {"type": "string"},
+            "has_more": {"type": "boolean"},
+        }
+    ),
+    "Forgotten": obj({"id": {"type": "string"}, "object": {"const": "response"}, "deleted": {"const": True}}),
     "Document": obj({"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}),
 }
 """Every shape, by the name that the document gives it."""
