@@ -1,6 +1,7 @@
 """The Messages API: requests and replies, both directions, held against the types of Anthropic's SDK."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -236,6 +237,48 @@ def test_what_cannot_be_done_is_refused_plainly(body: dict[str, Any], words: str
     with pytest.raises((Refused, ValueError), match=words) as caught:
         read()
     assert getattr(caught.value, "status", 0) == 400
+
+
+KINDS = ["text", "image", "document", "search_result", "tool_use", "tool_result", "thinking", "redacted_thinking", "x"]
+FIELDS = [
+    "text",
+    "source",
+    "content",
+    "input",
+    "id",
+    "name",
+    "tool_use_id",
+    "thinking",
+    "title",
+    "data",
+    "url",
+    "is_error",
+]
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXT | st.sampled_from(["base64", "url", "text", "content"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(
+        st.sampled_from(["type", "data", "media_type", "url", "text", "content"]), inner, max_size=4),
+    max_leaves=6,
+)  # fmt: skip
+BLOCKS = st.builds(
+    lambda kind, fields: {**fields, "type": kind},
+    st.sampled_from(KINDS), st.dictionaries(st.sampled_from(FIELDS), ANYTHING, max_size=5),
+)  # fmt: skip
+TURNS = st.builds(
+    lambda role, content: {"role": role, "content": content},
+    st.sampled_from(["user", "assistant", "system"]),
+    st.lists(st.builds(lambda block, inner: {**block, "content": inner}, BLOCKS, st.lists(BLOCKS, max_size=2)) | BLOCKS,
+             max_size=3) | ANYTHING,
+)  # fmt: skip
+
+
+@given(st.lists(TURNS, min_size=1, max_size=3), ANYTHING | st.lists(BLOCKS, max_size=2))
+def test_any_body_is_read_or_refused(turns: list[Any], system: Any) -> None:
+    body = PLAIN | {"messages": turns, "system": system}
+    with suppress(Refused):  # nothing else may be raised
+        check_body(body, api.BODY)
+        asked = api.read_request(body)
+        json.dumps(api.write_request(asked.request, "m"))
 
 
 @pytest.mark.parametrize(

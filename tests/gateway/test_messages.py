@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import aiohttp
 import anthropic
 import pytest
+from aiohttp import web
 
 from toolspeak.errors import StreamCut
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, TextDelta, ThoughtDelta
@@ -20,7 +20,7 @@ from toolspeak.models.local import Local
 from toolspeak.models.names import model as named
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
-from toolspeak.types import Usage
+from toolspeak.types import Request, Usage
 
 WEATHER = {
     "name": "weather",
@@ -366,37 +366,136 @@ def test_an_error_of_the_far_gateway_is_told(serve_models: Serve) -> None:
     asyncio.run(go())
 
 
+# ------------------------------------------------------------------ servers of one's own
+
+
+class Upstream:
+    """A server that answers each path with the next of its answers, the last for ever; it remembers what came."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = {name: list(told) for name, told in answers.items()}
+        self.seen: list[tuple[str, dict[str, str], Any]] = []
+        self.url = ""
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.seen.append((request.path, dict(request.headers), await request.json()))
+        told = self.answers.get(request.path.rpartition("/")[2].replace("-", "_"), [])
+        if not told:
+            return web.json_response({"error": {"message": "not found"}}, status=404)
+        one = told.pop(0) if len(told) > 1 else told[0]
+        return web.json_response(one, status=400 if "error" in one else 200)
+
+
+@asynccontextmanager
+async def upstream(**answers: Any) -> AsyncGenerator[Upstream]:
+    """A server by the last parts of its paths: `chat=[…]` for `/api/chat`."""
+    server = Upstream(**answers)
+    app = web.Application()
+    app.router.add_post("/{path:.*}", server.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
 def test_the_provider_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[dict[str, str]] = []
-    done = threading.Event()
+    use = {"type": "tool_use", "id": "t", "name": "now", "input": {}}
+    told = {"type": "message", "content": [use], "stop_reason": "tool_use", "usage": {"input_tokens": 1}}
 
-    async def go() -> list[Any]:
-        from aiohttp import web
+    async def go() -> None:
+        async with upstream(messages=[told]) as server:
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+            monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant")
+            events = [event async for event in named("anthropic:m").stream(Request([{"role": "user", "content": "x"}]))]
+        called = [CallStart("now", "t"), ArgumentsDelta("{}"), CallEnd()]
+        assert events == [*called, Finished("tool_calls", Usage(1))]
+        ((path, headers, body),) = server.seen
+        assert (path, headers["x-api-key"], headers["anthropic-version"]) == ("/v1/messages", "sk-ant", "2023-06-01")
+        assert "Authorization" not in headers
+        assert body == {
+            "model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": 8192, "stream": True,
+        }  # fmt: skip
 
-        async def answer(request: web.Request) -> web.Response:
-            seen.append({"path": request.path, **request.headers})
-            body = {"type": "message", "content": [{"type": "tool_use", "id": "t", "name": "now", "input": {}}]}
-            return web.json_response(body | {"stop_reason": "tool_use", "usage": {"input_tokens": 1}})
+    asyncio.run(go())
 
-        app = web.Application()
-        app.router.add_post("/{path:.*}", answer)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{runner.addresses[0][1]}")
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant")
-        from toolspeak.types import Request
 
-        try:
-            return [event async for event in named("anthropic:m").stream(Request(QUESTION))]
-        finally:
-            await runner.cleanup()
-            done.set()
+@pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "weather"}])
+def test_a_choice_that_ollama_has_no_word_for_is_enforced(serve_models: Serve, choice: Any) -> None:
+    words = {"message": {"content": "It is warm."}, "done": True}
+    call = {
+        "message": {"tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Xiamen"}}}]},
+        "done": True,
+    }
 
-    expected = [CallStart("now", "t"), ArgumentsDelta("{}"), CallEnd(), Finished("tool_calls", Usage(1))]
-    assert asyncio.run(go()) == expected
-    (request,) = seen
-    assert (request["path"], request["x-api-key"], request["anthropic-version"]) == (
-        "/v1/messages", "sk-ant", "2023-06-01",
-    )  # fmt: skip
-    assert "Authorization" not in request
+    async def go() -> None:
+        async with upstream(chat=[words, call]) as server:
+            async with serve_models(m=Http(server.url, "m", api="ollama")) as running:
+                body = {**ASKED, "tools": [WEATHER, {"name": "now"}], "tool_choice": choice}
+                status, reply, _ = await told(running.url, body)
+        assert (status, reply["content"][-1]["input"]) == (200, {"city": "Xiamen"})
+        assert [note["rule"] for note in reply["toolspeak"]["notes"]] == ["asked-again"]
+        offered = [tool["function"]["name"] for tool in server.seen[0][2]["tools"]]
+        assert offered == (["weather", "now"] if choice["type"] == "any" else ["weather"])
+
+    asyncio.run(go())
+
+
+def test_an_image_at_an_address_is_not_fetched_for_ollama(serve_models: Serve) -> None:
+    def seeing(source: Any) -> Any:
+        return {**ASKED, "messages": [{"role": "user", "content": [{"type": "image", "source": source}]}]}
+
+    async def go() -> None:
+        async with upstream(chat=[{"message": {"content": "A cat."}, "done": True}]) as server:
+            async with serve_models(m=Http(server.url, "m", api="ollama")) as running:
+                status, wrong, _ = await told(running.url, seeing({"type": "url", "url": "https://example.org/a.png"}))
+                assert (status, wrong["error"]["type"]) == (400, "invalid_request_error")
+                assert "not fetched" in wrong["error"]["message"]
+                assert server.seen == []
+                data = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+                status, reply, _ = await told(running.url, seeing(data))
+        assert (status, reply["content"][0]["text"]) == (200, "A cat.")
+        assert server.seen[0][2]["messages"] == [{"role": "user", "content": "", "images": ["AAAA"]}]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("answers", "count"),
+    [
+        ({"tokenize": [{"count": 7, "tokens": []}]}, 7),
+        ({"tokenize": [{"tokens": []}, {"tokens": [1, 2, 3]}], "apply_template": [{"prompt": "<x>"}]}, 3),
+        ({"tokenize": [{"error": {"message": "no"}}], "apply_template": [{"prompt": "<x>"}]}, None),
+        ({}, None),
+    ],
+)
+def test_tokens_are_counted_by_servers_that_can(serve_models: Serve, answers: Any, count: int | None) -> None:
+    async def go() -> None:
+        async with upstream(**answers) as server, serve_models(m=Http(server.url + "/v1", "far")) as running:
+            body = {"model": "m", "messages": QUESTION, "tools": [WEATHER]}
+            status, reply, headers = await told(running.url, body, "/v1/messages/count_tokens")
+            assert status == 200
+            assert ("x-toolspeak-estimate" in headers) == (count is None)
+            assert reply["input_tokens"] == count or count is None
+            path, _, asked = server.seen[0]
+            assert path == "/tokenize"
+            assert asked["tools"][0]["function"]["name"] == "weather"
+
+    asyncio.run(go())
+
+
+def test_what_a_far_server_says_of_counting_is_told(serve_models: Serve) -> None:
+    async def go() -> None:
+        wrong = {"type": "error", "error": {"type": "invalid_request_error", "message": "no such model"}}
+        async with upstream(count_tokens=[wrong]) as server:
+            async with serve_models(m=Http(server.url, "far", api="anthropic", key="sk-x")) as running:
+                body = {"model": "m", "messages": QUESTION}
+                status, reply, _ = await told(running.url, body, "/v1/messages/count_tokens")
+        assert (status, reply["type"]) == (400, "error")
+        assert "no such model" in reply["error"]["message"]
+        assert "127.0.0.1" not in str(reply)
+
+    asyncio.run(go())

@@ -83,7 +83,8 @@ def test_the_document_is_one() -> None:
     for schema in SHAPES.values():
         jsonschema_rs.meta.validate(schema)
     for operation in (one for path in made["paths"].values() for one in path.values()):
-        assert operation["security"] == [{"bearer": []}, {"header": []}]
+        probe = "Health" in repr(operation)
+        assert operation.get("security") == (None if probe else [{"bearer": []}, {"header": []}])
         if "requestBody" in operation:
             jsonschema_rs.meta.validate(operation["requestBody"]["content"]["application/json"]["schema"])
             assert {str(status) for status in ASKED} <= set(operation["responses"])

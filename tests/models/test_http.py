@@ -317,7 +317,7 @@ ANSWERS: list[tuple[str, Any, type[ModelError], str]] = [
     ("empty", web.Response(), StreamCut, "in the middle"),
     ("not JSON", web.Response(text="{hello}"), ServerFailed, "not JSON"),
     ("other JSON", web.json_response({"hello": 1}), ServerFailed, "expected a chat completion"),
-    ("redirect", web.Response(status=307, headers={"Location": f"http://u:{KEY}@elsewhere.example/v1?key={KEY}"}), BadRequest, r"redirects \(307\) to http://elsewhere.example/v1:"),
+    ("redirect", web.Response(status=307, headers={"Location": f"http://u:{KEY}@elsewhere.example/v1?key={KEY}"}), ServerFailed, r"redirects \(307\) to http://elsewhere.example/v1:"),
     ("in the stream", sse({"error": {"message": f"boom {KEY}", "code": 500}}), ServerFailed, r"boom \[hidden\]"),
     ("torn before the first event", pieces(b": wait\n\n", cut=True), StreamCut, "broke off"),
     ("long words", error(400, "x" * 100_000), BadRequest, "x…$"),

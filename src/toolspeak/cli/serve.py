@@ -53,8 +53,6 @@ def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) ->
 
 
 def _serve(flags: dict[str, Any]) -> None:
-    import logging
-
     from ..gateway.server import listen
     from ..gateway.server import serve as serving
 
@@ -62,7 +60,6 @@ def _serve(flags: dict[str, Any]) -> None:
     listening = listen(settings)
     for line in _hello(settings, listening.getsockname()[1]):
         click.echo(line, err=True)
-    logging.basicConfig()
     serving(settings, listening)
 
 

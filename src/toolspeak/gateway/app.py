@@ -7,20 +7,22 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Coroutine, Iterable
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, TypeVar, cast
 
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
-from ..errors import Refused
 from ..events import Event
 from ..types import Reply, Request, Schema
+from .admission import Admission
 from .body import Gone, check_body, check_head, parse_body, read_body
 from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
+from .health import Readiness
 from .models import Models, Served, check_able
+from .observe import Observer
 from .refusals import refused
 from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
@@ -28,6 +30,7 @@ from .schemas import bounded_tools, check_schema
 from .settings import Settings
 from .store import ResponseStore
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -57,42 +60,90 @@ class Stream:
         return self.writer.begin() + data
 
 
-class Gateway:
-    """An ASGI application. `settings` say what it serves."""
+LAST_WORDS = 5.0
+"""Seconds to tell an error to a client that reads slowly."""
 
-    def __init__(self, settings: Settings) -> None:
+
+class Gateway:
+    """An ASGI application. `settings` say what it serves, `observer` hears of every request."""
+
+    def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
         self.settings = settings
+        self.observer = observer or Observer()
         self.models = Models(settings.models)
         self.door = Door(settings)
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
         if self.store:
             self.store.prepare()
+        self.admission = Admission(settings.limits)
+        self.readiness = Readiness()
+        self.open: set[Exchange] = set()
+
+    def drain(self) -> None:
+        """Takes nothing new from now on; what is under way goes on."""
+        self.readiness.draining = True
+        self.admission.drain()
+
+    def look(self) -> None:
+        """Tells the metrics how full the gateway is now."""
+        self.observer.metrics.full(self.admission.running, self.admission.waiting)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        exchange = Exchange(scope, receive, send)
+        record, span = self.observer.begin(scope["method"], scope["headers"])
+        exchange = Exchange(scope, receive, send, record, span)
+        if self.readiness.draining:
+            exchange.headers.append((b"connection", b"close"))
+        self.open.add(exchange)
         try:
             await self.door.let_in(exchange, lambda: answer_route(self, exchange))
-        except Gone:
-            pass
         except asyncio.CancelledError:
-            if not exchange.gone:
+            if exchange.ended is None:
                 raise
             cast("asyncio.Task[Any]", asyncio.current_task()).uncancel()
+            await self._tell(exchange, exchange.ended)
         except Exception as error:  # noqa: BLE001 - the end of the request: told to the client, whatever it is
-            await self._tell(exchange, codec_for(exchange), error)
+            await self._tell(exchange, exchange.ended or error)
+        finally:
+            exchange.close()
+            self.open.discard(exchange)
+            self.observer.end(record, span, gone=exchange.gone)
 
-    async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
-        told = self._refused(error)
+    async def _tell(self, exchange: Exchange, error: Exception) -> None:
+        """Tells the client what went wrong, in the form of its API, in its stream where that has begun."""
+        if isinstance(error, Gone):
+            exchange.ended = error
+            return
+        told = refused(error)
+        exchange.record.code = told.code
+        if told.status == 500:
+            log.error("request %s failed", exchange.record.id, exc_info=error)
+        if exchange.over:
+            return
         if told.code in FINAL:
             exchange.headers.append((b"x-should-retry", b"false"))
         if told.retry_after is not None:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
-        await exchange.reply_json(told.status, codec.write_error(told))
+        with suppress(TimeoutError, Gone):
+            async with asyncio.timeout(LAST_WORDS):
+                if not exchange.started:
+                    await exchange.reply_json(told.status, codec_for(exchange).write_error(told))
+                elif exchange.writer:
+                    await exchange.write(exchange.writer.error(told))
+                    await exchange.end()
+
+    @asynccontextmanager
+    async def admitted(self, exchange: Exchange) -> AsyncGenerator[None]:
+        """A place among the requests that are worked on, once the body is read: ends when the client leaves, and when
+        the request's time is over. Raises Refused (429, 503) where there is no place."""
+        async with exchange.attended(), self.admission.slot(exchange.record):
+            async with asyncio.timeout(self.settings.limits.deadline):
+                yield
 
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
+        self.admission.check()
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
@@ -104,65 +155,67 @@ class Gateway:
 
     async def generate(self, exchange: Exchange, codec: Codec, session: Session | None = None) -> None:
         """Answers a request that a model answers, in the API of `codec`. `session` is what keeps its reply."""
-        limits = self.settings.limits
         body = await self.read(exchange, codec.BODY)
-        asked = await session.read(body) if session else cast("Asked", codec.read_request(body, exchange.tools))
-        check_schema(asked.request.schema, "text.format" if session else "response_format", limits)
-        served = self.models.find(asked.model, exchange.visible)
-        exchange.tell_ignored(asked.ignored)
-        check_able(asked, served)
-        stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
-        stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
-        alive = stream.alive if stream else None
-        async with exchange.attended(limits.first, limits.keep_alive, alive):
-            try:
-                async with asyncio.timeout(limits.deadline):
-                    if stream:
-                        await self._told(stream, asked, served, session)
-                    else:
-                        await self._whole(exchange, codec, asked, served, stamp, session)
-            except Exception as error:
-                if stream is None or not exchange.started:
-                    raise
-                await stream.write(stream.writer.error(self._refused(error)))  # the status is sent: told in the stream
-            if stream:
-                await exchange.end()
+        async with self.admitted(exchange):
+            asked = await session.read(body) if session else cast("Asked", codec.read_request(body, exchange.tools))
+            check_schema(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
+            served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
+            exchange.tell_ignored(asked.ignored)
+            check_able(asked, served)
+            stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
+            if asked.stream:
+                exchange.writer = cast("Writer", codec.ReplyWriter(asked, stamp))
+                await self._stream(Stream(exchange, exchange.writer), asked, served, session)
+            else:
+                await self._whole(exchange, codec, asked, served, stamp, session)
 
-    async def _told(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
+    async def _stream(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
+        limits = self.settings.limits
+        hear = stream.exchange.record.hear
+        stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
         async with aclosing(_events(asked, served)) as events:
             async for choice, event in events:
+                hear(event)
                 if data := stream.writer.feed(event, choice):
                     await stream.write(data)
         end = stream.writer.close()
         if session:  # before the end is told: the client may go on from it at once
             await session.keep(cast("Any", stream.writer).response)
         await stream.write(end)
-
-    def _refused(self, error: BaseException) -> Refused:
-        """The error as it is told; one of our own is logged."""
-        told = refused(error)
-        if told.status == 500:
-            log.error("a request failed", exc_info=error)
-        return told
+        await stream.exchange.end()
 
     async def _whole(
         self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp, session: Session | None
     ) -> None:
+        hear = exchange.record.hear
+
         async def one(request: Request) -> Reply:
             async with aclosing(served.answer(request)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         return event.value
+                    hear(event)
             raise AssertionError("an answer ends with Done")
 
         wanted = asked.requests
-        replies = [await one(wanted[0])] if len(wanted) == 1 else await asyncio.gather(*map(one, wanted))
+        replies = [await one(wanted[0])] if len(wanted) == 1 else await _together(map(one, wanted))
         if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
             exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
         told = cast("Payload", codec.write_reply(replies, asked, stamp))
         if session:
             await session.keep(told)
         await exchange.reply_json(200, told)
+
+
+async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The values of all; where one fails, or the request ends, the others are stopped before."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:

@@ -6,7 +6,6 @@ Counted by the model's own tokenizer where that can be asked; otherwise estimate
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -34,12 +33,13 @@ async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
     asked = anthropic.read_request(body, exchange.tools)
     model = gateway.models.find(asked.model, exchange.visible).model
-    async with asyncio.timeout(gateway.settings.limits.deadline):
+    exchange.record.model = asked.model
+    async with gateway.admitted(exchange):
         count = await counted(model, asked.request)
-    if count is None:
-        count = estimated(asked.request)
-        exchange.headers.append((b"x-toolspeak-estimate", b"true"))
-    await exchange.reply_json(200, anthropic.write_counted(count))
+        if count is None:
+            count = estimated(asked.request)
+            exchange.headers.append((b"x-toolspeak-estimate", b"true"))
+        await exchange.reply_json(200, anthropic.write_counted(count))
 
 
 async def counted(model: Model, request: Request) -> int | None:

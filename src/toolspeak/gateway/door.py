@@ -44,6 +44,14 @@ class Door:
             else:
                 await self._counted(exchange, key, answer)
 
+    def knows(self, exchange: Exchange) -> bool:
+        """Whether who asks at an open route may be told details as well: there are no keys, or a good one came."""
+        try:
+            self._keys.caller(exchange.scope["headers"])
+        except Refused:
+            return False
+        return True
+
     def close(self) -> None:
         """Lets go of what was opened."""
         self._counter.close()
@@ -57,6 +65,7 @@ class Door:
             exchange.headers.append(CHALLENGE)
             raise
         if key is not None:
+            exchange.record.key = key.name
             exchange.visible = lambda model: opens(key, model)
             exchange.owner = key.name
         return key
@@ -66,4 +75,4 @@ class Door:
             try:
                 await answer()
             finally:
-                spent.tokens = exchange.tokens
+                spent.tokens = exchange.record.tokens_in + exchange.record.tokens_out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from ..api import embeddings
@@ -22,12 +21,12 @@ async def embed(gateway: Gateway, exchange: Exchange, _: str) -> None:
     if embeds is None:
         raise cannot("model", f"{asked.model!r} gives no embeddings: ask a model behind a server that does")
     exchange.tell_ignored(asked.ignored)
-    limits = gateway.settings.limits
-    async with exchange.attended(limits.first, limits.keep_alive, None), asyncio.timeout(limits.deadline):
+    exchange.record.model = asked.model
+    async with gateway.admitted(exchange):
         vectors = await embeds.embed(asked.texts, dimensions=asked.dimensions)
-    exchange.tokens = vectors.tokens
-    length = len(vectors.rows[0])
-    if asked.dimensions not in (None, length):
-        said = f"dimensions: {asked.model!r} gives vectors of {length} numbers, and no others"
-        raise Refused(said, code="unsupported_parameter", param="dimensions")
-    await exchange.reply_json(200, embeddings.write_reply(vectors, asked))
+        exchange.record.tokens_in = vectors.tokens
+        length = len(vectors.rows[0])
+        if asked.dimensions not in (None, length):
+            said = f"dimensions: {asked.model!r} gives vectors of {length} numbers, and no others"
+            raise Refused(said, code="unsupported_parameter", param="dimensions")
+        await exchange.reply_json(200, embeddings.write_reply(vectors, asked))

@@ -22,7 +22,8 @@ class Operation:
 
     `stream` is for one that answers in events as well, `never` says which bodies its API understands and refuses.
     `asks` is for one that reaches a model's server, `either` for one that answers in the form of both APIs. `query`
-    holds the schemas of what may be asked behind the path.
+    holds the schemas of what may be asked behind the path. `open` is for one that needs no key; `kind` is what it
+    answers in.
     """
 
     summary: str
@@ -35,6 +36,8 @@ class Operation:
     tag: str = "OpenAI"
     either: bool = False
     query: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
+    open: bool = False
+    kind: str = "application/json"
 
 
 def _both(**fields: Schema) -> Schema:
@@ -80,6 +83,10 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         "Show a model", ("Model", "AnthropicModel"), errors=("OpenAIError", "AnthropicError"), either=True
     ),
     ("GET", "/openapi.json"): Operation("This document", ("Document",), tag="Gateway"),
+    ("GET", "/livez"): Operation("Whether the process answers", ("Health",), tag="Gateway", open=True),
+    ("GET", "/readyz"): Operation("Whether to send requests here", ("Health",), tag="Gateway", open=True),
+    ("GET", "/health"): Operation("The same as /readyz", ("Health",), tag="Gateway", open=True),
+    ("GET", "/metrics"): Operation("Figures for Prometheus", ("Text",), tag="Gateway", kind="text/plain"),
 }  # fmt: skip
 """What is published of each route."""
 
@@ -150,14 +157,15 @@ def _operation(path: str, operation: Operation, names: Sequence[str], secured: b
     if operation.body is not None:
         schema = _narrowed(operation, names)
         out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    content: dict[str, Any] = {"application/json": {"schema": _either(operation.shapes)}}
+    content: dict[str, Any] = {operation.kind: {"schema": _either(operation.shapes)}}
     if operation.stream:
         content["text/event-stream"] = {"schema": EVENT}
     out["responses"] = {"200": {"description": "The answer", "content": content}}
     for status in _statuses(path, operation, secured):
-        error = {"application/json": {"schema": _either(operation.errors)}}
+        shapes = operation.shapes if operation.open and status == 503 else operation.errors
+        error = {"application/json": {"schema": _either(shapes)}}
         out["responses"][str(status)] = {"description": WHY[status], "content": error}
-    if secured:
+    if secured and not operation.open:
         out["security"] = [{name: []} for name in SECURITY]
     return out
 
@@ -180,7 +188,9 @@ def _either(names: Sequence[str]) -> Schema:
 
 
 def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
-    statuses = {400, 403, 405, 408, 431, 500, *((401, 429, 503) if secured else ())}
+    statuses = {400, 403, 405, 408, 431, 500, 503}
+    if secured and not operation.open:
+        statuses |= {401, 429}
     if operation.body is not None:
         statuses |= {*ANSWERED}
     if operation.asks:

@@ -11,7 +11,7 @@ from ..errors import Refused
 from ..events import Event
 from ..schema.near import did_you_mean, near
 from ..types import Schema
-from . import count, listing, responses
+from . import count, health, listing, responses
 from .embeddings import embed
 from .exchange import Exchange
 from .openapi import show_document
@@ -91,6 +91,10 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/models", listing.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
     Route("GET", "/openapi.json", show_document, OPENAI),
+    Route("GET", "/livez", health.live, OPENAI, open=True),
+    Route("GET", "/readyz", health.ready, OPENAI, open=True),
+    Route("GET", "/health", health.ready, OPENAI, open=True),
+    Route("GET", "/metrics", health.metrics, OPENAI),
 )
 
 _BY_PATH: dict[str, dict[str, Route]] = {}
@@ -137,9 +141,12 @@ async def answer_route(gateway: Gateway, exchange: Exchange) -> None:
         known = [known.partition("/{")[0] for known in _BY_PATH]  # a hole is no name to suggest
         said = f"there is no {path[:200]} here.{did_you_mean(near(path[:200], dict.fromkeys(known)))}"
         raise Refused(said, status=404, code="not_found")
+    exchange.record.route = next(iter(routes.values())).path
     route = routes.get("GET" if method == "HEAD" else method)
     if route is None:
         allowed = [*routes, *(["HEAD"] if "GET" in routes else [])]
         exchange.headers.append((b"allow", ", ".join(allowed).encode()))
         raise Refused(f"{path[:200]} takes {' or '.join(allowed)}", status=405, code="method_not_allowed")
+    if not route.open:
+        gateway.admission.check_open()
     await route.handle(gateway, exchange, rest)

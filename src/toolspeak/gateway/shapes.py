@@ -164,6 +164,8 @@ SHAPES: dict[str, Schema] = {
         }
     ),
     "Forgotten": obj({"id": {"type": "string"}, "object": {"const": "response"}, "deleted": {"const": True}}),
+    "Text": {"type": "string"},
+    "Health": obj({"status": {"enum": ["alive", "ready", "not ready"]}}),
     "Document": obj({"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}),
 }
 """Every shape, by the name that the document gives it."""

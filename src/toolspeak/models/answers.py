@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from ..api.failure import failure
-from ..errors import BadRequest, ModelError, ServerFailed, UsageError
+from ..errors import ModelError, ServerFailed, UsageError
 from .address import parse_address
 from .retry import retry_after
 
@@ -23,7 +23,8 @@ async def refusal(response: aiohttp.ClientResponse) -> ModelError:
     status = response.status
     if 300 <= status < 400:
         target = _shown(response.headers.get("Location", ""))
-        return BadRequest(f"the server redirects ({status}) to {target or 'nowhere'}: use that address if you trust it")
+        said = f"the server redirects ({status}) to {target or 'nowhere'}: use that address if you trust it"
+        return ServerFailed(said, code=status)
     told = retry_after(response.headers.get("Retry-After"))
     return failure(status, await read_start(response, 65536), retry_after=told)
 

@@ -95,6 +95,10 @@ class Local:
             stopped.set()
         yield Finished(finish, usage)
 
+    async def load(self) -> None:
+        """Loads the file now rather than on the first request. Raises MissingExtra, WeightsError."""
+        await asyncio.to_thread(self._server)
+
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """log P(continuation | prompt) of each: what llama.cpp tells of tokens that a grammar forces."""
         server = await asyncio.to_thread(self._server)

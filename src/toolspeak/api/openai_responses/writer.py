@@ -59,7 +59,8 @@ class Building:
 
     def __init__(self, asked: Asked, stamp: Stamp) -> None:
         self._stamp = stamp
-        self._echo = asked.echo
+        self._echo = {**DEFAULTS, **asked.echo}
+        self._echoed = _dumped(self._echo)
         self._custom = custom_names(asked.echo.get("tools"))
         self._summary = bool(record(asked.echo.get("reasoning")).get("summary"))
         self._thoughts = asked.thoughts
@@ -69,6 +70,7 @@ class Building:
         self._notes: list[Note] = []
         self._finish: Finish = "stop"
         self._usage: Usage | None = None
+        self._error: Payload | None = None
         self.output: list[Payload] = []
 
     @property
@@ -77,8 +79,9 @@ class Building:
         return "incomplete" if self._finish in REASONS else "completed"
 
     def begin(self) -> str:
-        response = self.response("in_progress")
-        return self._tell("response.created", response=response) + self._tell("response.in_progress", response=response)
+        return self._tell_response("response.created", "in_progress") + self._tell_response(
+            "response.in_progress", "in_progress"
+        )
 
     def feed(self, event: Event) -> str:
         match event:
@@ -110,7 +113,7 @@ class Building:
             "" if self.output or self._open else self._begin_text("message")[1]
         )  # a reply of nothing is an empty text
         closed = opened + self._close(status)
-        return closed + self._tell(f"response.{status}", response=self.response(status))
+        return closed + self._tell_response(f"response.{status}", status)
 
     def fail(self, error: Refused) -> str:
         """The last events of a response that broke off; nothing of it is told to be done."""
@@ -126,12 +129,16 @@ class Building:
             if error.status >= 500
             else "invalid_prompt"
         )
-        failed = self.response("failed") | {"error": {"code": code, "message": str(error)}}
+        self._error = {"code": code, "message": str(error)}
         # Clients made for OpenAI raise at an event that holds an `error`, the others read `response.failed`.
-        return self._tell("error", **words, error=told) + self._tell("response.failed", response=failed)
+        return self._tell("error", **words, error=told) + self._tell_response("response.failed", "failed")
 
     def response(self, status: str) -> Payload:
         """The response as it stands."""
+        return self._made(status) | self._echo
+
+    def _made(self, status: str) -> Payload:
+        """The response without what it repeats of the request."""
         reason = REASONS.get(self._finish) if status == "incomplete" else None
         usage = write_usage(self._usage or Usage()) if status != "in_progress" else None
         told: Payload = {
@@ -140,13 +147,11 @@ class Building:
             "created_at": self._stamp.created,
             "completed_at": None,
             "status": status,
-            "error": None,
+            "error": self._error,
             "incomplete_details": {"reason": reason} if reason else None,
             "model": self._stamp.model,
             "output": list(self.output),
             "usage": usage,
-            **DEFAULTS,
-            **self._echo,
         }
         if self._notes:
             told["toolspeak"] = write_notes(self._notes)
@@ -262,6 +267,12 @@ class Building:
                 return value | {"input": custom_input(text)}
             case _:
                 return value | {"arguments": text or "{}"}
+
+    def _tell_response(self, kind: str, status: str) -> str:
+        """An event that holds the response. What it repeats of the request, all the tools too, is made JSON once."""
+        self._sequence += 1
+        made = f"{_dumped(self._made(status))[:-1]},{self._echoed[1:]}"
+        return f'event: {kind}\ndata: {{"type":"{kind}","response":{made},"sequence_number":{self._sequence}}}\n\n'
 
     def _tell(self, kind: str, **fields: Any) -> str:
         self._sequence += 1
