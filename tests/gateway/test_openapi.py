@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import re
 import subprocess
 import sys
@@ -47,27 +48,22 @@ class Everything(Scripted):
 @contextmanager
 def running(serve_models: Callable[..., Any], **how: Any) -> Iterator[str]:
     """The address of a gateway that runs in a thread of its own."""
-    loop = asyncio.new_event_loop()
-    ready = threading.Event()
-    stop = asyncio.Event()
-    url = ""
+    told: queue.SimpleQueue[tuple[str, Callable[[], object]]] = queue.SimpleQueue()
 
     async def live() -> None:
-        nonlocal url
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
         async with serve_models(m=Everything(), **how) as gateway:
-            url = gateway.url
-            ready.set()
-            await stop.wait()
+            told.put((gateway.url, lambda: loop.call_soon_threadsafe(over.set)))
+            await over.wait()
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(live()))
+    thread = threading.Thread(target=lambda: asyncio.run(live()))
     thread.start()
+    url, stop = told.get(timeout=10)
     try:
-        assert ready.wait(10)
         yield url
     finally:
-        loop.call_soon_threadsafe(stop.set)
+        stop()
         thread.join(10)
-        loop.close()
 
 
 def test_every_route_is_published_and_nothing_else() -> None:
