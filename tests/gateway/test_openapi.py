@@ -18,12 +18,14 @@ import jsonschema_rs
 import pytest
 
 from toolspeak.api.embeddings import Vectors
+from toolspeak.gateway.keys import digest
 from toolspeak.gateway.openapi import ASKED, OPERATIONS, document
 from toolspeak.gateway.routes import ROUTES
-from toolspeak.gateway.settings import Store
+from toolspeak.gateway.settings import Key, Store
 from toolspeak.gateway.shapes import SHAPES
 from toolspeak.models.scripted import Scripted
 
+KEY = "a-key-of-twenty-letters-and-more"
 EXAMPLES = int(os.environ.get("TOOLSPEAK_SCHEMATHESIS", "10"))
 """Examples of each operation; 1,000 and more by hand."""
 
@@ -90,9 +92,11 @@ def test_the_document_is_one() -> None:
 def test_the_gateway_does_what_the_document_says(serve_models: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
     store = Store(str(tmp_path / "store.sqlite"), responses=True)
-    with running(serve_models, settings={"store": store}) as url:
+    settings = {"store": store, "keys": (Key("tester", digest(KEY)),)}
+    with running(serve_models, settings=settings) as url:
         command = ["run", f"{url}/openapi.json", "--seed=1", "--checks=all", f"--max-examples={EXAMPLES}"]
         command += ["--generation-database=none", "--max-response-time=5", "--no-color"]
+        command += ["--header", f"Authorization: Bearer {KEY}"]
         done = subprocess.run(
             [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", *command],
             cwd=tmp_path, capture_output=True, text=True, timeout=880,
