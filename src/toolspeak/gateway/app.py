@@ -134,7 +134,7 @@ class Gateway:
         with suppress(TimeoutError, Gone):
             async with asyncio.timeout(LAST_WORDS):
                 if not exchange.started:
-                    await exchange.reply_json(told.status, codec_for(exchange.scope["path"]).write_error(told))
+                    await exchange.reply_json(told.status, codec_for(exchange).write_error(told))
                 elif exchange.writer:
                     await exchange.write(exchange.writer.error(told))
                     await exchange.end()
