@@ -45,7 +45,8 @@ class Exchange:
         self.scope = scope
         self.receive = receive
         self.record = record or Record()
-        self.headers: Headers = [(b"x-request-id", self.record.id.encode())]
+        name = self.record.id.encode()
+        self.headers: Headers = [(b"x-request-id", name), (b"request-id", name)]  # the SDKs differ in where they look
         self.visible: Callable[[str], bool] = lambda _: True
         self.owner = ""
         self.tools: Callable[[Any], tuple[Tool[..., Any], ...] | None] = as_tools

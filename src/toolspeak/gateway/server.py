@@ -79,6 +79,8 @@ def work(settings: Settings, listening: socket.socket, orphaned: int | None = No
             runner.run(run(gateway, config, listening, orphaned))
     finally:
         gateway.door.close()
+        if gateway.store:
+            gateway.store.close()
 
 
 async def run(gateway: Gateway, config: uvicorn.Config, listening: socket.socket, orphaned: int | None = None) -> None:

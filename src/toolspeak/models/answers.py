@@ -60,6 +60,8 @@ def _shown(url: str) -> str:
 
 REASONS = {
     "ServerDisconnectedError": "it closed the connection",
+    "ClientOSError": "the connection was closed or broke",
+    "ClientConnectionResetError": "it closed the connection",
     "ClientPayloadError": "the connection was cut",
     "ClientConnectorCertificateError": "its certificate is not trusted",
     "InvalidUrlClientError": "there can be no such address",
