@@ -14,7 +14,17 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
@@ -65,12 +75,16 @@ async def play(
             await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
             _log_effect(effect, model, level)
             try:
-                async with aclosing(_carry_out(effect, model, run, deadline)) as events:
-                    async for event in events:
-                        if isinstance(event, Done):
-                            outcome = event.value
-                        else:
+                if isinstance(effect, Ask):
+                    heard: list[Event] = []
+                    async with aclosing(_heard(effect, model, heard, deadline)) as events:
+                        async for event in events:
                             yield event
+                    outcome = collect(heard)
+                else:
+                    outcome = await _carry_out(effect, model, run, deadline)
+                    for event in _told(effect, outcome):
+                        yield event
             except ToolspeakError as error:
                 failure = error
                 log.log(level, "%s", type(error).__name__)
@@ -96,41 +110,73 @@ async def arun(
     raise AssertionError("a plan ends with Done")
 
 
-async def _carry_out(
-    effect: Effect, model: Model, run: Runner | None, deadline: float | None
-) -> AsyncGenerator[Event | Done[Any], None]:
+async def _heard(
+    effect: Ask, model: Model, heard: list[Event], deadline: float | None
+) -> AsyncGenerator[Event, None]:
+    """What the model says, read as the effect wants and added to `heard`; passed on where it is live."""
+    live, read = effect.live, effect.read
+    stream = model.stream(effect.request)
+    events = stream if deadline is None else _in_time(stream, deadline)
+    try:
+        async for came in events:
+            if read is None:
+                heard.append(came)
+                if live:
+                    yield came
+                continue
+            for event in read(came):
+                heard.append(event)
+                if live:
+                    yield event
+        for event in read(None) if read else ():
+            heard.append(event)
+            if live:
+                yield event
+    except LimitReached as error:
+        error.reply = collect(heard)
+        raise
+    finally:
+        for opened in {events, stream}:
+            if isinstance(opened, AsyncGenerator):
+                await opened.aclose()  # pyright: ignore[reportUnknownMemberType]
+
+
+async def _in_time(stream: AsyncIterator[Event], deadline: float) -> AsyncGenerator[Event, None]:
+    """The same events, each waited for until the deadline. Raises LimitReached then."""
+    while True:
+        # Only the waiting is bounded: a timeout must not strike while the listener works.
+        try:
+            async with _until(deadline):
+                event = await anext(stream)
+        except StopAsyncIteration:
+            return
+        yield event
+
+
+async def _carry_out(effect: Score | Run | Tell, model: Model, run: Runner | None, deadline: float | None) -> Any:
+    """The outcome of an effect."""
     match effect:
-        case Ask():
-            heard: list[Event] = []
-            async with aclosing(_read(effect, model)) as events:
-                try:
-                    while True:
-                        # Only the waiting is bounded: a timeout must not strike while the listener works.
-                        async with _until(deadline):
-                            event = await anext(events)
-                        heard.append(event)
-                        if effect.live:
-                            yield event
-                except StopAsyncIteration:
-                    yield Done(collect(heard))
-                except LimitReached as error:
-                    error.reply = collect(heard)
-                    raise
         case Score(pairs):
             async with _until(deadline):
-                scores = await _score(model, pairs)
-            yield Done(scores)
+                return await _score(model, pairs)
         case Run(calls):
             if run is None:
                 raise AssertionError("this plan runs calls, and its driver was given nothing to run them with")
             async with _until(deadline):
-                results = await run(calls)
-            for result in results:
-                yield CallResult(result)
-            yield Done(results)
+                return await run(calls)
+        case Tell():
+            return None
+
+
+def _told(effect: Score | Run | Tell, outcome: Any) -> Iterable[Event]:
+    """What there is to hear of an effect that was carried out."""
+    match effect:
         case Tell(events):
-            for event in events:
-                yield event
+            return events
+        case Run():
+            return [CallResult(result) for result in outcome]
+        case Score():
+            return ()
 
 
 @contextlib.asynccontextmanager
@@ -155,22 +201,6 @@ def _used_up() -> LimitReached:
     return LimitReached("the time that was given is used up", limit="seconds")
 
 
-async def _read(effect: Ask, model: Model) -> AsyncGenerator[Event, None]:
-    stream = model.stream(effect.request)
-    try:
-        async for event in stream:
-            if effect.read is None:
-                yield event
-            else:
-                for made in effect.read(event):
-                    yield made
-        for made in effect.read(None) if effect.read else ():
-            yield made
-    finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
-
-
 async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
     if not isinstance(model, Scorer):
         raise ModelError(f"{model.name} gives no likelihoods")
@@ -187,6 +217,8 @@ async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
 
 
 def _log_effect(effect: Effect, model: Model, level: int) -> None:
+    if not log.isEnabledFor(level):
+        return
     match effect:
         case Ask(request):
             tools = len(request.tools or ())
@@ -203,6 +235,8 @@ def _log_effect(effect: Effect, model: Model, level: int) -> None:
 
 
 def _log_outcome(outcome: Any, level: int) -> None:
+    if not log.isEnabledFor(level):
+        return
     if isinstance(outcome, Reply):
         wanted = ", ".join(call.name for call in outcome.calls)
         log.log(level, "%s: %d characters%s", outcome.finish, len(outcome.text), f", calls {wanted}" if wanted else "")
