@@ -1,6 +1,6 @@
 """The least that a proxy in Python does: an ASGI application that passes requests on and answers back, unread.
 
-    python passthrough.py PORT UPSTREAM
+python passthrough.py PORT UPSTREAM
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ sys.path.insert(0, str(ROOT / "src"))
 from environments import Unavailable, python
 
 LITELLM = ("litellm[proxy]==1.106.2", "uvloop==0.23.0", "orjson==3.13.0")
-TICK = os.sysconf("SC_CLK_TCK")
 SLOWEST = 120.0
 """Seconds that a server may take until it listens."""
 
@@ -39,8 +38,8 @@ class Server:
 
     def cpu(self) -> float:
         """Seconds of processor time so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICK
+        threads = Path(f"/proc/{self.pid}/task").iterdir()
+        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
     def memory(self) -> float:
         """Resident memory, in MB."""

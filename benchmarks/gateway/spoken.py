@@ -1,6 +1,6 @@
 """The gateway as it is measured: one model behind a chat server, its tools written in a dialect into the messages.
 
-    python spoken.py PORT UPSTREAM
+python spoken.py PORT UPSTREAM
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ lines from the last word of the body's question: `#call` (a tool call at once, w
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -53,7 +54,7 @@ def question(case: str, *, stream: bool, tools: bool = True) -> bytes:
 
 def _cut(text: str, pieces: int) -> list[str]:
     edges = [round(i * len(text) / pieces) for i in range(pieces + 1)]
-    return [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [text[a:b] for a, b in itertools.pairwise(edges)]
 
 
 def _chunk(data: str) -> bytes:

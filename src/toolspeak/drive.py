@@ -110,9 +110,7 @@ async def arun(
     raise AssertionError("a plan ends with Done")
 
 
-async def _heard(
-    effect: Ask, model: Model, heard: list[Event], deadline: float | None
-) -> AsyncGenerator[Event, None]:
+async def _heard(effect: Ask, model: Model, heard: list[Event], deadline: float | None) -> AsyncGenerator[Event, None]:
     """What the model says, read as the effect wants and added to `heard`; passed on where it is live."""
     live, read = effect.live, effect.read
     stream = model.stream(effect.request)

@@ -31,6 +31,7 @@ from ..events import Event, Finished
 from ..types import Request
 from .address import parse_address, redact
 from .base import Capability
+from .patience import Patience
 from .providers import ANY, Provider
 from .retry import pause, retry_after
 from .sessions import close_sessions, get_session
@@ -200,11 +201,12 @@ class Http:
         due = loop.time() + self.timeouts.first
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
         response = await self._send("POST", self._api.path, due, body)
+        patience = Patience(response.content, due)
         try:
             over = False
             while not over:
                 before = reader.received
-                chunk = await self._chunk(response, reader, due)
+                chunk = await self._chunk(patience, reader)
                 over = not chunk
                 for event in reader.close() if over else reader.feed(chunk):
                     if isinstance(event, Finished):
@@ -212,17 +214,17 @@ class Http:
                         await _drain(response)
                     yield event
                 if reader.received > before:
-                    due = loop.time() + self.timeouts.between
+                    patience.until(loop.time() + self.timeouts.between)
         finally:
+            patience.close()
             response.close()
 
-    async def _chunk(self, response: aiohttp.ClientResponse, reader: Reader, due: float) -> bytes:
+    async def _chunk(self, patience: Patience, reader: Reader) -> bytes:
         """The next bytes, b"" at the end."""
         import aiohttp
 
         try:
-            async with asyncio.timeout_at(due):
-                return await response.content.readany()
+            return await patience.read()
         except TimeoutError:
             if reader.received:
                 waited = f"nothing more came for {self.timeouts.between:g} s"
@@ -331,6 +333,8 @@ async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
     """Reads what is left of a reply that is over: only then is its connection free for the next request."""
+    if response.content.at_eof():
+        return
     import aiohttp
 
     with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):

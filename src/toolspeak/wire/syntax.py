@@ -326,3 +326,6 @@ class Dialect:
     layout: Layout | None = None
     models: tuple[str, ...] = ()
     origin: str = field(default="by name", compare=False)
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # what is made of a dialect is kept by it, and looked up with every request
