@@ -50,6 +50,10 @@ IMPURE_METHODS = {"now", "utcnow", "today", "uuid1", "uuid4", "read_text", "read
 BROAD_EXCEPTS: dict[str, str] = {
     "cli/__init__.py": "the end of the program: whatever went wrong is told in a line",
     "cli/files.py": "a tools file is the user's code: whatever it raises is told with its line",
+    "gateway/app.py": "the end of a request: whatever went wrong is told to the client in its own form",
+    "gateway/exchange.py": "what watches over a request ends it, whatever went wrong",
+    "gateway/health.py": "a model that cannot be loaded must not end the gateway, which may have others",
+    "gateway/workers.py": "the end of a process: nobody else tells what went wrong",
     "drive.py": "what a task in the background raised is raised again where it is waited for",
     "running.py": "a tool is the user's code: whatever it raises becomes a result that the model reads",
     "schema/result.py": "a result's own code, such as a broken __str__, must not lose the run",

@@ -14,17 +14,7 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Generator,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
@@ -33,7 +23,7 @@ from .errors import LimitReached, ModelError, ToolspeakError
 from .events import CallResult, Event, Noted
 from .models.base import Model, Scorer
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
-from .types import Reply, ToolCall, ToolResult
+from .types import Reply, Request, ToolCall, ToolResult
 from .wire.collect import collect
 
 T = TypeVar("T")
@@ -75,16 +65,13 @@ async def play(
             await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
             _log_effect(effect, model, level)
             try:
-                if isinstance(effect, Ask):
-                    heard: list[Event] = []
-                    async with aclosing(_heard(effect, model, heard, deadline)) as events:
-                        async for event in events:
+                work = _ask(effect, model, deadline) if isinstance(effect, Ask) else _do(effect, model, run, deadline)
+                async with aclosing(work) as events:
+                    async for event in events:
+                        if isinstance(event, Done):
+                            outcome = event.value
+                        else:
                             yield event
-                    outcome = collect(heard)
-                else:
-                    outcome = await _carry_out(effect, model, run, deadline)
-                    for event in _told(effect, outcome):
-                        yield event
             except ToolspeakError as error:
                 failure = error
                 log.log(level, "%s", type(error).__name__)
@@ -110,71 +97,67 @@ async def arun(
     raise AssertionError("a plan ends with Done")
 
 
-async def _heard(effect: Ask, model: Model, heard: list[Event], deadline: float | None) -> AsyncGenerator[Event, None]:
-    """What the model says, read as the effect wants and added to `heard`; passed on where it is live."""
+async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Event | Done[Reply], None]:
     live, read = effect.live, effect.read
-    stream = model.stream(effect.request)
-    events = stream if deadline is None else _in_time(stream, deadline)
+    heard: list[Event] = []
     try:
-        async for came in events:
-            if read is None:
-                heard.append(came)
-                if live:
-                    yield came
-                continue
-            for event in read(came):
-                heard.append(event)
-                if live:
-                    yield event
-        for event in read(None) if read else ():
-            heard.append(event)
+        async with aclosing(_heard(model, effect.request, deadline)) as events:
+            async for event in events:
+                for made in (event,) if read is None else read(event):
+                    heard.append(made)
+                    if live:
+                        yield made
+        for made in read(None) if read else ():
+            heard.append(made)
             if live:
-                yield event
+                yield made
     except LimitReached as error:
         error.reply = collect(heard)
         raise
-    finally:
-        for opened in {events, stream}:
-            if isinstance(opened, AsyncGenerator):
-                await opened.aclose()  # pyright: ignore[reportUnknownMemberType]
+    yield Done(collect(heard))
 
 
-async def _in_time(stream: AsyncIterator[Event], deadline: float) -> AsyncGenerator[Event, None]:
-    """The same events, each waited for until the deadline. Raises LimitReached then."""
-    while True:
-        # Only the waiting is bounded: a timeout must not strike while the listener works.
-        try:
-            async with _until(deadline):
-                event = await anext(stream)
-        except StopAsyncIteration:
-            return
-        yield event
-
-
-async def _carry_out(effect: Score | Run | Tell, model: Model, run: Runner | None, deadline: float | None) -> Any:
-    """The outcome of an effect."""
+async def _do(
+    effect: Score | Run | Tell, model: Model, run: Runner | None, deadline: float | None
+) -> AsyncGenerator[Event | Done[Any], None]:
     match effect:
         case Score(pairs):
             async with _until(deadline):
-                return await _score(model, pairs)
+                scores = await _score(model, pairs)
+            yield Done(scores)
         case Run(calls):
             if run is None:
                 raise AssertionError("this plan runs calls, and its driver was given nothing to run them with")
             async with _until(deadline):
-                return await run(calls)
-        case Tell():
-            return None
-
-
-def _told(effect: Score | Run | Tell, outcome: Any) -> Iterable[Event]:
-    """What there is to hear of an effect that was carried out."""
-    match effect:
+                results = await run(calls)
+            for result in results:
+                yield CallResult(result)
+            yield Done(results)
         case Tell(events):
-            return events
-        case Run():
-            return [CallResult(result) for result in outcome]
-        case Score():
-            return ()
+            for event in events:
+                yield event
+
+
+def _heard(model: Model, request: Request, deadline: float | None) -> AsyncGenerator[Event, None]:
+    """The model's events, none waited for beyond the deadline."""
+    stream = model.stream(request)
+    if deadline is None and isinstance(stream, AsyncGenerator):
+        return cast("AsyncGenerator[Event, None]", stream)
+    return _bounded(stream, deadline)
+
+
+async def _bounded(stream: AsyncIterator[Event], deadline: float | None) -> AsyncGenerator[Event, None]:
+    try:
+        while True:
+            # Only the waiting is bounded: a timeout must not strike while the listener works.
+            async with _until(deadline):
+                event = await anext(stream)
+            yield event
+    except StopAsyncIteration:
+        return
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
 
 
 @contextlib.asynccontextmanager
@@ -215,8 +198,6 @@ async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
 
 
 def _log_effect(effect: Effect, model: Model, level: int) -> None:
-    if not log.isEnabledFor(level):
-        return
     match effect:
         case Ask(request):
             tools = len(request.tools or ())
@@ -233,8 +214,6 @@ def _log_effect(effect: Effect, model: Model, level: int) -> None:
 
 
 def _log_outcome(outcome: Any, level: int) -> None:
-    if not log.isEnabledFor(level):
-        return
     if isinstance(outcome, Reply):
         wanted = ", ".join(call.name for call in outcome.calls)
         log.log(level, "%s: %d characters%s", outcome.finish, len(outcome.text), f", calls {wanted}" if wanted else "")

@@ -100,6 +100,8 @@ class Refused(ToolspeakError):
     in seconds where coming back may help.
     """
 
+    status = 400
+
     def __init__(
         self,
         message: str,

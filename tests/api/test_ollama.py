@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolspeak.api.ollama import ReplyReader, read_models, write_request
-from toolspeak.errors import BadRequest, ModelError, ServerFailed, StreamCut
+from toolspeak.errors import BadRequest, ModelError, Refused, ServerFailed, StreamCut
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from toolspeak.types import Note, Request, Tool, Usage
 
@@ -154,6 +154,30 @@ def test_the_choice_of_tools_is_made_by_what_is_offered() -> None:
         "messages": [{"role": "user", "content": "hi"}],
         "stream": True,
     }
+
+
+def test_settings_have_their_own_names() -> None:
+    sampling = {"top_p": 0.5, "top_k": 3, "min_p": 0.1, "repetition_penalty": 1.2, "presence_penalty": 1}
+    body = write_request(Request(sampling=sampling, thinking=False), "m")
+    assert body["options"] == {
+        "top_p": 0.5, "top_k": 3, "min_p": 0.1, "repeat_penalty": 1.2, "presence_penalty": 1,
+    }  # fmt: skip
+    assert body["think"] is False
+    assert "think" not in write_request(Request(), "m")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+        {"type": "image_url", "image_url": {"url": "data:image/svg+xml,<svg/>"}},
+        {"type": "image_url"},
+        {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+    ],
+)
+def test_what_ollama_cannot_be_shown_is_refused(part: dict[str, Any]) -> None:
+    with pytest.raises(Refused, match="Ollama takes"):
+        write_request(Request([{"role": "user", "content": [{"type": "text", "text": "see"}, part]}]), "m")
 
 
 def test_the_models_there_are() -> None:

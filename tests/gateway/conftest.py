@@ -12,6 +12,7 @@ import uvicorn
 
 from toolspeak.gateway.app import Gateway
 from toolspeak.gateway.models import Served
+from toolspeak.gateway.protocol import http_protocol
 from toolspeak.gateway.server import listen
 from toolspeak.gateway.settings import ModelSettings, Settings
 from toolspeak.models.base import Model
@@ -39,11 +40,17 @@ async def gateway(*, settings: dict[str, Any] | None = None, **models: Model | M
             made.models.served[name] = Served(described[name], speaking(one))
     listening = listen(made.settings)
     config = uvicorn.Config(
-        made, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+        made,
+        http=http_protocol(made.settings.limits),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-    task = asyncio.create_task(server._serve(sockets=[listening]))  # noqa: SLF001 - `serve` takes the process's signals
+    task = asyncio.create_task(server._serve(sockets=[listening]))
     while not server.started:
         if task.done():
             task.result()
@@ -55,6 +62,7 @@ async def gateway(*, settings: dict[str, Any] | None = None, **models: Model | M
         with suppress(asyncio.CancelledError):
             await task
         listening.close()
+        made.door.close()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ class Asked:
     """A request as it came through one of the APIs.
 
     `stream`: events rather than one body. `usage`: tell the tokens spent at the end of a stream. `n` replies
-    are wanted. `thoughts`: tell the reasoning. `ignored` are the names of fields that say nothing to us; the
+    are wanted, each to a request of its own in `several` where there are several. `thoughts`: tell the reasoning. `ignored` are the names of fields that say nothing to us; the
     gateway names them in a header. `echo` is what the API repeats of the request in its reply. `previous` is the
     id of the stored response to go on from, and `store` whether to keep this one.
     """
@@ -24,11 +24,17 @@ class Asked:
     stream: bool = False
     usage: bool = True
     n: int = 1
+    several: tuple[Request, ...] = ()
     thoughts: bool = True
     ignored: tuple[str, ...] = ()
     echo: Mapping[str, Any] = field(default_factory=dict[str, Any])
     previous: str = ""
     store: bool = False
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """The request behind each reply."""
+        return self.several or (self.request,) * self.n
 
 
 @dataclass(frozen=True, slots=True)

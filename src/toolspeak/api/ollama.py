@@ -12,11 +12,19 @@ from typing import Any, cast
 from ..errors import StreamCut
 from ..events import Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..types import Finish, Message, Note, Request, Usage
+from .body import cannot
 from .call_deltas import CallStream
 from .openai_chat import write_tool
 from .payloads import Payload, Payloads, record, records
 
 FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "limit": "length"}
+
+
+SAMPLING = {
+    "top_p": "top_p", "top_k": "top_k", "min_p": "min_p", "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty", "repetition_penalty": "repeat_penalty",
+}  # fmt: skip
+"""The settings of `Request.sampling` that there is an option for, by its name."""
 
 
 def write_request(request: Request, model: str) -> Payload:
@@ -32,6 +40,9 @@ def write_request(request: Request, model: str) -> Payload:
         body["format"] = dict(request.schema)
     sampling = {"num_predict": request.max_tokens, "temperature": request.temperature, "seed": request.seed}
     options: Payload = {key: value for key, value in sampling.items() if value is not None}
+    options |= {SAMPLING[name]: value for name, value in request.sampling.items() if name in SAMPLING}
+    if request.thinking is not None:
+        body["think"] = request.thinking
     if request.stop:
         options["stop"] = list(request.stop)
     if options:
@@ -66,13 +77,26 @@ def _message(message: Message, calls: list[Payload], names: Mapping[str, str]) -
 
 
 def _content(content: Any) -> tuple[str, list[str]]:
-    """The text of a content and its images, which Ollama takes as bare base64."""
+    """The text of a content and its images, which Ollama takes as bare base64. Raises Refused for any other part."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else "", []
-    parts = records(cast("list[Any]", content))
-    urls = [str(record(part.get("image_url")).get("url", "")) for part in parts]
-    images = [url.partition(",")[2] for url in urls if url.startswith("data:")]
-    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str)), images
+    texts: list[str] = []
+    images: list[str] = []
+    for part in records(cast("list[Any]", content)):
+        if isinstance(text := part.get("text"), str):
+            texts.append(text)
+        elif part.get("type") == "image_url":
+            images.append(_image(str(record(part.get("image_url")).get("url", ""))))
+        else:
+            raise cannot("messages", f"Ollama takes text and images, not a part of the type {part.get('type')!r:.60}")
+    return "".join(texts), images
+
+
+def _image(url: str) -> str:
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return data
+    raise cannot("messages", "Ollama takes an image as base64 in a data: URL; one at an address is not fetched for it")
 
 
 def _function(function: Payload) -> Payload:

@@ -2,37 +2,165 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from .base import Command
+from ..errors import UsageError
+from .base import Command, complete_file
+
+if TYPE_CHECKING:
+    from ..gateway.settings import ModelSettings, Settings
+
+KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
 
 
 @click.command(cls=Command)
 @click.option("-m", "--model", "models", metavar="[NAME=]SPEC", multiple=True, help="Serve a model, under a name.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Listen at this address.")
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Listen at this port.")
-def serve(models: tuple[str, ...], host: str, port: int) -> None:
+@click.option(
+    "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the configuration from a file."
+)
+@click.option("--host", metavar="ADDRESS", help="Listen at this address.  [default: 127.0.0.1]")
+@click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), help="Listen at this port.  [default: 8080]")
+@click.option(
+    "--api-key", metavar="KEY", help=f"Answer only to this key; better in ${KEY_VARIABLE}, where nobody sees it."
+)
+@click.option("--cors", metavar="ORIGIN", multiple=True, help="Let web pages of this origin ask; * for any.")
+@click.option("--workers", metavar="N", type=click.IntRange(1, 1024), help="Answer in so many processes.  [default: 1]")
+@click.option("--insecure", is_flag=True, help="Listen beyond this machine without a key.")
+@click.option("--check", metavar="FILE", shell_complete=complete_file, help="Say what is wrong with a configuration.")
+@click.option("--new-key", metavar="NAME", help="Make a key, and print the lines for the configuration.")
+@click.option("--sample", is_flag=True, help="Print a configuration with comments.")
+def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) -> None:
     """Serve models through the OpenAI and Anthropic APIs, with tools.
 
     \b
     toolspeak serve
-    toolspeak serve --model small=ollama:gemma3 --model big=http://localhost:8000/v1#NAME
-    """
-    import logging
+    toolspeak serve --model small=ollama:NAME --model big=http://localhost:8000/v1#NAME
+    toolspeak serve --sample > gateway.toml; toolspeak serve --config gateway.toml
 
+    Without a model or a file the small embedded model is served. Flags stand before the file.
+    """
+    if sample:
+        _print_sample()
+    elif new_key is not None:
+        _print_key(new_key)
+    elif check is not None:
+        _check(check)
+    else:
+        _serve(flags)
+
+
+def _serve(flags: dict[str, Any]) -> None:
     from ..gateway.server import listen
     from ..gateway.server import serve as serving
-    from ..gateway.settings import ModelSettings, Settings
 
-    named = {
-        (name if sep else spec): (rest if sep else spec)
-        for spec in models or ("local",)
-        for name, sep, rest in [spec.partition("=")]
-    }
-    settings = Settings({name: ModelSettings(name, (spec,)) for name, spec in named.items()}, host=host, port=port)
+    settings = _settings(flags)
     listening = listen(settings)
-    address = f"http://{host}:{listening.getsockname()[1]}/v1"
-    click.echo(f"serving {', '.join(named)} at {address}", err=True)
-    click.echo(f"export OPENAI_BASE_URL={address} OPENAI_API_KEY=none", err=True)
-    logging.basicConfig()
+    for line in _hello(settings, listening.getsockname()[1]):
+        click.echo(line, err=True)
     serving(settings, listening)
+
+
+def _settings(flags: dict[str, Any]) -> Settings:
+    """What the file says, and the flags before it. Raises UsageError for all that cannot be served."""
+    from ..gateway.config import check_origins, read_config
+    from ..gateway.keys import check_openness
+    from ..gateway.models import Models
+    from ..gateway.settings import Settings
+
+    settings = read_config(flags["config"]) if flags["config"] else Settings({})
+    models = {**settings.models, **_models(flags["models"])}
+    given = {name: flags[name] for name in ("host", "port", "workers") if flags[name] is not None}
+    settings = replace(
+        settings,
+        models=models or _models(("local",)),
+        cors=check_origins(flags["cors"]) or settings.cors,
+        insecure=flags["insecure"],
+        keys=_with_key(settings, flags["api_key"]),
+        **given,
+    )
+    check_openness(settings)
+    Models(settings.models)
+    return settings
+
+
+def _models(specs: tuple[str, ...]) -> dict[str, ModelSettings]:
+    from ..gateway.settings import ModelSettings
+
+    found: dict[str, ModelSettings] = {}
+    for spec in specs:
+        name, equals, rest = spec.partition("=")
+        # an address may hold = too, in its query: a name has neither : nor /
+        name, rest = (
+            (name.strip(), rest.strip()) if equals and not set(":/") & set(name) else (spec.strip(), spec.strip())
+        )
+        if not (name and rest):
+            raise UsageError(f"expected --model NAME=SPEC, such as small=ollama:NAME, got {spec[:100]!r}")
+        if name in found:
+            raise UsageError(
+                f"two models are called {name[:100]!r}; for several servers of one model use a file (--sample)"
+            )
+        found[name] = ModelSettings(name, (rest,))
+    return found
+
+
+def _with_key(settings: Settings, given: str | None) -> Any:
+    """The keys of the file, and the one of the flag or the environment."""
+    import os
+
+    from ..gateway.keys import digest
+    from ..gateway.settings import Key
+
+    key = given if given is not None else os.environ.get(KEY_VARIABLE, "").strip()
+    if given is not None:
+        click.echo(f"note: others on this machine can see --api-key; ${KEY_VARIABLE} keeps it to yourself", err=True)
+    elif not key:
+        return settings.keys
+    return (*settings.keys, Key("default", digest(key)))
+
+
+def _hello(settings: Settings, port: int) -> list[str]:
+    """What tells a person how to go on: the address, and lines to paste."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104
+    address = f"http://{f'[{host}]' if ':' in host and host[0] != '[' else host}:{port}"
+    key = "YOUR_KEY" if settings.keys else "none"
+    model = next(iter(settings.models))
+    header = f' -H "Authorization: Bearer {key}"' if settings.keys else ""
+    body = f'{{"model": "{model}", "messages": [{{"role": "user", "content": "Hi"}}]}}'
+    return [
+        f"serving {', '.join(settings.models)} at {address}",
+        f"  export OPENAI_BASE_URL={address}/v1 OPENAI_API_KEY={key} "
+        f"ANTHROPIC_BASE_URL={address} ANTHROPIC_API_KEY={key}",
+        f"  curl {address}/v1/chat/completions{header} -H 'Content-Type: application/json' -d '{body}'",
+    ]
+
+
+# ------------------------------------------------------------------ what only prints
+
+
+def _check(path: str) -> None:
+    """Reads a configuration, and tells in short what it means."""
+    from ..gateway.config import read_config, summary
+    from ..gateway.keys import check_openness
+
+    settings = read_config(path)
+    check_openness(settings)
+    click.echo("\n".join([f"{path} is good", *summary(settings)]))
+
+
+def _print_key(name: str) -> None:
+    """The lines for the file on standard output, so that they can be appended; the key itself beside them."""
+    from ..gateway.fields import quoted
+    from ..gateway.keys import hashed, new_key
+
+    key = new_key()
+    click.echo(f"[keys.{quoted(name)}]\nhash = {quoted(hashed(key), always=True)}")
+    click.echo(f"\nthe key of {name}, shown this once: {key}", err=True)
+
+
+def _print_sample() -> None:
+    from importlib.resources import files
+
+    click.echo(files("toolspeak.gateway").joinpath("sample.toml").read_text("utf-8"), nl=False)

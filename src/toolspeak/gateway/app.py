@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: routes, and the way of a request from its body to its answer."""
+"""The gateway as an ASGI application: the way of a request from its body to its answer."""
 
 from __future__ import annotations
 
@@ -7,55 +7,35 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import Any, Protocol, cast
+from collections.abc import AsyncGenerator, Coroutine, Iterable
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, TypeVar, cast
 
-from ..api import openai_chat
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
-from ..errors import Refused
 from ..events import Event
-from ..schema.infer import as_tools
-from ..types import Reply, Schema
-from .answer import answer
-from .body import Gone, check_body, parse_body, read_body
+from ..types import Reply, Request, Schema
+from .admission import Admission
+from .body import Gone, check_body, check_head, parse_body, read_body
+from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
-from .models import Models, Served
+from .health import Readiness
+from .models import Models, Served, check_able
+from .observe import Observer
 from .refusals import refused
+from .responses import Session
+from .routes import Codec, Writer, answer_route, codec_for
+from .schemas import bounded_tools, check_schema
 from .settings import Settings
+from .store import ResponseStore
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Writer(Protocol):
-    """What makes a stream of events: see `api.openai_chat.ReplyWriter`."""
-
-    @property
-    def keep_alive(self) -> bytes: ...
-    def begin(self) -> bytes: ...
-    def feed(self, event: Event, choice: int = 0) -> bytes: ...
-    def close(self) -> bytes: ...
-    def error(self, error: Refused) -> bytes: ...
-
-
-class Codec(Protocol):
-    """An API as the gateway needs it; each of these modules in `api/` is one."""
-
-    @property
-    def BODY(self) -> Schema: ...  # noqa: N802 - a module's constant
-    @property
-    def ReplyWriter(self) -> Any: ...  # noqa: N802
-    @property
-    def read_request(self) -> Any: ...
-    @property
-    def write_reply(self) -> Any: ...
-    @property
-    def write_error(self) -> Any: ...
-
-
-CODECS: dict[str, Codec] = {"/v1/chat/completions": cast("Codec", openai_chat)}
+FINAL = frozenset({"no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"})
+"""Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
 
 
 class Stream:
@@ -80,96 +60,168 @@ class Stream:
         return self.writer.begin() + data
 
 
-class Gateway:
-    """An ASGI application. `settings` say what it serves."""
+LAST_WORDS = 5.0
+"""Seconds to tell an error to a client that reads slowly."""
 
-    def __init__(self, settings: Settings) -> None:
+
+class Gateway:
+    """An ASGI application. `settings` say what it serves, `observer` hears of every request."""
+
+    def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
         self.settings = settings
+        self.observer = observer or Observer()
         self.models = Models(settings.models)
+        self.door = Door(settings)
+        self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
+        if self.store:
+            self.store.prepare()
+        self.admission = Admission(settings.limits)
+        self.readiness = Readiness()
+        self.open: set[Exchange] = set()
+
+    def drain(self) -> None:
+        """Takes nothing new from now on; what is under way goes on."""
+        self.readiness.draining = True
+        self.admission.drain()
+
+    def look(self) -> None:
+        """Tells the metrics how full the gateway is now."""
+        self.observer.metrics.full(self.admission.running, self.admission.waiting)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        exchange = Exchange(scope, receive, send)
-        codec = CODECS.get(scope["path"], cast("Codec", openai_chat))
+        record, span = self.observer.begin(scope["method"], scope["headers"])
+        exchange = Exchange(scope, receive, send, record, span)
+        if self.readiness.draining:
+            exchange.headers.append((b"connection", b"close"))
+        self.open.add(exchange)
         try:
-            await self._route(exchange)
-        except Gone:
-            pass
+            await self.door.let_in(exchange, lambda: answer_route(self, exchange))
         except asyncio.CancelledError:
-            if not exchange.gone:
+            if exchange.ended is None:
                 raise
             cast("asyncio.Task[Any]", asyncio.current_task()).uncancel()
+            await self._tell(exchange, exchange.ended)
         except Exception as error:  # noqa: BLE001 - the end of the request: told to the client, whatever it is
-            await self._tell(exchange, codec, error)
+            await self._tell(exchange, exchange.ended or error)
+        finally:
+            exchange.close()
+            self.open.discard(exchange)
+            self.observer.end(record, span, gone=exchange.gone)
 
-    async def _tell(self, exchange: Exchange, codec: Codec, error: Exception) -> None:
+    async def _tell(self, exchange: Exchange, error: Exception) -> None:
+        """Tells the client what went wrong, in the form of its API, in its stream where that has begun."""
+        if isinstance(error, Gone):
+            exchange.ended = error
+            return
         told = refused(error)
+        exchange.record.code = told.code
         if told.status == 500:
-            log.exception("a request failed", exc_info=error)
+            log.error("request %s failed", exchange.record.id, exc_info=error)
+        if exchange.over:
+            return
+        if told.code in FINAL:
+            exchange.headers.append((b"x-should-retry", b"false"))
         if told.retry_after is not None:
             exchange.headers.append((b"retry-after", str(max(1, round(told.retry_after))).encode()))
-        await exchange.reply_json(told.status, codec.write_error(told))
+        with suppress(TimeoutError, Gone):
+            async with asyncio.timeout(LAST_WORDS):
+                if not exchange.started:
+                    await exchange.reply_json(told.status, codec_for(exchange.scope["path"]).write_error(told))
+                elif exchange.writer:
+                    await exchange.write(exchange.writer.error(told))
+                    await exchange.end()
 
-    async def _route(self, exchange: Exchange) -> None:
-        scope = exchange.scope
-        codec = CODECS.get(scope["path"])
-        if codec is None:
-            raise Refused(f"there is no {scope['path'][:200]} here", status=404, code="not_found")
-        if scope["method"] != "POST":
-            raise Refused("expected POST", status=405, code="method_not_allowed")
-        await self._post(exchange, codec)
+    @asynccontextmanager
+    async def admitted(self, exchange: Exchange) -> AsyncGenerator[None]:
+        """A place among the requests that are worked on, once the body is read: ends when the client leaves, and when
+        the request's time is over. Raises Refused (429, 503) where there is no place."""
+        async with exchange.attended(), self.admission.slot(exchange.record):
+            async with asyncio.timeout(self.settings.limits.deadline):
+                yield
 
-    async def _post(self, exchange: Exchange, codec: Codec) -> None:
+    async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
+        """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
+        self.admission.check()
         limits = self.settings.limits
-        length = next(
-            (value.decode("latin-1") for name, value in exchange.scope["headers"] if name == b"content-length"), None
-        )
-        body = parse_body(await read_body(exchange.receive, length, limits), limits)
-        check_body(body, codec.BODY)
-        asked = cast("Asked", codec.read_request(body, as_tools))
-        served = self.models.find(asked.model)
-        stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
-        stream = Stream(exchange, cast("Writer", codec.ReplyWriter(asked, stamp))) if asked.stream else None
-        alive = stream.alive if stream else None
-        async with exchange.attended(limits.first, limits.keep_alive, alive), asyncio.timeout(limits.deadline):
-            if stream:
-                await self._stream(stream, asked, served)
-            else:
-                await self._whole(exchange, codec, asked, served, stamp)
+        check_head(exchange.scope["headers"])
+        length = exchange.header(b"content-length") or None
+        raw = await read_body(exchange.receive, length, limits)
+        exchange.tools = bounded_tools(raw, limits)
+        body = parse_body(raw, limits)
+        check_body(body, schema)
+        return body
 
-    async def _stream(self, stream: Stream, asked: Asked, served: Served) -> None:
-        try:
-            async with aclosing(_events(asked, served)) as events:
-                async for choice, event in events:
-                    if data := stream.writer.feed(event, choice):
-                        await stream.write(data)
-            await stream.write(stream.writer.close())
-        except Exception as error:
-            if not stream.exchange.started:
-                raise
-            told = refused(error)
-            if told.status == 500:
-                log.exception("a request failed", exc_info=error)
-            await stream.write(stream.writer.error(told))
+    async def generate(self, exchange: Exchange, codec: Codec, session: Session | None = None) -> None:
+        """Answers a request that a model answers, in the API of `codec`. `session` is what keeps its reply."""
+        body = await self.read(exchange, codec.BODY)
+        async with self.admitted(exchange):
+            asked = await session.read(body) if session else cast("Asked", codec.read_request(body, exchange.tools))
+            check_schema(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
+            served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
+            exchange.tell_ignored(asked.ignored)
+            check_able(asked, served)
+            stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
+            if asked.stream:
+                exchange.writer = cast("Writer", codec.ReplyWriter(asked, stamp))
+                await self._stream(Stream(exchange, exchange.writer), asked, served, session)
+            else:
+                await self._whole(exchange, codec, asked, served, stamp, session)
+
+    async def _stream(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
+        limits = self.settings.limits
+        hear = stream.exchange.record.hear
+        stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
+        async with aclosing(_events(asked, served)) as events:
+            async for choice, event in events:
+                hear(event)
+                if data := stream.writer.feed(event, choice):
+                    await stream.write(data)
+        end = stream.writer.close()
+        if session:  # before the end is told: the client may go on from it at once
+            await session.keep(cast("Any", stream.writer).response)
+        await stream.write(end)
         await stream.exchange.end()
 
-    async def _whole(self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp) -> None:
-        async def one() -> Reply:
-            async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+    async def _whole(
+        self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp, session: Session | None
+    ) -> None:
+        hear = exchange.record.hear
+
+        async def one(request: Request) -> Reply:
+            async with aclosing(served.answer(request)) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         return event.value
+                    hear(event)
             raise AssertionError("an answer ends with Done")
 
-        replies = [await one()] if asked.n == 1 else await asyncio.gather(*(one() for _ in range(asked.n)))
-        await exchange.reply_json(200, cast("Payload", codec.write_reply(replies, asked, stamp)))
+        wanted = asked.requests
+        replies = [await one(wanted[0])] if len(wanted) == 1 else await _together(map(one, wanted))
+        if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
+            exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
+        told = cast("Payload", codec.write_reply(replies, asked, stamp))
+        if session:
+            await session.keep(told)
+        await exchange.reply_json(200, told)
+
+
+async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The values of all; where one fails, or the request ends, the others are stopped before."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    for choice in range(asked.n):
-        async with aclosing(answer(asked.request, served.model, tries=served.settings.tries)) as events:
+    for choice, request in enumerate(asked.requests):
+        async with aclosing(served.answer(request)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield choice, event

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+import math
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, NoReturn, cast
 
 from ..api.payloads import paired
@@ -16,6 +18,14 @@ from .settings import Limits
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
+
+
+STRINGS = re.compile(r'"[^"]*(?:"|\Z)')
+"""The strings of JSON text without escapes, one without an end too: each character is looked at once."""
+
+
+class Unreadable(ValueError):
+    """A value that JSON has, and we do not take; the text says which."""
 
 
 class Gone(Exception):
@@ -46,29 +56,52 @@ async def read_body(receive: Receive, length: str | None, limits: Limits) -> byt
         raise Refused(said, status=408, code="request_timeout") from None
 
 
+def check_head(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Raises Refused for a body that is not plain JSON by its headers.
+
+    A web page can send other types, or none, to this machine without being asked first: those are refused too.
+    """
+    named = [value.lower().strip() for name, value in headers if name == b"content-encoding"]
+    if any(value not in (b"", b"identity") for value in named):
+        said = "a compressed body is not taken: send it without Content-Encoding"
+        raise Refused(said, status=415, code="unsupported_media_type")
+    kinds = [value.partition(b";")[0].strip().lower() for name, value in headers if name == b"content-type"]
+    if len(kinds) != 1 or not (kinds[0] == b"application/json" or kinds[0].endswith(b"+json")):
+        got = b", ".join(kinds).decode("latin-1")[:100] or "none"
+        said = f"expected the header Content-Type: application/json, got {got}"
+        raise Refused(said, status=415, code="unsupported_media_type")
+
+
 def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     """The JSON object that a body is. A name given twice takes its last value; half of a surrogate pair is U+FFFD."""
     try:
-        value: Any = json.loads(paired(raw.decode("utf-8-sig")), parse_constant=_no_number)
+        text = paired(raw.decode("utf-8-sig"))
+        # Before it is parsed, for a value takes far more room than its text; what stands in strings is not counted.
+        if _marks(raw) > limits.values and _marks(_without_strings(text)) > limits.values:
+            raise _malformed(f"it holds more than {limits.values:,} values")
+        value: Any = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise _malformed(f"it is not UTF-8 (byte 0x{raw[error.start]:02x} at {error.start})") from None
     except RecursionError:
         raise _malformed(f"it nests deeper than {limits.depth} levels") from None
     except json.JSONDecodeError as error:
         raise _malformed(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
-    except ValueError as error:
+    except Unreadable as error:
         raise _malformed(str(error)) from None
+    except ValueError:  # Python's own bound on the digits of a number
+        raise _malformed("it holds a number that is too long") from None
     if not isinstance(value, dict):
         raise _malformed("expected an object")
     # A small body cannot hold more than its brackets say.
     if raw.count(b"{") + raw.count(b"[") > limits.depth:
-        _walk(cast("dict[str, Any]", value), limits)
+        _check_depth(cast("dict[str, Any]", value), limits)
     return cast("dict[str, Any]", value)
 
 
 def check_body(body: dict[str, Any], schema: Schema) -> None:
-    """Raises Refused, which says what was expected where, when the body does not fit."""
+    """Raises Refused, which says what was expected where, when the body does not fit. A count given as 3.0 becomes 3."""
     if judge(schema).is_valid(body):
+        _count(body, schema)
         return
     problem = check(Tool("body", parameters=schema), body)[0]
     param = problem.path.removeprefix("/").replace("/", ".")
@@ -76,14 +109,27 @@ def check_body(body: dict[str, Any], schema: Schema) -> None:
     raise Refused(said, code="invalid_value", param=param or None)
 
 
-def _walk(value: Any, limits: Limits) -> None:
-    """Refuses what nests too deep or holds too many values."""
+def _count(body: dict[str, Any], schema: Schema) -> None:
+    """Makes whole numbers of those that the schema wants whole: to JSON Schema 3.0 is one."""
+    properties: dict[str, Any] = schema["properties"]
+    for name, value in body.items():
+        if isinstance(value, float) and "integer" in properties.get(name, {}).get("type", ()):
+            body[name] = int(value)
+
+
+def _marks(text: Any) -> int:
+    """About how many values a text holds: there is one before each comma and in each bracket."""
+    return sum(map(text.count, (",", "{", "[") if isinstance(text, str) else (b",", b"{", b"[")))
+
+
+def _without_strings(text: str) -> str:
+    return STRINGS.sub("", text.replace("\\\\", "").replace('\\"', ""))
+
+
+def _check_depth(value: Any, limits: Limits) -> None:
+    """Refuses what nests too deep."""
     level: list[Any] = [value]
-    seen = 0
     for _ in range(limits.depth):
-        seen += len(level)
-        if seen > limits.values:
-            raise _malformed(f"it holds more than {limits.values:,} values")
         inner: list[Any] = []
         for item in level:
             if isinstance(item, dict):
@@ -105,4 +151,11 @@ def _malformed(why: str) -> Refused:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise Unreadable(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise Unreadable("it holds a number that is too large")
+    return value

@@ -1,12 +1,22 @@
-"""One request and its answer on the wire: what was sent, keeping the line alive, noticing that the client left."""
+"""One request and its answer on the wire: what was sent, keeping the line alive, noticing that the client left.
+
+Who may end a request before its time calls `stop`: the watcher when the client leaves, the process when its time
+to drain is over. `ended` then tells why, which a cancellation by itself cannot.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from ..schema.infer import as_tools
+from ..types import Tool
+from .body import Gone
+from .record import Record
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -22,80 +32,172 @@ STREAM: Headers = [
 
 
 class Exchange:
-    """Sends one answer. `headers` go out with whatever status is sent; `gone` is set when the client has left."""
+    """Sends one answer. `headers` go out with whatever status is sent; `ended` is why it was stopped, if it was.
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    Belongs to the task that makes it. `visible` tells which models the client may know of and use: all, unless its
+    key says otherwise. `tools` makes Tools of what a body offers, within bounds. `owner` is the name of the client's
+    key, "" without one: what is kept for one is nobody else's.
+    """
+
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, record: Record | None = None, span: Any = None
+    ) -> None:
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
         self.scope = scope
         self.receive = receive
-        self._send = send
-        self.headers: Headers = []
+        self.record = record or Record()
+        self.headers: Headers = [(b"x-request-id", self.record.id.encode())]
+        self.visible: Callable[[str], bool] = lambda _: True
+        self.owner = ""
+        self.tools: Callable[[Any], tuple[Tool[..., Any], ...] | None] = as_tools
+        self.span = span
+        self.writer: Any = None
+        """What writes the stream, once there is one: its errors are told in its form."""
         self.status = 0
-        self.gone = False
         self.over = False
-        self.sent = 0
+        self.ended: Exception | None = None
+        self._send = send
+        self._task = task
+        self._loop = task.get_loop()
+        self._turn = asyncio.Lock()
         self._last = 0.0
+        self._alive: Callable[[], bytes] | None = None
+        self._pause = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._sign: asyncio.Task[None] | None = None
 
     @property
     def started(self) -> bool:
         """Whether the status has been sent: after that an error can only be told in the stream."""
         return self.status != 0
 
+    @property
+    def tokens(self) -> int:
+        """What the answer has cost so far."""
+        return self.record.tokens_in + self.record.tokens_out
+
+    @property
+    def gone(self) -> bool:
+        """Whether the client has left."""
+        return isinstance(self.ended, Gone)
+
+    def stop(self, why: Exception) -> None:
+        """Ends the request wherever it is, unless its answer is on its way. The first reason counts."""
+        if self.over or self.ended:
+            return
+        self.ended = why
+        self._task.cancel()
+
+    def header(self, name: bytes) -> str:
+        """The value of a header of the request by its name in lower case, "" without one; of several the first."""
+        return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
+
+    def tell_ignored(self, names: Sequence[str]) -> None:
+        """Names, in a header, the fields of the body that say nothing here."""
+        if names:
+            self.headers.append((b"x-toolspeak-ignored", _shown(names)))
+
     async def reply(self, status: int, body: bytes, content_type: bytes = b"application/json") -> None:
         """A whole answer."""
-        self.status = status
-        head = [(b"content-type", content_type), (b"content-length", str(len(body)).encode()), *self.headers]
-        await self._send({"type": "http.response.start", "status": status, "headers": head})
+        self._begin(status)
         self.over = True
-        self.sent += len(body)
-        await self._send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else body})
+        head = [(b"content-type", content_type), (b"content-length", b"%d" % len(body)), *self.headers]
+        if self.scope["method"] == "HEAD":
+            body = b""
+        try:
+            await self._send({"type": "http.response.start", "status": status, "headers": head})
+            await self._send({"type": "http.response.body", "body": body})
+        except OSError:
+            raise Gone from None
+        self.record.bytes += len(body)
 
     async def reply_json(self, status: int, value: Any) -> None:
         await self.reply(status, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
     async def write(self, data: bytes) -> None:
         """More of a stream of events; the status goes out before the first of it. Waits for a reader who is slow."""
-        if not self.status:
-            self.status = 200
-            await self._send({"type": "http.response.start", "status": 200, "headers": [*STREAM, *self.headers]})
-        self.sent += len(data)
-        self._last = asyncio.get_running_loop().time()
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        async with self._turn:  # a sign of life may be waiting for a slow reader: what comes after it waits too
+            await self._put(data)
 
     async def end(self) -> None:
         """Ends a stream."""
-        self.over = True
-        await self._send({"type": "http.response.body", "body": b""})
+        async with self._turn:
+            self.over = True
+            try:
+                await self._send({"type": "http.response.body", "body": b""})
+            except OSError:
+                raise Gone from None
+
+    def keep_alive(self, alive: Callable[[], bytes], first: float, pause: float) -> None:
+        """From now on sends what `alive` gives after `first` seconds without a status, later after `pause` seconds
+        without an event. Holds until `attended` ends."""
+        self._alive = alive
+        self._pause = pause
+        self._timer = self._loop.call_later(first, self._quiet)
 
     @asynccontextmanager
-    async def attended(self, first: float, pause: float, alive: Callable[[], bytes] | None) -> AsyncIterator[None]:
-        """Cancels the current task when the client leaves; of a stream, sends what `alive` gives after `first` seconds
-        without a status and `pause` seconds without an event."""
-        task = asyncio.current_task()
-        assert task is not None
-        watcher = asyncio.create_task(self._watch(task, first, pause, alive))
+    async def attended(self) -> AsyncGenerator[None]:
+        """Stops the request when the client leaves. The body must have been read."""
+        watcher = self._loop.create_task(self._watch())
         try:
             yield
         finally:
             watcher.cancel()
-            with suppress(asyncio.CancelledError):
-                await watcher
+            if self._timer:
+                self._timer.cancel()
 
-    async def _watch(
-        self, task: asyncio.Task[Any], first: float, pause: float, alive: Callable[[], bytes] | None
-    ) -> None:
-        clock = asyncio.get_running_loop().time
-        due = clock() + first if alive else None
-        while True:
-            try:
-                async with asyncio.timeout_at(due):
-                    message = await self.receive()
-            except TimeoutError:
-                if alive and not self.over and (not self.started or clock() - self._last >= pause):
-                    await self.write(alive())
-                due = self._last + pause
-                continue
-            if message["type"] == "http.disconnect":
-                if not self.over:
-                    self.gone = True
-                    task.cancel()
-                return
+    def close(self) -> None:
+        """Lets go of whatever still waits for the client."""
+        if self._sign:
+            self._sign.cancel()
+
+    def _begin(self, status: int) -> None:
+        if self.status:
+            raise RuntimeError(f"an answer has begun with {self.status}, and another was to be sent with {status}")
+        self.status = self.record.status = status
+
+    async def _put(self, data: bytes) -> None:
+        try:
+            if not self.status:
+                self._begin(200)
+                await self._send({"type": "http.response.start", "status": 200, "headers": [*STREAM, *self.headers]})
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        except OSError:
+            raise Gone from None
+        self.record.bytes += len(data)
+        self._last = self._loop.time()
+
+    async def _watch(self) -> None:
+        try:
+            while (await self.receive())["type"] != "http.disconnect":
+                pass
+        except Exception as error:  # noqa: BLE001 - told where the request is: nobody waits for this task
+            self.stop(error)
+        else:
+            self.stop(Gone())
+
+    def _quiet(self) -> None:
+        """Sends a sign of life if it is time, and comes again."""
+        if self.over or self.ended:
+            return
+        now = self._loop.time()
+        due = self._last + self._pause
+        # Whoever has the turn waits for a slow reader, who has enough to read.
+        if (not self.status or now >= due) and not self._turn.locked():
+            self._sign = self._loop.create_task(self._write_sign())
+            due = now + self._pause
+        self._timer = self._loop.call_at(max(due, now + 0.05), self._quiet)
+
+    async def _write_sign(self) -> None:
+        try:
+            async with self._turn:
+                if self._alive and not self.over and not self.ended:
+                    await self._put(self._alive())
+        except Exception as error:  # noqa: BLE001 - as in _watch
+            self.stop(error)
+
+
+def _shown(names: Sequence[str]) -> bytes:
+    """Names of fields as a header may hold them: what a client wrote is shown, and nothing that it could break out with."""
+    shown = [re.sub(r"[^\w.-]", "?", name[:64], flags=re.ASCII) for name in names[:20]]
+    return ", ".join([*shown, *(["..."] if len(names) > 20 else [])]).encode("ascii", "replace")

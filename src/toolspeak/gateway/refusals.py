@@ -45,8 +45,14 @@ def refused(error: BaseException) -> Refused:
         case StreamCut():
             return Refused("the model's reply broke off", status=502, code="upstream_cut")
         case ServerFailed() | ModelError():
-            return Refused(error.reason or "the model's server failed", status=502, code="upstream_failed")
+            return Refused(_failure(error), status=502, code="upstream_failed")
         case ToolspeakError():
             return Refused(str(error), status=error.status, code="failed")
         case _:
             return Refused("the gateway failed; its log says why", status=500, code="internal_error")
+
+
+def _failure(error: ModelError) -> str:
+    if isinstance(error, ServerFailed) and 300 <= error.code < 400:  # its own words tell where to
+        return f"the model's server redirects ({error.code}), which is not followed"
+    return error.reason or "the model's server failed"

@@ -11,14 +11,17 @@ from typing import Literal
 class Limits:
     """What a request may hold and take. Sizes are in bytes, times in seconds.
 
-    `deadline` bounds a whole request; `first` the wait for its first event before the status is sent; `keep_alive`
+    `body` and `head` (the request line and the headers) arrive within `reading`; `schema` bounds the JSON Schema of
+    a tool or of a reply. `deadline` bounds a whole request; `first` the wait for its first event before the status is sent; `keep_alive`
     is the pause after which a silent stream is told to be alive; `running` requests are answered at once, `waiting`
     more may wait for `patience`; `drain` is what streams get to end once the gateway is told to stop.
     """
 
     body: int = 10_000_000
+    head: int = 32_768
     depth: int = 64
     values: int = 1_000_000
+    schema: int = 262_144
     reading: float = 30.0
     deadline: float = 600.0
     first: float = 10.0
@@ -33,7 +36,7 @@ class Limits:
 class ModelSettings:
     """A model as clients see it.
 
-    `upstreams` are names as `toolspeak.model` takes them (`local`, `ollama:gemma3`, `http://host:8000/v1#name`);
+    `upstreams` are names as `toolspeak.model` takes them (`local`, `ollama:NAME`, `http://host:8000/v1#name`);
     several are taken in turns. `mode` says how tools are offered: `native` as the API has them, `chat` in a dialect
     inside messages, `raw` with the model's own template over /v1/completions, `auto` as a probe found.
     `arguments`: a call leaves `whole` and checked, or `live` as it is written. `tries`: how often a wrong reply is
@@ -51,8 +54,44 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """What the owner of a key may use: `requests` and `tokens` a minute, `running` requests at once. None: any number."""
+
+    requests: int | None = None
+    tokens: int | None = None
+    running: int | None = None
+
+    def __bool__(self) -> bool:
+        return (self.requests, self.tokens, self.running) != (None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key that opens the gateway: only its SHA-256 is known. `models` are those it opens, None: all of them."""
+
+    name: str
+    digest: bytes = field(repr=False)
+    models: tuple[str, ...] | None = None
+    rates: Rates = Rates()
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A SQLite file, for what all workers share: the counts of keys that have rates and, where `responses` says so,
+    the replies of /v1/responses, up to `size` bytes in all and `age` seconds each."""
+
+    path: str
+    responses: bool = False
+    size: int = 256_000_000
+    age: float = 7 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
-    """A whole gateway."""
+    """A whole gateway. Once there are `keys`, every route needs one; `insecure` lets anybody in from anywhere without.
+
+    `cors` are the origins of web pages that may ask, `*` for any.
+    """
 
     models: Mapping[str, ModelSettings]
     host: str = "127.0.0.1"
@@ -60,3 +99,6 @@ class Settings:
     workers: int = 1
     cors: tuple[str, ...] = ()
     limits: Limits = Limits()
+    keys: tuple[Key, ...] = ()
+    insecure: bool = False
+    store: Store | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote, urlsplit
 
 from ..errors import UsageError
@@ -27,6 +27,11 @@ class Address:
 
     def url(self, path: str) -> str:
         return self.shown + path + (f"?{self.query}" if self.query else "")
+
+    @property
+    def root(self) -> Address:
+        """The server's own address, without the `/v1` at which an API begins."""
+        return replace(self, shown=self.shown.removesuffix("/v1"))
 
     @property
     def basic(self) -> str:

@@ -46,3 +46,12 @@ class Scorer(Protocol):
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """The natural logarithm of P(continuation | prompt) of each continuation, whole, not per token."""
         ...
+
+
+@runtime_checkable
+class Counter(Protocol):
+    """A model that tells how many tokens a request has."""
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of all that would be sent, tools included; None where they cannot be told. Nothing is generated."""
+        ...

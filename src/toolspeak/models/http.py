@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import copy
 import json
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..api import completions, ollama, openai_chat
-from ..api.failure import excerpt, failure
+from ..api import embeddings
+from ..api.embeddings import Vectors
+from ..api.failure import excerpt
 from ..api.payloads import record
 from ..errors import (
     BadRequest,
@@ -30,10 +30,13 @@ from ..errors import (
 from ..events import Event, Finished
 from ..types import Request
 from .address import parse_address, redact
+from .answers import cause, drain, read_all, read_start, refusal
+from .apis import APIS, Reader
 from .base import Capability
+from .counting import count_chat, count_messages, count_text
 from .patience import Patience
 from .providers import ANY, Provider
-from .retry import pause, retry_after
+from .retry import pause
 from .sessions import close_sessions, get_session
 
 if TYPE_CHECKING:
@@ -41,49 +44,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DRAIN = 0.25
-"""Seconds that a server gets to close a reply that is over, so that its connection can be used again."""
-
-
-class Reader(Protocol):
-    """What reads a reply: see `api.openai_chat.ReplyReader`."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def received(self) -> int: ...
-    def feed(self, chunk: bytes) -> list[Event]: ...
-    def close(self) -> list[Event]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do."""
-
-    path: str
-    models_path: str
-    default_path: str
-    write: Callable[..., dict[str, Any]]
-    reader: Callable[[Callable[[], str]], Reader]
-    read_models: Callable[[dict[str, Any]], list[str]]
-    native: frozenset[Capability]
-    plain: frozenset[Capability] = frozenset()
-
-
-APIS: dict[str, Api] = {
-    "openai": Api(
-        "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
-        openai_chat.read_models, frozenset({"tools", "schema"}),
-    ),
-    "completions": Api(
-        "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
-        openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
-    ),
-    "ollama": Api(
-        "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
-        ollama.read_models, frozenset({"tools", "schema"}),
-    ),
-}  # fmt: skip
+VECTORS = 256_000_000
+"""Bytes of vectors in one answer: 2,048 of 4,096 numbers each, in JSON, and some more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +77,7 @@ class Http:
         url: str,
         model: str | None = None,
         *,
-        api: Literal["openai", "ollama", "completions"] | None = None,
+        api: Literal["openai", "responses", "ollama", "completions", "anthropic"] | None = None,
         key: str | None = None,
         name: str | None = None,
         native: bool = True,
@@ -131,7 +93,8 @@ class Http:
         self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
         self._provider = provider
         self.model = model
-        self.address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
+        address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
+        self.address = address.root if self._api.path.startswith("/v1") else address
         self.name = name or self.address.shown + (f"#{model}" if model else "")
         self.capabilities = self._api.native if native else self._api.plain
         self.timeouts = _timeouts(timeout)
@@ -181,6 +144,67 @@ class Http:
             log.info("%s; asking again in %.1f s", told, wait)
             await asyncio.sleep(wait)
 
+    async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
+        """A vector for each text; see `models.embed.Embedder`."""
+        for tried in range(1, self.retries + 2):
+            try:
+                return await self._embed(texts, dimensions)
+            except ModelError as error:
+                told = self._told(error)
+                wait = pause(error, tried) if tried <= self.retries else None
+                if wait is None:
+                    raise told from None
+            log.info("%s; asking again in %.1f s", told, wait)
+            await asyncio.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    async def _embed(self, texts: Sequence[str], dimensions: int | None) -> Vectors:
+        """One exchange, without retries."""
+        import aiohttp
+
+        self.model = self.model or await self._only_model()
+        body = _encode(self._api.write_texts(texts, self.model, dimensions))
+        due = asyncio.get_running_loop().time() + self.timeouts.first
+        response = await self._send("POST", self._api.embed_path, due, body)
+        try:
+            async with asyncio.timeout_at(due):
+                raw = await read_all(response, VECTORS)
+            return embeddings.read_reply(record(json.loads(raw)), len(texts))
+        except TimeoutError:
+            raise self._too_slow() from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise StreamCut(f"the answer broke off: {cause(error)}") from None
+        except (ValueError, RecursionError):
+            raise ServerFailed("the server sent something that is not JSON") from None
+        finally:
+            response.close()
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of a request, as the server counts them; None where it cannot. Raises what the server reports
+        only where counting is a part of its API."""
+        self.model = self.model or await self._only_model()
+        if self._api is APIS["anthropic"]:
+            try:
+                return await count_messages(self._fetch, self._api.path + "/count_tokens", request, self.model)
+            except ModelError as error:
+                raise self._told(error) from None
+        if self._api is APIS["ollama"]:
+            return None
+        if request.prompt is not None:
+            return await count_text(self._fetch, request.prompt, self.model)
+        return await count_chat(self._fetch, request, self.model)
+
+    async def _fetch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """What the server answers to a body posted to a path beside its API: `/v1` is no part of it."""
+        due = asyncio.get_running_loop().time() + self.timeouts.connect
+        response = await self._send("POST", path, due, _encode(body), root=True)
+        try:
+            return record(json.loads(await read_start(response, 4_000_000)))
+        except ValueError:
+            raise ServerFailed("the server answered with something that is not JSON") from None
+        finally:
+            response.close()
+
     def _check(self, request: Request) -> None:
         wanted: dict[Capability, bool] = {
             "tools": bool(request.tools),
@@ -211,7 +235,7 @@ class Http:
                 for event in reader.close() if over else reader.feed(chunk):
                     if isinstance(event, Finished):
                         over = True
-                        await _drain(response)
+                        await drain(response)
                     yield event
                 if reader.received > before:
                     patience.until(loop.time() + self.timeouts.between)
@@ -231,18 +255,22 @@ class Http:
                 raise StreamCut(f"the reply broke off: {waited}", text=reader.text) from None
             raise self._too_slow() from None
         except (aiohttp.ClientError, OSError) as error:
-            raise StreamCut(f"the reply broke off: {_reason(error)}", text=reader.text) from None
+            raise StreamCut(f"the reply broke off: {cause(error)}", text=reader.text) from None
 
-    async def _send(self, method: str, path: str, due: float, body: bytes | None = None) -> aiohttp.ClientResponse:
-        """A good answer, its body still to be read."""
+    async def _send(
+        self, method: str, path: str, due: float, body: bytes | None = None, *, root: bool = False
+    ) -> aiohttp.ClientResponse:
+        """A good answer, its body still to be read. `root`: the path is one of the server's, not of its API."""
         import aiohttp
 
         session = await get_session(trust_env=self._trust_env)
         connect = aiohttp.ClientTimeout(total=None, sock_connect=self.timeouts.connect)
-        headers = {"Accept": "*/*", "Content-Type": "application/json"}
-        if authorization := f"Bearer {self._key}" if self._key else self.address.basic:
+        headers = {"Accept": "*/*", "Content-Type": "application/json", **self._api.headers}
+        if self._key and self._api.key_header:
+            headers[self._api.key_header] = self._key
+        elif authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
-        url = self.address.url(path)
+        url = (self.address.root if root else self.address).url(path)
         try:
             async with asyncio.timeout_at(due):
                 response = await session.request(
@@ -253,11 +281,11 @@ class Http:
         except TimeoutError:
             raise self._too_slow() from None
         except (aiohttp.ClientError, OSError) as error:
-            raise self._unreachable(_reason(error)) from None
+            raise self._unreachable(cause(error)) from None
         if 200 <= response.status < 300:
             return response
         try:
-            raise await _refusal(response)
+            raise await refusal(response)
         finally:
             response.close()
 
@@ -270,7 +298,7 @@ class Http:
         except (BadRequest, ServerFailed):
             raise UnknownModel(f"{self.address.shown} does not list its models; {advice}") from None
         try:
-            names = self._api.read_models(record(json.loads(await _body(response, 4_000_000))))
+            names = self._api.read_models(record(json.loads(await read_start(response, 4_000_000))))
         except ValueError:
             raise UnknownModel(f"{self.address.shown} does not list its models; {advice}") from None
         finally:
@@ -307,62 +335,6 @@ class Http:
 
     def _hide(self, text: str) -> str:
         return redact(text, [self._key, *self.address.secrets])
-
-
-async def _refusal(response: aiohttp.ClientResponse) -> ModelError:
-    """The error that an answer other than 2xx stands for."""
-    status = response.status
-    if 300 <= status < 400:
-        target = _shown(response.headers.get("Location", ""))
-        return BadRequest(f"the server redirects ({status}) to {target or 'nowhere'}: use that address if you trust it")
-    told = retry_after(response.headers.get("Retry-After"))
-    return failure(status, await _body(response, 65536), retry_after=told)
-
-
-async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The answer's body as far as it comes, up to `limit` bytes, within seconds."""
-    import aiohttp
-
-    body = bytearray()
-    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
-        async with asyncio.timeout(5):
-            while len(body) < limit and (chunk := await response.content.readany()):
-                body += chunk
-    return bytes(body[:limit])
-
-
-async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Reads what is left of a reply that is over: only then is its connection free for the next request."""
-    if response.content.at_eof():
-        return
-    import aiohttp
-
-    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
-        async with asyncio.timeout(DRAIN):
-            while await response.content.readany():
-                pass
-
-
-def _shown(url: str) -> str:
-    try:
-        return parse_address(url).shown
-    except UsageError:
-        return ""
-
-
-REASONS = {
-    "ServerDisconnectedError": "it closed the connection",
-    "ClientPayloadError": "the connection was cut",
-    "ClientConnectorCertificateError": "its certificate is not trusted",
-    "InvalidUrlClientError": "there can be no such address",
-}
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong with a connection, in few words: an aiohttp error's own may hold the whole request."""
-    name = type(error).__name__
-    words = getattr(getattr(error, "os_error", error), "strerror", None)
-    return REASONS.get(name) or words or f"{name.removeprefix('Client').removesuffix('Error')} error"
 
 
 def _encode(body: dict[str, Any]) -> bytes:

@@ -95,10 +95,20 @@ class Local:
             stopped.set()
         yield Finished(finish, usage)
 
+    async def load(self) -> None:
+        """Loads the file now rather than on the first request. Raises MissingExtra, WeightsError."""
+        await asyncio.to_thread(self._server)
+
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """log P(continuation | prompt) of each: what llama.cpp tells of tokens that a grammar forces."""
         server = await asyncio.to_thread(self._server)
         return await asyncio.to_thread(lambda: [server.score(prompt, text) for text in continuations])
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of the prompt, by the file's own template and tokenizer."""
+        server = await asyncio.to_thread(self._server)
+        body = _body(request, EMBEDDED_SYSTEM if self.path is None else "")
+        return await asyncio.to_thread(server.count, body)
 
     @functools.cached_property
     def template(self) -> tuple[str, dict[str, str]]:
@@ -171,6 +181,13 @@ class Server:
         logprobs: dict[str, list[dict[str, Any]]] = answer["choices"][0].get("logprobs") or {}
         told = logprobs.get("content", [])
         return float(sum(token["logprob"] for token in told if token["token"]))
+
+    def count(self, body: dict[str, Any]) -> int:
+        """The tokens of a request's prompt."""
+        prompt = body.get("prompt")
+        if prompt is None:
+            prompt = self._http("/apply-template", {"messages": body["messages"]})["prompt"]
+        return len(self._http("/tokenize", {"content": prompt, "add_special": True, "parse_special": True})["tokens"])
 
     def _check_grammar(self, grammar: str) -> None:
         """Raises BadRequest for a grammar that llama.cpp cannot read, with what it says of it.

@@ -51,7 +51,7 @@ def _made(name: str, key: str | None, options: dict[str, Any]) -> Model:
     if kind in ("http", "https"):
         return _server(name, key, options)
     if kind in PROVIDERS:
-        if not rest and kind in ("openai", "ollama"):
+        if not rest and kind in ("openai", "ollama", "anthropic"):
             raise UnknownModel(f"expected the name of a model after {kind}:, such as {kind}:MODEL")
         return _provided(kind, rest, key, options)
     if key is not None:

@@ -18,7 +18,7 @@ class Provider:
     url: str
     key_variable: str = "TOOLSPEAK_API_KEY"
     url_variable: str = ""
-    api: Literal["openai", "ollama", "completions"] = "openai"
+    api: Literal["openai", "responses", "ollama", "completions", "anthropic"] = "openai"
     start: str = ""
     writing: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -29,7 +29,9 @@ PROVIDERS: dict[str, Provider] = {
     row.name: row
     for row in (
         Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", writing={"max_tokens_field": "max_completion_tokens"}),
+        Provider("openai-responses", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", "responses"),
         Provider("ollama", "http://localhost:11434", "OLLAMA_API_KEY", "OLLAMA_HOST", "ollama", start="start it with `ollama serve`"),
+        Provider("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "anthropic"),
         Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
         Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
         Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),

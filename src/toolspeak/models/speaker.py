@@ -12,12 +12,12 @@ from ..dialects import get
 from ..drive import Done, play
 from ..errors import ModelError
 from ..events import Event
-from ..plan.effects import Plan
+from ..plan.effects import Ask, Plan, Score
 from ..plan.speak import speak
 from ..types import Request
 from ..wire.detect import by_template
 from ..wire.syntax import Dialect
-from .base import Capability, Model, Scorer
+from .base import Capability, Counter, Model, Scorer
 
 DEFAULT = "tool-json"
 """The dialect for a model that was taught none: asked for in words, one JSON object."""
@@ -71,6 +71,15 @@ class Speaker:
         if not isinstance(self.model, Scorer):
             raise ModelError(f"{self.name} gives no likelihoods")
         return await self.model.score(prompt, continuations)
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of what the text model would be asked first."""
+        if not isinstance(self.model, Counter):
+            return None
+        effect = self.plan(request).send(None)
+        if isinstance(effect, Score):
+            return await self.model.count(Request(prompt=effect.pairs[0][0]))
+        return await self.model.count(effect.request if isinstance(effect, Ask) else request)
 
 
 def new_id() -> str:

@@ -64,6 +64,10 @@ class NativeOrSpoken:
             async for event in events:
                 yield event
 
+    async def count(self, request: Request) -> int | None:
+        """The tokens of the request as it would be sent now."""
+        return await self._now.count(request)
+
     async def aclose(self) -> None:
         """Closes the connections of the running event loop; see Http."""
         await self.model.aclose()

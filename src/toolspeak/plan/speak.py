@@ -39,6 +39,9 @@ def speak(
 ) -> Plan[None]:
     """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
     where that knows tools."""
+    if request.prompt is not None and not request.tools:  # the very bytes to continue
+        yield Ask(request, live=True)
+        return
     tools = offered(request)
     if not tools:
         yield from _words(request, dialect)

@@ -327,5 +327,5 @@ class Dialect:
     models: tuple[str, ...] = ()
     origin: str = field(default="by name", compare=False)
 
-    def __hash__(self) -> int:
-        return hash(self.name)  # what is made of a dialect is kept by it, and looked up with every request
+    def __hash__(self) -> int:  # a whole dialect takes 10 µs to hash, and caches ask for it with every reply
+        return hash(self.name)

@@ -7,6 +7,8 @@ from .reply import (
     read_models,
     read_usage,
     write_error,
+    write_model,
+    write_models,
     write_reply,
     write_usage,
 )
@@ -14,5 +16,5 @@ from .request import BODY, is_strict, read_request, write_choice, write_messages
 
 __all__ = [
     "BODY", "ReplyReader", "ReplyWriter", "is_strict", "read_content", "read_models", "read_request", "read_usage",
-    "write_choice", "write_error", "write_messages", "write_reply", "write_request", "write_tool", "write_usage",
+    "write_choice", "write_error", "write_messages", "write_model", "write_models", "write_reply", "write_request", "write_tool", "write_usage",
 ]  # fmt: skip

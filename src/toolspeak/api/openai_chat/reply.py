@@ -314,6 +314,20 @@ def write_usage(usage: Usage) -> Payload:
     }
 
 
+CREATED = 1_767_225_600
+"""When every model is told to have been made: the API wants a time, and nobody knows one. It never changes."""
+
+
+def write_model(name: str) -> Payload:
+    """A model (`GET /v1/models/{model}`)."""
+    return {"id": name, "object": "model", "created": CREATED, "owned_by": "toolspeak"}
+
+
+def write_models(names: Sequence[str]) -> Payload:
+    """The models there are (`GET /v1/models`)."""
+    return {"object": "list", "data": [write_model(name) for name in names]}
+
+
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from ...errors import UsageError
 from ...schema.walk import rebuild, resolve
@@ -97,3 +97,20 @@ def _answer(hole: JsonCall) -> dict[str, Any] | None:
         kind = {"const": slot.text} if isinstance(slot, Kind) else {"type": "string" if slot is TEXT else "null"}
         values[key] = kind
     return _object(values)
+
+
+SAID = frozenset({
+    "type", "properties", "required", "items", "enum", "const", "additionalProperties", "description", "title",
+    "default", "examples", "$comment",
+})  # fmt: skip
+"""The words of a schema that a grammar holds to in every form, or that ask for nothing."""
+
+
+def says_all(schema: Any) -> bool:
+    """Whether what a grammar of this schema lets through is sure to fit the schema."""
+    if not isinstance(schema, Mapping):
+        return isinstance(schema, bool)
+    node = cast("Mapping[str, Any]", schema)
+    inner = [*cast("Mapping[str, Any]", node.get("properties", {})).values()]
+    inner += [node[key] for key in ("items", "additionalProperties") if key in node]
+    return SAID.issuperset(node) and all(map(says_all, inner))

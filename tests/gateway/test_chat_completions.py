@@ -62,3 +62,34 @@ def test_a_model_that_is_not_there_is_told(serve_models: Callable[..., Any]) -> 
                     await client.chat.completions.create(model="n", messages=QUESTION)
 
     asyncio.run(go())
+
+
+def test_what_was_repaired_or_ignored_is_told_in_headers(serve_models: Callable[..., Any]) -> None:
+    broken = CALL.replace("\n</tool_call>", "")
+
+    async def go() -> None:
+        async with serve_models(m=hermes(broken)) as running:
+            async with openai.AsyncOpenAI(base_url=running.url + "/v1", api_key="none") as client:
+                raw = await client.chat.completions.with_raw_response.create(
+                    model="m", messages=QUESTION, tools=[WEATHER], extra_body={"mirostat\r\nx: y": 1}
+                )
+        assert raw.headers["x-toolspeak-notes"]
+        assert raw.headers["x-toolspeak-ignored"] == "mirostat??x??y"
+        assert raw.parse().choices[0].toolspeak["notes"]  # type: ignore[attr-defined]
+
+    asyncio.run(go())
+
+
+def test_a_model_that_never_calls_rightly_is_an_error_not_to_be_retried(serve_models: Callable[..., Any]) -> None:
+    wrong = CALL.replace("city", "town")
+
+    async def go() -> None:
+        async with serve_models(m=hermes(wrong, wrong, wrong)) as running:
+            async with openai.AsyncOpenAI(base_url=running.url + "/v1", api_key="none") as client:
+                with pytest.raises(openai.InternalServerError) as caught:
+                    await client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
+        assert caught.value.status_code == 502
+        assert caught.value.response.headers["x-should-retry"] == "false"
+        assert caught.value.code == "no_valid_reply"
+
+    asyncio.run(go())

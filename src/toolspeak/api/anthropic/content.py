@@ -1,0 +1,296 @@
+"""Conversations, both directions: our messages into turns made of blocks, and such turns into our messages.
+
+What the two forms cannot both say: several texts side by side become one (a blank line between them, none in
+what the assistant said), the name in a tool's answer is left out (its call's id tells it), an empty text beside
+other blocks is none. A tool's answer that is an error is `is_error` there, and `{"error": …}` here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from ...errors import Refused
+from ...types import Message
+from ..body import cannot
+from ..payloads import Payload, record, records
+
+DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.IGNORECASE)
+NO_ID = re.compile(r"[^a-zA-Z0-9_-]")
+"""What the id of a call may not hold there."""
+SAYS_NOTHING = ("cache_control", "citations", "context", "caller", "toolset_name", "transformations", "signature")
+"""Fields of a block that are left out and named."""
+
+# ------------------------------------------------------------------ written: what a server is sent
+
+
+def write_system(messages: Sequence[Message]) -> tuple[Any, Sequence[Message]]:
+    """The instructions that a conversation begins with (None for none), and the rest of it."""
+    count = next((i for i, m in enumerate(messages) if m.get("role") not in ("system", "developer")), len(messages))
+    contents = [message.get("content") for message in messages[:count]]
+    if not contents:
+        return None, messages
+    if len(contents) == 1 and isinstance(contents[0], str):
+        return contents[0], messages[count:]
+    return [block for i, content in enumerate(contents) for block in _blocks(content, f"messages.{i}")], messages[
+        count:
+    ]
+
+
+def write_messages(messages: Sequence[Message], *, thoughts: bool = False) -> list[Payload]:
+    """The turns: the answers of tools go into the user's turn that follows them."""
+    out: list[Payload] = []
+    results: list[Payload] = []
+    for i, message in enumerate(messages):
+        role, content, path = message.get("role", "user"), message.get("content"), f"messages.{i}.content"
+        if role in ("tool", "function"):
+            results.append(_result(message, path))
+            continue
+        if results:
+            turn: Payload = {"role": "user", "content": results}
+            out.append(turn)
+            results = []
+            if role == "user":
+                turn["content"] += _blocks(content, path)
+                continue
+        if role == "assistant":
+            out.append({"role": role, "content": _said(message, path, thoughts)})
+        else:
+            role = "system" if role == "developer" else role
+            out.append({"role": role, "content": content if isinstance(content, str) else _blocks(content, path)})
+    return [*out, {"role": "user", "content": results}] if results else out
+
+
+def _said(message: Message, path: str, thoughts: bool) -> Any:
+    content, calls = message.get("content"), records(message.get("tool_calls"))
+    thought = message.get("reasoning_content") if thoughts else None
+    if isinstance(content, str) and not calls and not thought:
+        return content
+    before: list[Payload] = [{"type": "thinking", "thinking": thought, "signature": ""}] if thought else []
+    return [*before, *_blocks(content, path), *(_call(call) for call in calls)]
+
+
+def _blocks(content: Any, path: str) -> list[Payload]:
+    if isinstance(content, str) or content is None:
+        return [{"type": "text", "text": content}] if content else []
+    return [_block(part, f"{path}.{i}") for i, part in enumerate(records(content)) if part.get("text") != ""]
+
+
+def _block(part: Payload, path: str) -> Payload:
+    match part.get("type"):
+        case "text" | "input_text" | "output_text" | "refusal":
+            return {"type": "text", "text": str(part.get("text") or part.get("refusal") or "")}
+        case "image_url":
+            return {"type": "image", "source": _source(str(record(part.get("image_url")).get("url", "")), path)}
+        case kind:
+            raise cannot(path, f"the model's server takes text and images, not a part of the type {str(kind)[:50]!r}")
+
+
+def _source(url: str, path: str) -> Payload:
+    if head := DATA_URL.match(url):
+        return {"type": "base64", "media_type": head[1], "data": url[head.end() :]}
+    if url.startswith("data:"):
+        raise cannot(path, "expected an image as base64, or the address of one")
+    return {"type": "url", "url": url}
+
+
+def _call(call: Payload) -> Payload:
+    function = record(call.get("function"))
+    arguments: Any = function.get("arguments") or "{}"
+    if isinstance(arguments, str):
+        # An earlier call that was no JSON is still part of what was said.
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments)
+    taken = cast("Payload", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
+    return {"type": "tool_use", "id": _id(call.get("id")), "name": function.get("name", ""), "input": taken}
+
+
+def _result(message: Message, path: str) -> Payload:
+    content = message.get("content")
+    block: Payload = {"type": "tool_result", "tool_use_id": _id(message.get("tool_call_id"))}
+    if isinstance(content, str) and (error := _error_in(content)) is not None:
+        return {**block, "content": error, "is_error": True}
+    return {**block, "content": (content or "") if isinstance(content, str | None) else _blocks(content, path)}
+
+
+def _id(value: Any) -> str:
+    return NO_ID.sub("_", str(value or "call"))
+
+
+def _error_text(text: str) -> str:
+    return json.dumps({"error": text}, ensure_ascii=False)
+
+
+def _error_in(text: str) -> str | None:
+    """The error that a tool's answer tells; None where it tells another thing, or in other words than ours."""
+    if not text.startswith('{"error": "'):
+        return None
+    try:
+        error = record(json.loads(text)).get("error")
+    except (ValueError, RecursionError):
+        return None
+    return error if isinstance(error, str) and _error_text(error) == text else None
+
+
+# ------------------------------------------------------------------ read: what clients send
+
+
+class Reading:
+    """Messages from turns. `ignored` gathers the names of what says nothing here."""
+
+    def __init__(self) -> None:
+        self.ignored: set[str] = set()
+
+    def system(self, system: Any) -> list[Message]:
+        """The message that the field `system` is."""
+        if not system:
+            return []
+        content = system if isinstance(system, str) else self._content(records(system), "system")
+        return [{"role": "system", "content": content}]
+
+    def turn(self, turn: Payload, path: str) -> list[Message]:
+        """The messages that one turn is: an answer of a tool is one of its own."""
+        role, content = turn["role"], turn["content"]
+        if isinstance(content, str):
+            return [{"role": role, "content": content}]
+        blocks = records(content)
+        if role == "assistant":
+            return [self._assistant(blocks, path)]
+        results: list[Message] = []
+        rest: list[Payload] = []
+        for i, block in enumerate(blocks):
+            if role == "user" and block["type"] == "tool_result":
+                results.append(self._result(block, f"{path}.{i}"))
+            else:
+                rest += self._parts(block, f"{path}.{i}")
+        return [*results, {"role": role, "content": _flat(rest)}] if rest or not results else results
+
+    def _assistant(self, blocks: list[Payload], path: str) -> Message:
+        texts: list[str] = []
+        thoughts: list[str] = []
+        calls: list[Payload] = []
+        for i, block in enumerate(blocks):
+            match block["type"]:
+                case "thinking":
+                    self._note(block)
+                    thoughts.append(need(block, "thinking", f"{path}.{i}"))
+                case "redacted_thinking":
+                    self.ignored.add("redacted_thinking")
+                case "tool_use":
+                    self._note(block)
+                    calls.append(_read_call(block, f"{path}.{i}"))
+                case _:
+                    texts += [_only_text(part, f"{path}.{i}") for part in self._parts(block, f"{path}.{i}")]
+        message: Message = {"role": "assistant", "content": "".join(texts) or (None if calls else "")}
+        if thought := "".join(thoughts):
+            message["reasoning_content"] = thought
+        if calls:
+            message["tool_calls"] = calls
+        return message
+
+    def _result(self, block: Payload, path: str) -> Message:
+        self._note(block)
+        content = block.get("content") or ""
+        if not isinstance(content, str):
+            content = self._content(records(content), f"{path}.content")
+        if block.get("is_error") is True:
+            content = _as_error(content)
+        return {"role": "tool", "tool_call_id": need(block, "tool_use_id", path), "content": content}
+
+    def _content(self, blocks: list[Payload], path: str) -> Any:
+        return _flat([part for i, block in enumerate(blocks) for part in self._parts(block, f"{path}.{i}")])
+
+    def _parts(self, block: Payload, path: str) -> list[Payload]:
+        """The content parts that a block is."""
+        self._note(block)
+        match block["type"]:
+            case "text":
+                return [_text(need(block, "text", path))]
+            case "image":
+                return [{"type": "image_url", "image_url": {"url": _url(record(block.get("source")), path)}}]
+            case "document":
+                return self._document(block, path)
+            case "search_result":
+                head = "\n".join(need(block, name, path) for name in ("title", "source"))
+                return [_text(head), *self._inner(block.get("content"), f"{path}.content")]
+            case kind:
+                raise cannot(path, f"a block of the type {str(kind)[:50]!r} cannot be passed on to the model here")
+
+    def _document(self, block: Payload, path: str) -> list[Payload]:
+        source = record(block.get("source"))
+        titled = [_text(title)] if isinstance(title := block.get("title"), str) and title else []
+        match source.get("type"):
+            case "text":
+                return [*titled, _text(need(source, "data", f"{path}.source"))]
+            case "content":
+                return [*titled, *self._inner(source.get("content"), f"{path}.source.content")]
+            case kind:
+                raise cannot(
+                    f"{path}.source",
+                    f"a document can be passed on as text only, not from a source of the type {str(kind)[:50]!r}",
+                )
+
+    def _inner(self, content: Any, path: str) -> list[Payload]:
+        if isinstance(content, str):
+            return [_text(content)]
+        blocks = records(content)
+        for i, block in enumerate(blocks):  # one level: what nests further is none of the API's
+            if block.get("type") not in ("text", "image"):
+                raise cannot(f"{path}.{i}", "expected a text or an image")
+        return [part for i, block in enumerate(blocks) for part in self._parts(block, f"{path}.{i}")]
+
+    def _note(self, block: Payload) -> None:
+        self.ignored.update(name for name in SAYS_NOTHING if block.get(name) is not None)
+
+
+def need(block: Payload, name: str, path: str) -> str:
+    """A text that a block must have."""
+    value = block.get(name)
+    if not isinstance(value, str):
+        said = "nothing" if value is None else type(value).__name__
+        raise Refused(f"{path}.{name}: expected a text, got {said}", code="invalid_value", param=f"{path}.{name}")
+    return value
+
+
+def _read_call(block: Payload, path: str) -> Payload:
+    arguments = json.dumps(record(block.get("input")), ensure_ascii=False)
+    function = {"name": need(block, "name", path), "arguments": arguments}
+    return {"id": need(block, "id", path), "type": "function", "function": function}
+
+
+def _url(source: Payload, path: str) -> str:
+    match source.get("type"):
+        case "base64":
+            media, data = (need(source, name, f"{path}.source") for name in ("media_type", "data"))
+            return f"data:{media};base64,{data}"
+        case "url":
+            return need(source, "url", f"{path}.source")
+        case kind:
+            said = f"expected an image as base64 or by its address, not a source of the type {str(kind)[:50]!r}"
+            raise cannot(f"{path}.source", said)
+
+
+def _text(text: str) -> Payload:
+    return {"type": "text", "text": text}
+
+
+def _only_text(part: Payload, path: str) -> str:
+    if part["type"] != "text":
+        raise cannot(path, "an image in what the assistant said cannot be passed on here")
+    return part["text"]
+
+
+def _flat(parts: list[Payload]) -> Any:
+    """Texts as one text: what many servers and every chat template take. Parts where there is an image."""
+    if all(part["type"] == "text" for part in parts):
+        return "\n\n".join(part["text"] for part in parts)
+    return parts
+
+
+def _as_error(content: Any) -> Any:
+    if isinstance(content, str):
+        return _error_text(content)
+    return [_text(_error_text(part["text"])) if "text" in part else part for part in cast("list[Payload]", content)]

@@ -1,0 +1,265 @@
+"""A request for a message, both directions: a `Request` into the JSON to send, and such JSON into a `Request`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from ...errors import Refused
+from ...schema.infer import as_tools
+from ...types import Message, Request, Schema, Tool
+from ..asked import Asked
+from ..body import FLAG, MAX_TOKENS, MODEL, OBJECT, SHARE, TEXT, cannot, given
+from ..payloads import Payload, record, records
+from .content import Reading, need, write_messages, write_system
+
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+NEUTRAL: Mapping[str, Any] = {
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "repetition_penalty": 1,
+    "min_p": 0,
+    "logit_bias": {},
+}
+"""Settings that the API has no word for, by the value that changes nothing."""
+REST = ("top_p", "top_k")
+MAX = 8192
+"""Tokens of a reply where the request gives no `max_tokens`, which the API must be told."""
+
+# ------------------------------------------------------------------ written: what a server is sent
+
+
+def write_request(request: Request, model: str, *, max_tokens: int = MAX, thoughts: bool = False) -> Payload:
+    """The JSON body of a streamed request.
+
+    `thoughts`: send back the reasoning of earlier turns. Anthropic takes only what it signed itself, servers of
+    one's own take any. Raises Refused for what the API cannot be asked.
+    """
+    body = _asked(request, model, thoughts=thoughts)
+    body |= {"max_tokens": request.max_tokens or max_tokens, "stream": True}
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.stop:
+        body["stop_sequences"] = list(request.stop)
+    for name, asked in (("seed", request.seed), ("logprobs", request.logprobs)):
+        if asked is not None:
+            raise cannot(name, "the model's server has no such setting")
+    return body | _sampling(request.sampling)
+
+
+def write_count(request: Request, model: str) -> Payload:
+    """The JSON body of a question how many tokens a request has (`POST /v1/messages/count_tokens`)."""
+    return _asked(request, model, thoughts=False)
+
+
+def _asked(request: Request, model: str, *, thoughts: bool) -> Payload:
+    system, messages = write_system(request.messages)
+    body: Payload = {"model": model, "messages": write_messages(messages, thoughts=thoughts)}
+    if system:
+        body["system"] = system
+    body |= _tools(request, body["messages"])
+    if request.schema is not None:
+        body["output_config"] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
+    if effort := request.sampling.get("reasoning_effort"):
+        if effort not in EFFORTS:
+            raise cannot("reasoning_effort", f"expected one of {', '.join(EFFORTS)}")
+        body["output_config"] = {**body.get("output_config", {}), "effort": effort}
+    if request.thinking is not None:
+        body["thinking"] = {"type": "adaptive" if request.thinking else "disabled"}
+    return body
+
+
+def _tools(request: Request, turns: list[Payload]) -> Payload:
+    if request.tools:
+        body: Payload = {"tools": [write_tool(tool) for tool in request.tools]}
+        if request.choice != "auto" or not request.parallel:
+            body["tool_choice"] = write_choice(request.choice, parallel=request.parallel)
+        return body
+    # Calls in a conversation must be of tools that are told, even where none may be called now.
+    blocks = [block for turn in turns for block in records(turn["content"]) if block["type"] == "tool_use"]
+    named = dict.fromkeys(str(block["name"]) for block in blocks)
+    if not named:
+        return {}
+    told = [{"name": name, "input_schema": {"type": "object"}} for name in named]
+    return {"tools": told, "tool_choice": {"type": "none"}}
+
+
+def write_tool(tool: Tool[..., Any]) -> Payload:
+    """A tool as `tools` takes it."""
+    body: Payload = {"name": tool.name, "input_schema": {"type": "object", **tool.parameters}}
+    if tool.description:
+        body["description"] = tool.description
+    if tool.strict:
+        body["strict"] = True
+    return body
+
+
+def write_choice(choice: str, *, parallel: bool = True) -> Payload:
+    """`tool_choice`: `any` where a call is required; a name is that of a tool."""
+    body: Payload = {"type": {"auto": "auto", "none": "none", "required": "any"}.get(choice, "tool")}
+    if body["type"] == "tool":
+        body["name"] = choice
+    if not parallel and choice != "none":
+        body["disable_parallel_tool_use"] = True
+    return body
+
+
+def _sampling(sampling: Mapping[str, Any]) -> Payload:
+    for name, value in sampling.items():
+        if name not in (*REST, "reasoning_effort") and (name not in NEUTRAL or NEUTRAL[name] != value):
+            raise cannot(name, "the model's server has no such setting")
+    return {name: value for name, value in sampling.items() if name in REST}
+
+
+# ------------------------------------------------------------------ read: what clients send
+
+Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
+
+BLOCK: Schema = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {
+        "type": TEXT,
+        "source": OBJECT,
+        "input": OBJECT,
+        "is_error": FLAG,
+        "content": {"anyOf": [
+            {"type": ["string", "null"]},
+            {"type": "array", "items": {"type": "object", "required": ["type"], "properties": {"type": TEXT}}},
+        ]},
+    },
+}  # fmt: skip
+CONTENT: Schema = {"anyOf": [TEXT, {"type": "array", "items": BLOCK}]}
+TOOL: Schema = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 256},
+        "type": {"type": ["string", "null"]},
+        "description": {"type": ["string", "null"]},
+        "input_schema": {"type": ["object", "null"]},
+        "strict": FLAG,
+    },
+}
+FORMAT: Schema = {
+    "type": ["object", "null"],
+    "required": ["type"],
+    "properties": {"type": {"const": "json_schema"}, "schema": OBJECT},
+}
+COUNTED: Mapping[str, Schema] = {
+    "model": MODEL,
+    "messages": {"type": "array", "minItems": 1, "maxItems": 10_000, "items": {
+        "type": "object", "required": ["role", "content"],
+        "properties": {"role": {"enum": ["user", "assistant", "system"]}, "content": CONTENT}}},
+    "system": {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": BLOCK}]},
+    "tools": {"type": ["array", "null"], "maxItems": 10_000, "items": TOOL},
+    "tool_choice": {"anyOf": [{"type": "null"}, {
+        "type": "object", "required": ["type"],
+        "properties": {"type": {"enum": ["auto", "any", "tool", "none"]}, "name": TEXT,
+                       "disable_parallel_tool_use": FLAG}}]},
+    "thinking": {"anyOf": [{"type": "null"}, {
+        "type": "object", "required": ["type"],
+        "properties": {"type": TEXT, "budget_tokens": MAX_TOKENS}}]},
+    "output_config": {"type": ["object", "null"], "properties": {
+        "format": FORMAT, "effort": {"enum": [*EFFORTS, None]}}},
+    "output_format": FORMAT,
+    "mcp_servers": {"type": ["array", "null"]},
+}  # fmt: skip
+BODY: Schema = {
+    "type": "object",
+    "additionalProperties": True,
+    "required": ["model", "messages", "max_tokens"],
+    "properties": {
+        **COUNTED,
+        "max_tokens": {**MAX_TOKENS, "type": "integer"},
+        "stream": FLAG,
+        "stop_sequences": {"type": ["array", "null"], "maxItems": 8191, "items": {"type": "string", "maxLength": 1024}},
+        "temperature": SHARE,
+        "top_p": SHARE,
+        "top_k": {"type": ["integer", "null"], "minimum": 0, "maximum": 100_000},
+    },
+}
+"""The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
+COUNT_BODY: Schema = {**BODY, "required": ["model", "messages"]}
+"""The body of a question how many tokens a request has."""
+
+
+def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
+    """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError or Refused for what
+    cannot be done."""
+    fields = dict(body)
+    if fields.get("mcp_servers"):
+        raise cannot("mcp_servers", "tools of a server elsewhere are not called from here; offer them as tools")
+    reading = Reading()
+    messages: list[Message] = reading.system(fields.get("system"))
+    for i, turn in enumerate(fields["messages"]):
+        messages += reading.turn(turn, f"messages.{i}.content")
+    choice = record(fields.get("tool_choice"))
+    output = record(fields.get("output_config"))
+    thinking = record(fields.get("thinking"))
+    sampling = given(fields, *REST)
+    if effort := output.get("effort"):
+        sampling["reasoning_effort"] = effort
+    request = Request(
+        messages=messages,
+        tools=tools(_tool_dicts(records(fields.get("tools")), reading)) or (),
+        choice=_choice(choice),
+        parallel=choice.get("disable_parallel_tool_use") is not True,
+        max_tokens=fields.get("max_tokens"),
+        temperature=fields.get("temperature"),
+        stop=tuple(stop for stop in fields.get("stop_sequences") or () if stop),
+        schema=_schema(output.get("format") or fields.get("output_format")),
+        thinking=THINKING.get(thinking.get("type", "")),
+        sampling=sampling,
+    )
+    return Asked(
+        fields["model"],
+        request,
+        stream=fields.get("stream") is True,
+        thoughts=request.thinking is True and thinking.get("display") != "omitted",
+        ignored=_ignored(fields, thinking, output, reading),
+    )
+
+
+THINKING = {"enabled": True, "adaptive": True, "disabled": False}
+TOOL_FIELDS = ("name", "type", "description", "input_schema", "strict")
+
+
+def _tool_dicts(tools: list[Payload], reading: Reading) -> list[Payload]:
+    out: list[Payload] = []
+    for i, tool in enumerate(tools):
+        if (kind := tool.get("type")) not in (None, "custom", "function"):
+            said = f"a tool of the type {str(kind)[:50]!r} runs on Anthropic's servers alone; offer one of your own"
+            raise cannot(f"tools.{i}.type", said)
+        reading.ignored.update(f"tools.{name}" for name in tool if name not in TOOL_FIELDS)
+        made: Payload = {"name": tool["name"], "parameters": tool.get("input_schema") or {"type": "object"}}
+        out.append(made | given(tool, "description", "strict"))
+    return out
+
+
+def _choice(choice: Payload) -> str:
+    match choice.get("type"):
+        case "any":
+            return "required"
+        case "tool":
+            return need(choice, "name", "tool_choice")
+        case kind:
+            return kind or "auto"
+
+
+def _schema(form: Any) -> Schema | None:
+    if form is None:
+        return None
+    if (schema := record(form).get("schema")) is None:
+        raise Refused("output_config.format: a schema is missing", param="output_config.format.schema")
+    return cast("Schema", schema)
+
+
+def _ignored(fields: Payload, thinking: Payload, output: Payload, reading: Reading) -> tuple[str, ...]:
+    known: Mapping[str, Any] = BODY["properties"]
+    names = {name for name in fields if name not in known} | reading.ignored
+    if thinking.get("type", "disabled") not in THINKING:
+        names.add("thinking.type")
+    names |= {f"thinking.{name}" for name in thinking if name not in ("type", "display")}
+    names |= {f"output_config.{name}" for name in output if name not in ("format", "effort")}
+    return tuple(sorted(names))

@@ -1,0 +1,9 @@
+"""OpenAI's raw completions (`POST /v1/completions`): an exact prompt in, its continuation out.
+
+Servers of one's own speak it still, and it is how a text model behind one is given the very bytes of a prompt.
+"""
+
+from .reply import ReplyReader, ReplyWriter, write_error, write_reply
+from .request import BODY, read_request, write_request
+
+__all__ = ["BODY", "ReplyReader", "ReplyWriter", "read_request", "write_error", "write_reply", "write_request"]

@@ -1,0 +1,108 @@
+"""A request to continue a prompt, both directions: a `Request` into the JSON to send, and such JSON into a `Request`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...errors import UsageError
+from ...types import Request, Schema
+from ..asked import Asked
+from ..body import FLAG, MAX_TOKENS, MODEL, PENALTY, SHARE, STOP, TEMPERATURE, cannot, given, stops
+from ..payloads import Payload, record
+
+TOKENS = 1024
+"""The longest reply where the request sets no bound: the API's own default of 16 serves nobody."""
+MOST = 8
+"""Replies to one request: to one prompt, or one to each of several."""
+SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "logit_bias", "top_k", "min_p", "repetition_penalty")
+"""Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
+
+
+def write_request(request: Request, model: str) -> Payload:
+    """The JSON body of a streamed request; it must have a `prompt`."""
+    if request.prompt is None:
+        raise UsageError("/v1/completions continues a prompt, and the request holds messages: render them first")
+    body: Payload = {
+        "model": model,
+        "prompt": request.prompt,
+        "max_tokens": TOKENS if request.max_tokens is None else request.max_tokens,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    sampling = {"temperature": request.temperature, "seed": request.seed, "logprobs": request.logprobs}
+    body |= {key: value for key, value in sampling.items() if value is not None}
+    if request.stop:
+        body["stop"] = list(request.stop)
+    return body | dict(request.sampling)
+
+
+# ------------------------------------------------------------------ read: what clients send
+
+BODY: Schema = {
+    "type": "object",
+    "additionalProperties": True,
+    "required": ["model", "prompt"],
+    "properties": {
+        "model": MODEL,
+        "prompt": {"anyOf": [
+            {"type": "string"},
+            {"type": "array", "minItems": 1, "maxItems": MOST, "items": {"type": "string"}}]},
+        "stream": FLAG,
+        "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
+        "n": {"type": ["integer", "null"], "minimum": 1, "maximum": MOST},
+        "best_of": {"type": ["integer", "null"], "minimum": 1, "maximum": 1},
+        "suffix": {"type": ["string", "null"], "maxLength": 0},
+        "echo": FLAG,
+        "logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
+        "stop": STOP,
+        "max_tokens": MAX_TOKENS,
+        "temperature": TEMPERATURE,
+        "seed": {"type": ["integer", "null"], "minimum": -(2**63), "maximum": 2**63 - 1},
+        "top_p": SHARE,
+        "top_k": {"type": ["integer", "null"], "minimum": -1, "maximum": 100_000},
+        "min_p": SHARE,
+        "presence_penalty": PENALTY,
+        "frequency_penalty": PENALTY,
+        "repetition_penalty": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 10},
+        "logit_bias": {"type": ["object", "null"], "maxProperties": 1024,
+                       "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100}},
+    },
+}  # fmt: skip
+"""The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
+
+
+def read_request(body: Mapping[str, Any], tools: object = None) -> Asked:
+    """What a body that fits BODY asks for; the API knows no `tools`. Raises Refused for what cannot be done."""
+    fields = dict(body)
+    each = fields.get("n") or 1
+    prompts: list[str] = [fields["prompt"]] if isinstance(fields["prompt"], str) else fields["prompt"]
+    _refuse(fields, each, len(prompts))
+    request = Request(
+        prompt=prompts[0],
+        max_tokens=fields.get("max_tokens"),
+        temperature=fields.get("temperature"),
+        seed=fields.get("seed"),
+        stop=stops(fields.get("stop")),
+        logprobs=fields.get("logprobs"),
+        sampling=given(fields, *SAMPLING),
+    )
+    known: Mapping[str, Any] = BODY["properties"]
+    return Asked(
+        fields["model"],
+        request,
+        stream=fields.get("stream") is True,
+        usage=record(fields.get("stream_options")).get("include_usage") is True,
+        n=max(each, len(prompts)),
+        several=tuple(replace(request, prompt=prompt) for prompt in prompts) if len(prompts) > 1 else (),
+        echo={"prompt": fields["prompt"]} if fields.get("echo") else {},
+        ignored=tuple(sorted(name for name in fields if name not in known)),
+    )
+
+
+def _refuse(fields: Mapping[str, Any], each: int, prompts: int) -> None:
+    if fields.get("echo") and fields.get("logprobs") is not None:
+        raise cannot("logprobs", "the likelihoods of a prompt that is echoed are not known here")
+    if each > 1 and prompts > 1:
+        raise cannot("n", "several replies are made to one prompt, or one to each of several")

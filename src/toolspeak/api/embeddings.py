@@ -1,0 +1,136 @@
+"""Texts as vectors (`POST /v1/embeddings`, and Ollama's `POST /api/embed`), both directions."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..errors import ServerFailed
+from ..types import Schema
+from .body import MODEL
+from .payloads import Payload, record, records
+
+MOST = 2048
+"""Texts in one request, as at OpenAI."""
+LARGEST = 3.4028234663852886e38
+"""What 32 bits of floating point hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What a client wants vectors of. `dimensions`: how long they shall be; `base64`: as bytes rather than numbers."""
+
+    model: str
+    texts: tuple[str, ...]
+    dimensions: int | None = None
+    base64: bool = False
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """A vector for each text, in their order, and the tokens spent."""
+
+    rows: tuple[tuple[float, ...], ...]
+    tokens: int = 0
+
+
+# ------------------------------------------------------------------ towards a server
+
+
+def write_request(texts: Sequence[str], model: str, dimensions: int | None = None) -> Payload:
+    """The JSON body of a request to a server like OpenAI's."""
+    body: Payload = {"model": model, "input": list(texts), "encoding_format": "float"}
+    return body if dimensions is None else {**body, "dimensions": dimensions}
+
+
+def write_ollama(texts: Sequence[str], model: str, dimensions: int | None = None) -> Payload:
+    """The JSON body of a request to Ollama; without `truncate` a text that is too long would be cut without a word."""
+    body: Payload = {"model": model, "input": list(texts), "truncate": False}
+    return body if dimensions is None else {**body, "dimensions": dimensions}
+
+
+def read_reply(body: Payload, count: int) -> Vectors:
+    """The vectors of `count` texts, from an answer of either kind. Raises ServerFailed for anything else."""
+    if "embeddings" in body:
+        told = cast("list[Any]", body["embeddings"]) if isinstance(body["embeddings"], list) else []
+        tokens = body.get("prompt_eval_count")
+    else:
+        rows = records(body.get("data"))
+        order = [row.get("index") for row in rows]
+        if sorted(order, key=str) == sorted(range(count), key=str):
+            rows.sort(key=lambda row: row["index"])
+        told = [row.get("embedding") for row in rows]
+        tokens = record(body.get("usage")).get("prompt_tokens")
+    if len(told) != count:
+        raise ServerFailed(f"expected {count} vectors from the server, got {len(told)}")
+    return Vectors(tuple(map(_vector, told)), tokens if isinstance(tokens, int) and tokens > 0 else 0)
+
+
+def _vector(told: Any) -> tuple[float, ...]:
+    if isinstance(told, str):
+        told = _decoded(told)
+    row = cast("list[Any]", told) if isinstance(told, list | tuple) else []
+    good = all(
+        isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) and abs(n) <= LARGEST for n in row
+    )
+    if not row or not good:
+        raise ServerFailed("expected a vector of numbers from the server, got something else")
+    return tuple(map(float, row))
+
+
+def _decoded(text: str) -> Sequence[float]:
+    try:
+        raw = base64.b64decode(text, validate=True)
+        return struct.unpack(f"<{len(raw) // 4}f", raw)
+    except (ValueError, struct.error):
+        return ()
+
+
+# ------------------------------------------------------------------ towards a client
+
+TEXT: Schema = {"type": "string", "minLength": 1}
+BODY: Schema = {
+    "type": "object",
+    "additionalProperties": True,
+    "required": ["model", "input"],
+    "properties": {
+        "model": MODEL,
+        "input": {"anyOf": [TEXT, {"type": "array", "minItems": 1, "maxItems": MOST, "items": TEXT}]},
+        "encoding_format": {"enum": ["float", "base64", None]},
+        "dimensions": {"type": ["integer", "null"], "minimum": 1, "maximum": 65_536},
+    },
+}
+"""The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
+
+
+def read_request(body: Mapping[str, Any]) -> Texts:
+    """What a body that fits BODY asks for."""
+    texts: str | list[str] = body["input"]
+    known: Mapping[str, Any] = BODY["properties"]
+    return Texts(
+        body["model"],
+        (texts,) if isinstance(texts, str) else tuple(texts),
+        body.get("dimensions"),
+        body.get("encoding_format") == "base64",
+        tuple(sorted(name for name in body if name not in known)),
+    )
+
+
+def write_reply(vectors: Vectors, asked: Texts) -> Payload:
+    """The vectors as the client wants them."""
+    rows = [_encoded(row) if asked.base64 else list(row) for row in vectors.rows]
+    return {
+        "object": "list",
+        "data": [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)],
+        "model": asked.model,
+        "usage": {"prompt_tokens": vectors.tokens, "total_tokens": vectors.tokens},
+    }
+
+
+def _encoded(row: Sequence[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode()

@@ -1,0 +1,230 @@
+"""The items that a conversation is made of in the Responses API, both directions: items into messages and back.
+
+A turn of the assistant is several items there (reasoning, a message, a call each) and one message here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from ...errors import Refused, UsageError
+from ...types import Message
+from ..body import cannot
+from ..payloads import Payload, record, records
+
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+RESULTS = ("function_call_output", "custom_tool_call_output")
+
+
+def read_input(value: Any) -> tuple[list[Message], tuple[str, ...]]:
+    """The messages of an `input`, a text or a list of items, and what of it says nothing to us. Raises Refused."""
+    if isinstance(value, str):
+        return [{"role": "user", "content": value}], ()
+    reading = _Reading()
+    for at, item in enumerate(records(value)):
+        reading.add(item, f"input.{at}")
+    return reading.messages, tuple(sorted(reading.ignored))
+
+
+class _Reading:
+    """Messages from items, one after another; what one turn of the assistant is made of becomes one message."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.ignored: set[str] = set()
+        self._open: Message | None = None
+        self._called: set[str] = set()
+        self._kinds: dict[str, Callable[[Payload, str], None]] = {
+            "message": self._message,
+            "reasoning": self._reasoning,
+            **dict.fromkeys(CALLS, self._call),
+            **dict.fromkeys(RESULTS, self._result),
+        }
+
+    def add(self, item: Payload, at: str) -> None:
+        kind = item.get("type") or ("message" if "role" in item else "")
+        if read := self._kinds.get(kind):
+            read(item, at)
+        elif kind == "item_reference":
+            raise cannot(at, "items cannot be named by their id here: send the item itself")
+        else:
+            said = (
+                f"an item of the type {str(kind)[:100]!r} belongs to a tool that runs at its provider" if kind else ""
+            )
+            raise cannot(f"{at}.type", said or "an item needs a type")
+
+    def _message(self, item: Payload, at: str) -> None:
+        role = item.get("role")
+        if role not in ("user", "assistant", "system", "developer"):
+            raise _wrong(f"{at}.role", "user, assistant, system or developer", role)
+        if role != "assistant":
+            self._open = None
+            self.messages.append({"role": role, "content": _content(item.get("content"), f"{at}.content")})
+            return
+        turn = self._turn("content", "tool_calls")
+        turn["content"] = _words(_content(item.get("content"), f"{at}.content"))
+
+    def _reasoning(self, item: Payload, at: str) -> None:
+        said = [part for part in records(item.get("content")) if part.get("type") == "reasoning_text"]
+        texts = [part.get("text") for part in said or records(item.get("summary"))]
+        thought = "\n\n".join(text for text in texts if isinstance(text, str))
+        if thought:
+            self._turn("content", "tool_calls", "reasoning_content")["reasoning_content"] = thought
+        elif item.get("encrypted_content"):
+            self.ignored.add("input.encrypted_content")
+
+    def _call(self, item: Payload, at: str) -> None:
+        field = CALLS[item["type"]]
+        for name in ("call_id", "name", field):
+            if not isinstance(item.get(name), str):
+                raise _wrong(f"{at}.{name}", "a text", item.get(name))
+        text = item[field] if field == "arguments" else json.dumps({"input": item[field]}, ensure_ascii=False)
+        turn = self._turn()
+        turn.setdefault("content", None)
+        calls = turn.setdefault("tool_calls", [])
+        calls.append({"id": item["call_id"], "type": "function", "function": {"name": item["name"], "arguments": text}})
+        self._called.add(item["call_id"])
+
+    def _result(self, item: Payload, at: str) -> None:
+        key = item.get("call_id")
+        if not isinstance(key, str):
+            raise _wrong(f"{at}.call_id", "a text", key)
+        if key not in self._called:
+            said = f"{at}.call_id: no call before it has the id {key[:100]!r}; send the call with its output"
+            raise Refused(said, code="invalid_value", param=f"{at}.call_id")
+        self._open = None
+        content = _content(item.get("output"), f"{at}.output")
+        self.messages.append({"role": "tool", "tool_call_id": key, "content": content})
+
+    def _turn(self, *taken: str) -> Message:
+        """The assistant's message that is being read, or a new one where that has one of these already."""
+        if self._open is None or any(name in self._open for name in taken):
+            self._open = {"role": "assistant"}
+            self.messages.append(self._open)
+        return self._open
+
+
+def _words(content: str | list[dict[str, Any]]) -> str:
+    """An assistant's content as the text that it is."""
+    return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
+
+
+def _content(value: Any, at: str) -> str | list[dict[str, Any]]:
+    """A content as a message holds it: a text alone is a text, whatever else a list of OpenAI's content parts."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        raise _wrong(at, "a text or a list of parts", value)
+    parts = [_part(part, f"{at}.{i}") for i, part in enumerate(cast("list[Any]", value))]
+    return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts
+
+
+def _part(value: Any, at: str) -> dict[str, Any]:
+    part = record(value)
+    match part.get("type"):
+        case "input_text" | "output_text" | "text" | "summary_text" if isinstance(part.get("text"), str):
+            return {"type": "text", "text": part["text"]}
+        case "refusal" if isinstance(part.get("refusal"), str):
+            return {"type": "text", "text": part["refusal"]}
+        case "input_image" if isinstance(part.get("image_url"), str):
+            detail = {"detail": part["detail"]} if part.get("detail") else {}
+            return {"type": "image_url", "image_url": {"url": part["image_url"], **detail}}
+        case "input_file" if isinstance(part.get("file_data"), str):
+            return {"type": "file", "file": {key: part[key] for key in ("filename", "file_data") if part.get(key)}}
+        case "input_audio" if isinstance(part.get("input_audio"), dict):
+            return {"type": "input_audio", "input_audio": part["input_audio"]}
+        case "input_image" | "input_file":
+            raise cannot(at, "no files are kept or fetched here: send image_url or file_data")
+        case kind:
+            raise _wrong(at, "input_text, input_image, input_file, input_audio or output_text with what it holds", kind)
+
+
+def _wrong(at: str, expected: str, came: Any) -> Refused:
+    shown = json.dumps(came, ensure_ascii=False, default=str)[:100] if came is not None else "nothing"
+    return Refused(f"{at}: expected {expected}, got {shown}", code="invalid_value", param=at)
+
+
+# ------------------------------------------------------------------ written
+
+
+def write_input(messages: Sequence[Message], *, thoughts: bool = False) -> list[Payload]:
+    """Messages as items. `thoughts`: send back the reasoning of earlier turns. Raises UsageError for what has no item."""
+    items: list[Payload] = []
+    for at, message in enumerate(messages):
+        items += _written(message, at, thoughts)
+    return items
+
+
+def _written(message: Message, at: int, thoughts: bool) -> list[Payload]:
+    role, content = message.get("role", "user"), message.get("content")
+    if role == "tool":
+        output = _write_content(content, "input_text")
+        return [{"type": "function_call_output", "call_id": message.get("tool_call_id", ""), "output": output}]
+    if role not in ("user", "assistant", "system", "developer"):
+        raise UsageError(f"the Responses API knows no message of the role {role!r}")
+    calls = records(message.get("tool_calls"))
+    items: list[Payload] = []
+    if thoughts and (thought := message.get("reasoning_content")):
+        text = {"type": "reasoning_text", "text": thought}
+        items.append({"type": "reasoning", "id": f"rs_{at}", "summary": [], "content": [text]})
+    if content or not calls:
+        kind = "output_text" if role == "assistant" else "input_text"
+        items.append({"type": "message", "role": role, "content": _write_content(content, kind)})
+    return items + [_write_call(call) for call in calls]
+
+
+def _write_call(call: Payload) -> Payload:
+    function = record(call.get("function"))
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+    named = {"call_id": call.get("id", ""), "name": function.get("name", "")}
+    return {"type": "function_call", **named, "arguments": arguments}
+
+
+def _write_content(content: Any, kind: str) -> Any:
+    if isinstance(content, list):
+        return [_write_part(part, kind) for part in records(cast("Any", content))]
+    return content or ""
+
+
+def _write_part(part: Payload, kind: str) -> Payload:
+    match part.get("type"):
+        case "text":
+            return {"type": kind, "text": part["text"]}
+        case "image_url":
+            image = record(part["image_url"])
+            return {"type": "input_image", "detail": image.get("detail", "auto"), "image_url": image.get("url")}
+        case "file":
+            return {"type": "input_file", **record(part["file"])}
+        case "input_audio":
+            return {"type": "input_audio", "input_audio": part["input_audio"]}
+        case other:
+            raise UsageError(f"the Responses API knows no part of the type {other!r}")
+
+
+# ------------------------------------------------------------------ kept
+
+
+def kept(value: Any, stamp: str) -> list[Payload]:
+    """An `input` as the items that a store keeps and shows: each with an id, messages with parts."""
+    items = [{"role": "user", "content": value}] if isinstance(value, str) else records(value)
+    return [_kept(item, f"{stamp}_{at}") for at, item in enumerate(items)]
+
+
+PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc", "function_call_output": "fco",
+            "custom_tool_call_output": "cto"}  # fmt: skip
+
+
+def _kept(item: Payload, key: str) -> Payload:
+    kind = item.get("type") or "message"
+    out = {"id": f"{PREFIXES.get(kind, 'msg')}_in_{key}", "status": "completed", **item, "type": kind}
+    if kind == "message" and isinstance(item.get("content"), str):
+        answered: Payload = {"type": "output_text", "text": item["content"], "annotations": []}
+        asked: Payload = {"type": "input_text", "text": item["content"]}
+        out["content"] = [answered if item.get("role") == "assistant" else asked]
+    if kind == "reasoning":
+        out.setdefault("summary", [])
+    return out

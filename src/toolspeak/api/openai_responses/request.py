@@ -1,0 +1,256 @@
+"""A request to the Responses API, both directions: a `Request` into the JSON to send, and such JSON into a `Request`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ...errors import Refused, UsageError
+from ...schema.infer import as_tools
+from ...types import Message, Request, Schema
+from ..asked import Asked
+from ..body import FLAG, MAX_TOKENS, MODEL, OBJECT, PENALTY, SHARE, TEMPERATURE, TEXT, cannot, given
+from ..openai_chat import is_strict
+from ..payloads import Payload, record
+from .items import read_input, write_input
+from .tools import Tools, read_choice, read_tools, write_choice, write_tool
+
+SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", "repetition_penalty")
+"""Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
+
+LOGPROBS = "message.output_text.logprobs"
+"""What `include` says to be told the likelihoods of the text's tokens."""
+
+ELSEWHERE = {
+    "background": "a response is made while its request is open; send the request without it",
+    "conversation": "no conversations are kept here; send the items, or previous_response_id",
+    "prompt": "no prompts are kept here; send the input itself",
+    "moderation": "nothing is moderated here",
+}
+"""Fields that ask for what only their provider has, and why they are refused."""
+
+IDLE = (
+    "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options",
+    "service_tier", "stream_options", "max_tool_calls", "context_management",
+)  # fmt: skip
+"""Fields that are known and change nothing here; they are named as ignored."""
+
+ANYTHING: Schema = {}
+TEXTLIKE: Schema = {"type": ["string", "null"], "maxLength": 512}
+
+BODY: Schema = {
+    "type": "object",
+    "additionalProperties": True,
+    "required": ["model", "input"],
+    "properties": {
+        "model": MODEL,
+        "input": {"anyOf": [TEXT, {"type": "array", "minItems": 1, "maxItems": 10_000, "items": OBJECT}]},
+        "instructions": {"type": ["string", "null"]},
+        "previous_response_id": {"type": ["string", "null"], "minLength": 1, "maxLength": 128},
+        "store": FLAG,
+        "stream": FLAG,
+        "tools": {"type": ["array", "null"], "maxItems": 10_000, "items": {
+            "type": "object", "required": ["type"], "properties": {
+                "type": TEXT,
+                "name": {"type": "string", "minLength": 1, "maxLength": 256},
+                "description": {"type": ["string", "null"]},
+                "parameters": {"type": ["object", "null"]},
+                "strict": FLAG,
+                "format": {"type": ["object", "null"]}}}},
+        "tool_choice": {"anyOf": [
+            {"enum": ["auto", "none", "required", None]},
+            {"type": "object", "required": ["type"], "properties": {
+                "type": TEXT, "name": TEXT, "mode": {"enum": ["auto", "required"]},
+                "tools": {"type": "array", "maxItems": 10_000, "items": OBJECT}}}]},
+        "parallel_tool_calls": FLAG,
+        "text": {"type": ["object", "null"], "properties": {
+            "verbosity": TEXTLIKE,
+            "format": {"anyOf": [{"type": "null"}, {"type": "object", "required": ["type"], "properties": {
+                "type": {"enum": ["text", "json_object", "json_schema"]},
+                "name": TEXT, "schema": OBJECT, "strict": FLAG, "description": {"type": ["string", "null"]}}}]}}},
+        "reasoning": {"type": ["object", "null"], "properties": {
+            "effort": TEXTLIKE, "summary": TEXTLIKE, "generate_summary": TEXTLIKE}},
+        "include": {"type": ["array", "null"], "maxItems": 64, "items": {"type": "string", "maxLength": 128}},
+        "max_output_tokens": MAX_TOKENS,
+        "max_tool_calls": {"type": ["integer", "null"], "minimum": 1, "maximum": 10_000_000},
+        "metadata": {"type": ["object", "null"], "maxProperties": 16, "propertyNames": {"maxLength": 64},
+                     "additionalProperties": {"type": "string", "maxLength": 512}},
+        "truncation": {"enum": ["auto", "disabled", None]},
+        "temperature": TEMPERATURE,
+        "top_p": SHARE,
+        "top_k": {"type": ["integer", "null"], "minimum": -1, "maximum": 100_000},
+        "min_p": SHARE,
+        "presence_penalty": PENALTY,
+        "frequency_penalty": PENALTY,
+        "repetition_penalty": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 10},
+        "top_logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
+        "include_thinking": FLAG,
+        "user": TEXTLIKE,
+        "safety_identifier": TEXTLIKE,
+        "prompt_cache_key": TEXTLIKE,
+        "prompt_cache_retention": TEXTLIKE,
+        "prompt_cache_options": {"type": ["object", "null"]},
+        "service_tier": TEXTLIKE,
+        "stream_options": {"type": ["object", "null"]},
+        "context_management": ANYTHING,
+        **dict.fromkeys(ELSEWHERE, ANYTHING),
+    },
+}  # fmt: skip
+"""The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
+
+
+def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
+    """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError or Refused for what cannot
+    be done. Of `previous_response_id` and `store` it only tells: who has a store joins the earlier items to `input`, and says
+    in `echo` whether the response is kept.
+    """
+    fields = dict(body)
+    for name, why in ELSEWHERE.items():
+        if fields.get(name):
+            raise cannot(name, why)
+    messages, unread = read_input(fields["input"])
+    if instructions := fields.get("instructions"):
+        messages = [cast("Message", {"role": "system", "content": instructions}), *messages]
+    offered, untold = read_tools(fields.get("tools"), tools)
+    choice, offered = read_choice(fields.get("tool_choice"), offered)
+    thinking = fields.get("include_thinking")
+    if record(fields.get("reasoning")).get("effort") == "none":
+        thinking = False
+    request = Request(
+        messages=messages,
+        tools=offered,
+        choice=choice,
+        parallel=fields.get("parallel_tool_calls") is not False,
+        max_tokens=fields.get("max_output_tokens"),
+        temperature=fields.get("temperature"),
+        schema=_format(record(record(fields.get("text")).get("format"))),
+        thinking=thinking,
+        logprobs=_logprobs(fields),
+        sampling=given(fields, *SAMPLING) | _levels(fields),
+    )
+    return Asked(
+        fields["model"],
+        request,
+        stream=fields.get("stream") is True,
+        thoughts=fields.get("include_thinking") is not False,
+        ignored=tuple(sorted({*_ignored(fields), *unread, *untold})),
+        echo=_echo(fields),
+        previous=fields.get("previous_response_id") or "",
+        store=fields.get("store") is not False,
+    )
+
+
+def _logprobs(fields: Payload) -> int | None:
+    if LOGPROBS in (fields.get("include") or ()):
+        return fields.get("top_logprobs") or 0
+    return fields.get("top_logprobs") or None
+
+
+def _levels(fields: Payload) -> Payload:
+    """`reasoning.effort` and `text.verbosity` by the names that chat completions have for them."""
+    effort, verbosity = record(fields.get("reasoning")).get("effort"), record(fields.get("text")).get("verbosity")
+    return {name: value for name, value in (("reasoning_effort", effort), ("verbosity", verbosity)) if value}
+
+
+def _format(wanted: Payload) -> Schema | None:
+    match wanted.get("type"):
+        case "json_object":
+            return {"type": "object"}
+        case "json_schema":
+            if (schema := wanted.get("schema")) is None:
+                raise Refused(
+                    "text.format.schema: a schema is missing", code="invalid_value", param="text.format.schema"
+                )
+            return cast("Schema", schema)
+        case _:
+            return None
+
+
+def _ignored(fields: Payload) -> list[str]:
+    """The names of the fields that say nothing to us."""
+    known: Mapping[str, Any] = BODY["properties"]
+    names = [name for name in fields if name not in known] + [name for name in IDLE if fields.get(name) is not None]
+    if fields.get("truncation") == "auto":
+        names.append("truncation")
+    return names + [f"include.{name}" for name in fields.get("include") or () if name != LOGPROBS]
+
+
+def _echo(fields: Payload) -> Payload:
+    """What the API repeats of a request in its response; a field that was not given has the API's own default."""
+    text, reasoning = record(fields.get("text")), record(fields.get("reasoning"))
+
+    def had(name: str, default: Any) -> Any:
+        value = fields.get(name)
+        return default if value is None else value
+
+    return {
+        "background": False,
+        "instructions": fields.get("instructions"),
+        "max_output_tokens": fields.get("max_output_tokens"),
+        "max_tool_calls": None,
+        "metadata": had("metadata", {}),
+        "parallel_tool_calls": had("parallel_tool_calls", True),
+        "previous_response_id": fields.get("previous_response_id"),
+        "prompt_cache_key": fields.get("prompt_cache_key"),
+        "reasoning": {"effort": reasoning.get("effort"), "summary": reasoning.get("summary")},
+        "safety_identifier": fields.get("safety_identifier"),
+        "service_tier": "default",
+        "store": False,
+        "temperature": had("temperature", 1.0),
+        "text": {"format": text.get("format") or {"type": "text"}, "verbosity": text.get("verbosity") or "medium"},
+        "tool_choice": had("tool_choice", "auto"),
+        "tools": [_told(tool) for tool in fields.get("tools") or ()],
+        "top_logprobs": had("top_logprobs", 0),
+        "top_p": had("top_p", 1.0),
+        "presence_penalty": had("presence_penalty", 0.0),
+        "frequency_penalty": had("frequency_penalty", 0.0),
+        "truncation": "disabled",
+        "user": fields.get("user"),
+    }
+
+
+def _told(tool: Payload) -> Payload:
+    if tool["type"] != "function":
+        return tool
+    return {"description": None, "parameters": None, "strict": False, **tool}
+
+
+# ------------------------------------------------------------------ written: what servers are sent
+
+
+def write_request(request: Request, model: str, *, thoughts: bool = False) -> Payload:
+    """The JSON body of a streamed request; nothing of it is kept by the server.
+
+    `thoughts`: send back the reasoning of earlier turns, which a few servers want and others refuse. Raises
+    UsageError for what the API has no word for.
+    """
+    for name in ("stop", "seed"):
+        if getattr(request, name) not in (None, ()):
+            raise UsageError(f"the Responses API knows no {name}")
+    items = write_input(request.messages, thoughts=thoughts)
+    body: Payload = {"model": model, "input": items, "stream": True, "store": False}
+    if request.tools:
+        body["tools"] = [write_tool(tool) for tool in request.tools]
+        if request.choice != "auto":
+            body["tool_choice"] = write_choice(request.choice)
+        if not request.parallel:
+            body["parallel_tool_calls"] = False
+    sampling = dict(request.sampling)
+    text, reasoning = _write_text(request, sampling.pop("verbosity", None)), sampling.pop("reasoning_effort", None)
+    if text:
+        body["text"] = text
+    if reasoning:
+        body["reasoning"] = {"effort": reasoning}
+    limits = {"max_output_tokens": request.max_tokens, "temperature": request.temperature}
+    body |= {name: value for name, value in limits.items() if value is not None}
+    if request.logprobs is not None:
+        body |= {"include": [LOGPROBS], "top_logprobs": request.logprobs}
+    return body | sampling
+
+
+def _write_text(request: Request, verbosity: Any) -> Payload:
+    text: Payload = {"verbosity": verbosity} if verbosity else {}
+    if request.schema is not None:
+        schema = dict(request.schema)
+        text["format"] = {"type": "json_schema", "name": "reply", "schema": schema, "strict": is_strict(schema)}
+    return text

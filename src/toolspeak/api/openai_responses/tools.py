@@ -1,0 +1,115 @@
+"""Tools and the choice among them as the Responses API has them, both directions.
+
+A function lies flat in its tool. A `custom` tool takes any text: to a model it is a function of one text, `input`,
+and its calls are told as calls of a custom tool again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...errors import Refused
+from ...types import Tool
+from ..body import cannot
+from ..payloads import Payload, record, records
+
+Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
+
+
+def read_tools(value: Any, tools: Tools) -> tuple[tuple[Tool[..., Any], ...], tuple[str, ...]]:
+    """The tools offered, and what of them says nothing to us. Raises Refused for a tool that runs at its provider."""
+    rows: list[Payload] = []
+    ignored: list[str] = []
+    for at, tool in enumerate(records(value)):
+        kind, where = tool.get("type"), f"tools.{at}"
+        if kind not in ("function", "custom"):
+            said = f"a tool of the type {str(kind)[:100]!r} runs at its provider; functions and custom tools can be offered"
+            raise cannot(f"{where}.type", said)
+        if not isinstance(tool.get("name"), str):
+            hint = ", beside its type and not within `function`" if "function" in tool else ""
+            raise Refused(f"{where}.name: a tool needs a name{hint}", code="invalid_value", param=f"{where}.name")
+        rows.append(_custom(tool) if kind == "custom" else _function(tool))
+        if record(tool.get("format")).get("syntax") == "lark":
+            ignored.append(f"{where}.format")
+    return tools(rows) or (), tuple(ignored)
+
+
+def _function(tool: Payload) -> Payload:
+    return {key: tool[key] for key in ("name", "description", "parameters", "strict") if tool.get(key) is not None}
+
+
+def _custom(tool: Payload) -> Payload:
+    """A custom tool as the function that it is for a model. A regex is held to; a grammar is told to the model."""
+    form = record(tool.get("format"))
+    taken: Payload = {"type": "string"}
+    said = tool.get("description") or ""
+    if form.get("type") == "grammar":
+        said += f"\n\nThe input must fit this {form.get('syntax')} grammar:\n{form.get('definition')}"
+        if form.get("syntax") == "regex":
+            taken["pattern"] = f"^(?:{form.get('definition')})$"
+    schema = {"type": "object", "properties": {"input": taken}, "required": ["input"], "additionalProperties": False}
+    return {"name": tool["name"], "description": said.strip(), "parameters": schema}
+
+
+def custom_names(tools: Any) -> frozenset[str]:
+    """The names of the custom tools among these."""
+    return frozenset(tool["name"] for tool in records(tools) if tool.get("type") == "custom")
+
+
+def custom_input(arguments: str) -> str:
+    """The text that a call of a custom tool was given, from the arguments of the function that stood for it."""
+    try:
+        value = record(json.loads(arguments or "{}")).get("input")
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, str) else arguments
+
+
+def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:
+    """The choice, and the tools that it leaves. Raises Refused for what was not offered."""
+    if not isinstance(value, dict):
+        return _possible(value or "auto", offered)
+    choice = record(value)
+    kind = choice.get("type")
+    if kind in ("function", "custom"):
+        _named(choice, "tool_choice", offered)
+        return choice["name"], offered
+    if kind == "allowed_tools":
+        rows = records(choice.get("tools"))
+        for at, row in enumerate(rows):
+            _named(row, f"tool_choice.tools.{at}", offered)
+        allowed = {row["name"] for row in rows}
+        return _possible(choice.get("mode") or "auto", tuple(tool for tool in offered if tool.name in allowed))
+    raise cannot("tool_choice.type", f"{str(kind)[:100]!r} is a tool that runs at its provider")
+
+
+def _possible(choice: str, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:
+    if choice == "required" and not offered:
+        raise _unoffered("tool_choice: a call is required, and no tool is offered")
+    return choice, offered
+
+
+def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ...]) -> None:
+    name = row.get("name")
+    names = [tool.name for tool in offered]
+    if name not in names:
+        shown = ", ".join(names[:20]) or "none"
+        raise _unoffered(f"{where}.name: {str(name)[:100]!r} is not among the tools ({shown})", f"{where}.name")
+
+
+def _unoffered(said: str, param: str = "tool_choice") -> Refused:
+    return Refused(said, code="invalid_value", param=param)
+
+
+def write_tool(tool: Tool[..., Any]) -> Payload:
+    """A tool as `tools` takes it."""
+    said = {"description": tool.description} if tool.description else {}
+    # Absent means true there, and a schema beyond what can be held to is then refused.
+    return {"type": "function", "name": tool.name, **said, "parameters": dict(tool.parameters), "strict": tool.strict}
+
+
+def write_choice(choice: str) -> Any:
+    """`tool_choice`: auto, none and required as they are, anything else is the name of a tool."""
+    return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}

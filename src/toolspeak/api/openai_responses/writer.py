@@ -1,0 +1,367 @@
+"""A reply of the Responses API, written: events into a stream's bytes, or a reply into a body.
+
+Every item has its life in order: added, its parts, done; the last event holds them all once more, by the same ids.
+Thoughts are told as reasoning text, or as its summary where one was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import Refused
+from ...events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    Event,
+    Finished,
+    Logprobs,
+    Noted,
+    TextDelta,
+    ThoughtDelta,
+)
+from ...types import Finish, Note, Reply, Usage
+from ...wire.collect import add_usage
+from ..asked import Asked, Stamp
+from ..openai_chat import write_error as write_error
+from ..openai_chat.reply import KEEP_ALIVE, write_notes
+from ..payloads import Payload, record
+from .tools import custom_input, custom_names
+
+REASONS: dict[Finish, str] = {
+    "length": "max_output_tokens",
+    "limit": "max_output_tokens",
+    "content_filter": "content_filter",
+}
+"""Why a response is incomplete; a reply that ended otherwise is complete."""
+
+
+@dataclass(slots=True)
+class _Item:
+    """The item that is open: what was told of it, and the head of its deltas."""
+
+    kind: str
+    value: Payload
+    pieces: list[str] = field(default_factory=list[str])
+    logprobs: list[Payload] = field(default_factory=list[Payload])
+    head: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+class Building:
+    """A response while it is made: its items, and the events that tell of each step. Ids come from the stamp."""
+
+    def __init__(self, asked: Asked, stamp: Stamp) -> None:
+        self._stamp = stamp
+        self._echo = {**DEFAULTS, **asked.echo}
+        self._echoed = _dumped(self._echo)
+        self._custom = custom_names(asked.echo.get("tools"))
+        self._summary = bool(record(asked.echo.get("reasoning")).get("summary"))
+        self._thoughts = asked.thoughts
+        self._sequence = -1
+        self._open: _Item | None = None
+        self._logprobs: list[Payload] = []
+        self._notes: list[Note] = []
+        self._finish: Finish = "stop"
+        self._usage: Usage | None = None
+        self._error: Payload | None = None
+        self.output: list[Payload] = []
+
+    @property
+    def status(self) -> str:
+        """What a response is that ended as the model ended it."""
+        return "incomplete" if self._finish in REASONS else "completed"
+
+    def begin(self) -> str:
+        return self._tell_response("response.created", "in_progress") + self._tell_response(
+            "response.in_progress", "in_progress"
+        )
+
+    def feed(self, event: Event) -> str:
+        match event:
+            case TextDelta(text):
+                return self._more("message", text)
+            case ThoughtDelta(text):
+                return self._more("reasoning", text) if self._thoughts else ""
+            case CallStart(name, id):
+                return self._close("completed") + self._call(name, id)
+            case ArgumentsDelta(piece):
+                return self._more("function_call", piece)
+            case CallEnd(whole):
+                return self._close("completed" if whole else "incomplete")
+            case Logprobs(tokens):
+                self._logprobs += [_likelihood(token) for token in tokens]
+            case Noted(note):
+                self._notes.append(note)
+            case Finished(finish, usage):
+                self._finish = finish
+                self._usage = add_usage(self._usage or Usage(), usage)
+            case _:
+                pass
+        return ""
+
+    def end(self) -> str:
+        """The last events of a response that is as whole as the model made it."""
+        status = self.status
+        opened = (
+            "" if self.output or self._open else self._begin_text("message")[1]
+        )  # a reply of nothing is an empty text
+        closed = opened + self._close(status)
+        return closed + self._tell_response(f"response.{status}", status)
+
+    def fail(self, error: Refused) -> str:
+        """The last events of a response that broke off; nothing of it is told to be done."""
+        if self._open:
+            self.output.append(self._value(self._open, "incomplete"))
+            self._open = None
+        told = write_error(error)["error"]
+        words = {"code": told["code"], "message": told["message"], "param": told["param"]}
+        code = (
+            "rate_limit_exceeded"
+            if error.status == 429
+            else "server_error"
+            if error.status >= 500
+            else "invalid_prompt"
+        )
+        self._error = {"code": code, "message": str(error)}
+        # Clients made for OpenAI raise at an event that holds an `error`, the others read `response.failed`.
+        return self._tell("error", **words, error=told) + self._tell_response("response.failed", "failed")
+
+    def response(self, status: str) -> Payload:
+        """The response as it stands."""
+        return self._made(status) | self._echo
+
+    def _made(self, status: str) -> Payload:
+        """The response without what it repeats of the request."""
+        reason = REASONS.get(self._finish) if status == "incomplete" else None
+        usage = write_usage(self._usage or Usage()) if status != "in_progress" else None
+        told: Payload = {
+            "id": f"resp_{self._stamp.id}",
+            "object": "response",
+            "created_at": self._stamp.created,
+            "completed_at": None,
+            "status": status,
+            "error": self._error,
+            "incomplete_details": {"reason": reason} if reason else None,
+            "model": self._stamp.model,
+            "output": list(self.output),
+            "usage": usage,
+        }
+        if self._notes:
+            told["toolspeak"] = write_notes(self._notes)
+        return told
+
+    def _more(self, kind: str, text: str) -> str:
+        """More of a text, a thought or arguments, in the item that is open or a new one."""
+        opened, item = "", self._open
+        if item is None or item.kind != kind:
+            closed = self._close("completed")
+            item, opened = self._begin_text(kind)
+            opened = closed + opened
+        item.pieces.append(text)
+        if not item.head:  # a custom tool's input is known when its arguments are whole
+            return opened
+        logprobs = self._told_logprobs(item) if kind == "message" else ""
+        self._sequence += 1
+        return f'{opened}{item.head}{_dumped(text)}{logprobs},"sequence_number":{self._sequence}}}\n\n'
+
+    def _told_logprobs(self, item: _Item) -> str:
+        tokens, self._logprobs = self._logprobs, []
+        item.logprobs += tokens
+        return f',"logprobs":{_dumped(tokens)}'
+
+    def _begin_text(self, kind: str) -> tuple[_Item, str]:
+        """A message or a reasoning item, with its only part."""
+        if kind == "message":
+            value: Payload = {"type": "message", "role": "assistant", "content": []}
+            part: Payload = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+            return self._begin_part(_Item(kind, value), "msg", "response.output_text", part)
+        value = {"type": "reasoning", "summary": [], "content": []}
+        if self._summary:
+            part = {"type": "summary_text", "text": ""}
+            return self._begin_part(_Item(kind, value), "rs", "response.reasoning_summary_text", part)
+        part = {"type": "reasoning_text", "text": ""}
+        return self._begin_part(_Item(kind, value), "rs", "response.reasoning_text", part)
+
+    def _begin_part(self, item: _Item, prefix: str, delta: str, part: Payload) -> tuple[_Item, str]:
+        summary = part["type"] == "summary_text"
+        place = {"summary_index": 0} if summary else {"content_index": 0}
+        kind = "response.reasoning_summary_part" if summary else "response.content_part"
+        added = self._add(item, prefix, f"{delta}.delta", **place)
+        return item, added + self._tell(f"{kind}.added", **self._at(item), **place, part=part)
+
+    def _call(self, name: str, call_id: str) -> str:
+        named = {"call_id": call_id, "name": name}
+        if name in self._custom:
+            item = _Item("function_call", {"type": "custom_tool_call", **named, "input": ""})
+            return self._add(item, "ctc", "")
+        item = _Item("function_call", {"type": "function_call", **named, "arguments": ""})
+        return self._add(item, "fc", "response.function_call_arguments.delta")
+
+    def _add(self, item: _Item, prefix: str, delta: str, **place: int) -> str:
+        """Opens an item; of its deltas all but their text is made once."""
+        item.value = {"id": f"{prefix}_{self._stamp.id}_{len(self.output)}", **item.value, "status": "in_progress"}
+        self._open = item
+        if delta:
+            opening = _dumped({"type": delta, **self._at(item), **place})[:-1]
+            item.head = f'event: {delta}\ndata: {opening},"delta":'
+        return self._tell("response.output_item.added", output_index=len(self.output), item=item.value)
+
+    def _at(self, item: _Item) -> Payload:
+        return {"item_id": item.value["id"], "output_index": len(self.output)}
+
+    def _close(self, status: str) -> str:
+        """The last events of the item that is open."""
+        item = self._open
+        if item is None:
+            return ""
+        value = self._value(item, status)
+        at = self._at(item)
+        match value["type"]:
+            case "message":
+                part = value["content"][0]
+                told = self._tell(
+                    "response.output_text.done", **at, content_index=0, text=part["text"], logprobs=item.logprobs
+                ) + self._tell("response.content_part.done", **at, content_index=0, part=part)
+            case "reasoning":
+                told = self._close_thought(value, at)
+            case "custom_tool_call":
+                told = self._tell("response.custom_tool_call_input.delta", **at, delta=value["input"])
+                told += self._tell("response.custom_tool_call_input.done", **at, input=value["input"])
+            case _:
+                named = {"name": value["name"], "arguments": value["arguments"]}
+                told = self._tell("response.function_call_arguments.done", **at, **named)
+        told += self._tell("response.output_item.done", output_index=len(self.output), item=value)
+        self.output.append(value)
+        self._open = None
+        return told
+
+    def _close_thought(self, value: Payload, at: Payload) -> str:
+        if self._summary:
+            part = value["summary"][0]
+            return self._tell(
+                "response.reasoning_summary_text.done", **at, summary_index=0, text=part["text"]
+            ) + self._tell("response.reasoning_summary_part.done", **at, summary_index=0, part=part)
+        part = value["content"][0]
+        done = self._tell("response.reasoning_text.done", **at, content_index=0, text=part["text"])
+        return done + self._tell("response.content_part.done", **at, content_index=0, part=part)
+
+    def _value(self, item: _Item, status: str) -> Payload:
+        """An item with all that was told of it."""
+        value, text = item.value | {"status": status}, item.text
+        match value["type"]:
+            case "message":
+                part = {"type": "output_text", "text": text, "annotations": [], "logprobs": item.logprobs}
+                return value | {"content": [part]}
+            case "reasoning" if self._summary:
+                return value | {"summary": [{"type": "summary_text", "text": text}]}
+            case "reasoning":
+                return value | {"content": [{"type": "reasoning_text", "text": text}]}
+            case "custom_tool_call":
+                return value | {"input": custom_input(text)}
+            case _:
+                return value | {"arguments": text or "{}"}
+
+    def _tell_response(self, kind: str, status: str) -> str:
+        """An event that holds the response. What it repeats of the request, all the tools too, is made JSON once."""
+        self._sequence += 1
+        made = f"{_dumped(self._made(status))[:-1]},{self._echoed[1:]}"
+        return f'event: {kind}\ndata: {{"type":"{kind}","response":{made},"sequence_number":{self._sequence}}}\n\n'
+
+    def _tell(self, kind: str, **fields: Any) -> str:
+        self._sequence += 1
+        return f"event: {kind}\ndata: {_dumped({'type': kind, **fields, 'sequence_number': self._sequence})}\n\n"
+
+
+DEFAULTS: Mapping[str, Any] = {
+    "instructions": None, "metadata": {}, "parallel_tool_calls": True, "temperature": 1.0, "tool_choice": "auto",
+    "tools": [], "top_p": 1.0, "store": False,
+}  # fmt: skip
+"""What a response has to hold where nothing of the request is known."""
+
+
+class ReplyWriter:
+    """A stream's bytes from events: `begin`, `feed` each event, then `close`, or `error` where it broke off.
+
+    `response` is the whole response once the last event was fed.
+    """
+
+    keep_alive = KEEP_ALIVE
+
+    def __init__(self, asked: Asked, stamp: Stamp) -> None:
+        self._building = Building(asked, stamp)
+        self.response: Payload = {}
+
+    def begin(self) -> bytes:
+        return self._building.begin().encode()
+
+    def feed(self, event: Event, choice: int = 0) -> bytes:
+        return self._building.feed(event).encode()
+
+    def close(self) -> bytes:
+        data = self._building.end()
+        self.response = self._building.response(self._building.status)
+        return data.encode() + b"data: [DONE]\n\n"
+
+    def error(self, error: Refused) -> bytes:
+        return self._building.fail(error).encode()
+
+
+def write_reply(replies: Sequence[Reply], asked: Asked, stamp: Stamp) -> Payload:
+    """The one body of the one reply."""
+    building = Building(asked, stamp)
+    for event in _events(replies[0]):
+        building.feed(event)
+    building.end()
+    return building.response(building.status)
+
+
+def _events(reply: Reply) -> list[Event]:
+    """A reply as the events that it could have come in."""
+    events: list[Event] = [Noted(note) for note in reply.notes]
+    if reply.thought:
+        events.append(ThoughtDelta(reply.thought))
+    if reply.logprobs:
+        events.append(Logprobs([dict(token) for token in reply.logprobs]))
+    if reply.text:
+        events.append(TextDelta(reply.text))
+    for call in reply.calls:
+        events += [CallStart(call.name, call.id), ArgumentsDelta(call.json), CallEnd(call.whole)]
+    return [*events, Finished(reply.finish, reply.usage)]
+
+
+def write_usage(usage: Usage) -> Payload:
+    """The tokens spent, as `usage`."""
+    return {
+        "input_tokens": usage.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": usage.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+
+
+def _likelihood(token: Mapping[str, Any]) -> Payload:
+    """A token's likelihood with all that the API says of one."""
+    others = token.get("top_logprobs") or ()
+    return _token(token) | {"top_logprobs": [_token(other) for other in others]}
+
+
+def _token(token: Mapping[str, Any]) -> Payload:
+    text = str(token.get("token", ""))
+    spelled = token.get("bytes")
+    return {
+        "token": text,
+        "bytes": spelled if isinstance(spelled, list) else list(text.encode()),
+        "logprob": token.get("logprob", 0.0),
+    }
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

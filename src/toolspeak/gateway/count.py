@@ -1,0 +1,70 @@
+"""How many tokens a request has: `POST /v1/messages/count_tokens`.
+
+Counted by the model's own tokenizer where that can be asked; otherwise estimated, and the header
+`x-toolspeak-estimate` says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..api import anthropic
+from ..api.payloads import record, records
+from ..models.base import Counter, Model
+from ..types import Request
+from .exchange import Exchange
+
+if TYPE_CHECKING:
+    from .app import Gateway
+
+WIDE = re.compile(r"[^\x00-\x7f]")
+LETTERS = 4
+"""Characters of ASCII in a token, about; any other character is taken for a token of its own."""
+IMAGE = 1_000
+"""Tokens of an image, about."""
+AROUND = 4
+"""Tokens that a template puts around a message, about."""
+
+
+async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
+    """Answers with `input_tokens`; nothing is generated."""
+    body = await gateway.read(exchange, anthropic.COUNT_BODY)
+    asked = anthropic.read_request(body, exchange.tools)
+    model = gateway.models.find(asked.model, exchange.visible).model
+    exchange.record.model = asked.model
+    async with gateway.admitted(exchange):
+        count = await counted(model, asked.request)
+        if count is None:
+            count = estimated(asked.request)
+            exchange.headers.append((b"x-toolspeak-estimate", b"true"))
+        await exchange.reply_json(200, anthropic.write_counted(count))
+
+
+async def counted(model: Model, request: Request) -> int | None:
+    """The tokens by the model's own tokenizer; None where that cannot be asked."""
+    return await model.count(request) if isinstance(model, Counter) else None
+
+
+def estimated(request: Request) -> int:
+    """About how many tokens a request has, whatever the model: from its text alone, never less than one."""
+    total = sum(_weight(json.dumps(tool.parameters, ensure_ascii=False) + tool.name + tool.description)
+                for tool in request.tools or ())  # fmt: skip
+    for message in request.messages:
+        total += AROUND + _content(message.get("content")) + _weight(message.get("reasoning_content") or "")
+        for call in records(message.get("tool_calls")):
+            function = record(call.get("function"))
+            total += _weight(f"{function.get('name', '')}{function.get('arguments', '')}")
+    return max(1, total)
+
+
+def _content(content: Any) -> int:
+    if isinstance(content, str):
+        return _weight(content)
+    return sum(_weight(part["text"]) if isinstance(part.get("text"), str) else IMAGE for part in records(content))
+
+
+def _weight(text: str) -> int:
+    wide = len(WIDE.findall(text))
+    return wide + -(-(len(text) - wide) // LETTERS)

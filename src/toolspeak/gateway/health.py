@@ -1,0 +1,94 @@
+"""Whether the process lives, and whether it should be sent requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from .exchange import Exchange
+from .metrics import CONTENT_TYPE
+
+if TYPE_CHECKING:
+    from .app import Gateway
+    from .models import Models
+
+log = logging.getLogger(__name__)
+
+
+class Readiness:
+    """Ready once everything that is slow to load has been loaded, until the process drains.
+
+    `broken` tells whether no upstream of a model answers, for each.
+    """
+
+    def __init__(self) -> None:
+        self.loading = False
+        self.draining = False
+        self.failed: dict[str, str] = {}
+        """Models that cannot be loaded, and the class of the error."""
+
+    def status(self, broken: Iterable[str]) -> tuple[int, dict[str, Any]]:
+        """The status to answer with, and the detail for who may see it."""
+        detail: dict[str, Any] = {}
+        if self.draining:
+            detail["draining"] = True
+        if self.loading:
+            detail["loading"] = True
+        if down := sorted({*broken, *self.failed}):
+            detail["models"] = down
+        if detail:
+            return 503, {"status": "not ready", **detail}
+        return 200, {"status": "ready"}
+
+    async def load(self, models: Models) -> None:
+        """Loads what the first request would otherwise wait for: an embedded model, the HTTP client."""
+        self.loading = True
+        try:
+            await asyncio.to_thread(_import_client)
+            for name, served in models.served.items():
+                if load := loader(served.model):
+                    try:
+                        await load()
+                    except Exception as error:  # noqa: BLE001 - told by readiness, and to whoever asks for the model
+                        self.failed[name] = type(error).__name__
+                        log.error("the model %s cannot be loaded: %s", name, error)
+        finally:
+            self.loading = False
+
+
+async def live(_: Gateway, exchange: Exchange, __: str) -> None:
+    """The process answers."""
+    await exchange.reply_json(200, {"status": "alive"})
+
+
+async def ready(gateway: Gateway, exchange: Exchange, _: str) -> None:
+    """Whether to send requests here."""
+    status, told = gateway.readiness.status(())
+    if status == 503:
+        exchange.headers.append((b"retry-after", b"1"))
+    if not gateway.door.knows(exchange):
+        told = {"status": told["status"]}
+    await exchange.reply_json(status, told)
+
+
+async def metrics(gateway: Gateway, exchange: Exchange, _: str) -> None:
+    """What Prometheus reads."""
+    gateway.look()
+    await exchange.reply(200, gateway.observer.metrics.text(), CONTENT_TYPE)
+
+
+def loader(model: Any) -> Callable[[], Awaitable[None]] | None:
+    """What loads a model, None where it has nothing to load. Looks through the models around it."""
+    for _ in range(8):
+        if load := getattr(model, "load", None):
+            return load
+        model = getattr(model, "model", None)
+        if model is None or isinstance(model, str):
+            return None
+    return None
+
+
+def _import_client() -> None:
+    import aiohttp  # noqa: F401  # pyright: ignore[reportUnusedImport]

@@ -1,0 +1,27 @@
+"""The models that clients may ask for: `GET /v1/models` and `GET /v1/models/{model}`.
+
+They are told in Anthropic's form to a client that names the version of Anthropic's API, else in OpenAI's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..api import anthropic, openai_chat
+from .exchange import Exchange
+
+if TYPE_CHECKING:
+    from .app import Gateway
+
+
+async def list_models(gateway: Gateway, exchange: Exchange, _: str) -> None:
+    """All models that may be seen."""
+    codec = anthropic if exchange.header(b"anthropic-version") else openai_chat
+    await exchange.reply_json(200, codec.write_models(gateway.models.names(exchange.visible)))
+
+
+async def show_model(gateway: Gateway, exchange: Exchange, name: str) -> None:
+    """One model. Raises Refused (404), which names the near ones."""
+    gateway.models.find(name, exchange.visible)
+    codec = anthropic if exchange.header(b"anthropic-version") else openai_chat
+    await exchange.reply_json(200, codec.write_model(name))

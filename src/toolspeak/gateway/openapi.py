@@ -1,0 +1,185 @@
+"""The OpenAPI document of the gateway, made of what it really does: its routes, and the schemas that bodies are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..api import anthropic, completions, embeddings, openai_chat, openai_responses
+from ..types import Schema
+from .exchange import Exchange
+from .shapes import SHAPES, ref
+
+if TYPE_CHECKING:
+    from .app import Gateway
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is published of a route: what it is for, the schema of its body, the shape of its answer.
+
+    `stream` is for one that answers in events as well, `never` says which bodies its API understands and refuses.
+    `asks` is for one that reaches a model's server, `open` for one that needs no key; `kind` is what it answers in.
+    """
+
+    summary: str
+    shape: str
+    body: Schema | None = None
+    stream: bool = False
+    never: Sequence[Schema] = ()
+    asks: bool = False
+    error: str = "OpenAIError"
+    tag: str = "OpenAI"
+    open: bool = False
+    kind: str = "application/json"
+
+
+def _both(**fields: Schema) -> Schema:
+    """Bodies in which these fields are all given so."""
+    return {"required": list(fields), "properties": fields}
+
+
+OPERATIONS: dict[tuple[str, str], Operation] = {
+    ("POST", "/v1/chat/completions"): Operation(
+        "Answer a conversation, with tools", "ChatCompletion", openai_chat.BODY, stream=True, asks=True
+    ),
+    ("POST", "/v1/completions"): Operation(
+        "Continue a prompt", "Completion", completions.BODY, stream=True, asks=True, never=(
+            _both(echo={"const": True}, logprobs={"type": "integer"}),
+            _both(prompt={"type": "array", "minItems": 2}, n={"type": "integer", "minimum": 2}),
+        ),
+    ),
+    ("POST", "/v1/messages"): Operation(
+        "Answer a conversation, with tools", "Message", anthropic.BODY, stream=True, asks=True, error="AnthropicError",
+        tag="Anthropic",
+    ),
+    ("POST", "/v1/messages/count_tokens"): Operation(
+        "Count the tokens of a request", "TokenCount", anthropic.COUNT_BODY, asks=True, error="AnthropicError",
+        tag="Anthropic",
+    ),
+    ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", "Embeddings", embeddings.BODY, asks=True),
+    ("POST", "/v1/responses"): Operation(
+        "Answer a conversation given as items, with tools", "Response", openai_responses.BODY, stream=True, asks=True
+    ),
+    ("GET", "/v1/responses/{response}"): Operation(
+        "Show a response that was kept; /input_items after its id shows what it was made from", "Response"
+    ),
+    ("DELETE", "/v1/responses/{response}"): Operation("Drop a response that was kept", "DroppedResponse"),
+    ("GET", "/v1/models"): Operation("List the models", "Models"),
+    ("GET", "/v1/models/{model}"): Operation("Show a model", "Model"),
+    ("GET", "/openapi.json"): Operation("This document", "Document", tag="Gateway"),
+    ("GET", "/livez"): Operation("Whether the process answers", "Health", tag="Gateway", open=True),
+    ("GET", "/readyz"): Operation("Whether to send requests here", "Health", tag="Gateway", open=True),
+    ("GET", "/health"): Operation("The same as /readyz", "Health", tag="Gateway", open=True),
+    ("GET", "/metrics"): Operation("Figures for Prometheus", "Text", tag="Gateway", kind="text/plain"),
+}  # fmt: skip
+"""What is published of each route."""
+
+SECURITY: dict[str, Any] = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "Authorization: Bearer KEY"},
+    "header": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+}
+
+EVENT: Schema = {
+    "type": "object",
+    "description": "One of the events that are sent where the body says `stream: true`.",
+    "required": ["data"],
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+}
+
+WHY: dict[int, str] = {
+    400: "The request is malformed, or asks for what cannot be done",
+    401: "The key is missing or not known",
+    403: "The request was meant for another host",
+    404: "There is no such model, or no such path",
+    405: "The path takes another method; the header Allow says which",
+    408: "The request did not arrive in time",
+    413: "The body is too large",
+    415: "The body is encoded or typed in a way that is not taken",
+    429: "Too many requests, here or at the model's server; the header Retry-After says when to come back",
+    431: "The head of the request is too large",
+    500: "The gateway failed; its log says why",
+    502: "The model's server failed, or its reply was never valid",
+    503: "The gateway is ending, or not ready yet",
+    504: "The model's server did not answer in time",
+}
+ANSWERED = (404, 413, 415)
+"""Errors of a route with a body."""
+ASKED = (429, 502, 503, 504)
+"""Errors of a route that asks a model's server."""
+
+
+async def show_document(gateway: Gateway, exchange: Exchange, _: str) -> None:
+    """`GET /openapi.json`: the document, with the models that the client may see."""
+    names = gateway.models.names(exchange.visible)
+    await exchange.reply_json(200, document(names, secured=bool(gateway.settings.keys)))
+
+
+def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, Any]:
+    """The document of a gateway that serves the models `names`; `secured`: it has keys."""
+    paths: dict[str, dict[str, Any]] = {}
+    for (method, path), operation in OPERATIONS.items():
+        paths.setdefault(path, {})[method.lower()] = _operation(path, operation, names, secured)
+    out: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "toolspeak",
+            "version": __version__,
+            "description": "Tools for any model, through the APIs that programs already speak.",
+        },
+        "paths": paths,
+        "components": {"schemas": SHAPES},
+    }
+    if secured:
+        out["components"]["securitySchemes"] = SECURITY
+    return out
+
+
+def _operation(path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"summary": operation.summary, "tags": [operation.tag]}
+    if "{" in path:
+        hole = path.partition("{")[2].rstrip("}")
+        held = _model(names) if hole == "model" else {"type": "string", "minLength": 1}
+        name = {"name": hole, "in": "path", "required": True, "schema": held}
+        out["parameters"] = [name]
+    if operation.body is not None:
+        schema = _narrowed(operation, names)
+        out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    content: dict[str, Any] = {operation.kind: {"schema": ref(operation.shape)}}
+    if operation.stream:
+        content["text/event-stream"] = {"schema": EVENT}
+    out["responses"] = {"200": {"description": "The answer", "content": content}}
+    for status in _statuses(path, operation, secured):
+        shape = operation.shape if operation.open and status == 503 else operation.error
+        error = {"application/json": {"schema": ref(shape)}}
+        out["responses"][str(status)] = {"description": WHY[status], "content": error}
+    if secured and not operation.open:
+        out["security"] = [{name: []} for name in SECURITY]
+    return out
+
+
+def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
+    statuses = {400, 403, 405, 408, 431, 500, 503}
+    if secured and not operation.open:
+        statuses |= {401, 429}
+    if operation.body is not None:
+        statuses |= {*ANSWERED}
+    if operation.asks:
+        statuses |= {*ASKED}
+    return sorted(statuses | ({404} if "{" in path else set()))
+
+
+def _narrowed(operation: Operation, names: Sequence[str]) -> dict[str, Any]:
+    """The schema of a body, with what is known of this gateway: its models, and what is never taken together."""
+    schema: dict[str, Any] = dict(operation.body or {})
+    properties: Mapping[str, Any] = schema["properties"]
+    schema["properties"] = {**properties, "model": _model(names)}
+    if operation.never:
+        schema["not"] = {"anyOf": list(operation.never)}
+    return schema
+
+
+def _model(names: Sequence[str]) -> Schema:
+    return {"type": "string", "enum": list(names)} if names else {"type": "string", "minLength": 1, "maxLength": 256}

@@ -1,0 +1,117 @@
+"""HTTP on a connection, bounded: how long the head of a request may be, and how long it may take to come.
+
+uvicorn's protocol over httptools takes heads of any size, and waits for them for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .settings import Limits
+
+REASONS = {400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large"}
+LINGER = 1.0
+"""Seconds for which what is still sent is thrown away: closed at once, the answer could be lost with it."""
+
+
+class HeadTooLarge(Exception):
+    """Ends the reading of a request."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. What is wrong before there is a request is told here, in JSON, and the connection closed."""
+
+    limits = Limits()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._head = 0
+        self._in_head = True
+        self._over = False
+        self._late: asyncio.TimerHandle | None = None
+        self._refusal = (400, "the request is not HTTP as it is expected")
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._came()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._over:
+            return
+        super().data_received(data)
+        if self._in_head:
+            self._head += len(data)
+            if self._head > self.limits.head:
+                self._too_large()
+                self.send_400_response("")
+        if self._late is None and self._idle and not self._over and not self.transport.is_closing():
+            self._wait()  # blank lines between requests have ended uvicorn's own waiting
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = 0
+        self._in_head = True
+        self._wait()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._came()
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self.limits.head:
+            self._too_large()
+            raise HeadTooLarge
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Tells what is wrong with a request that never reached the application, and closes."""
+        if self._over or self.transport.is_closing():
+            return
+        status, said = self._refusal
+        error = {"message": said, "type": "invalid_request_error", "param": None, "code": None}
+        body = json.dumps({"error": error}).encode()
+        head = (
+            f"HTTP/1.1 {status} {REASONS[status]}\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self._over = True
+        self._came()
+        self.loop.call_later(LINGER, self.transport.close)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing is being answered."""
+        cycle: Any = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def _too_large(self) -> None:
+        self._refusal = (431, f"the head of the request is larger than {self.limits.head:,} bytes")
+
+    def _wait(self) -> None:
+        self._came()
+        self._late = self.loop.call_later(self.limits.reading, self._give_up)
+
+    def _came(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _give_up(self) -> None:
+        if not self._idle:
+            self._wait()
+            return
+        self._late = None
+        self._refusal = (408, f"the head of the request did not arrive within {self.limits.reading:g} s")
+        self.send_400_response("")
+
+
+def http_protocol(limits: Limits) -> type[asyncio.Protocol]:
+    """The protocol for uvicorn's `http=`, with these limits."""
+    return type("Protocol", (BoundedProtocol,), {"limits": limits})

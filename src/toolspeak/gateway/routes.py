@@ -1,0 +1,146 @@
+"""Which path is answered by what: one plain table, for the application, the keys, and the published document."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from ..api import anthropic, completions, openai_chat, openai_responses
+from ..errors import Refused
+from ..events import Event
+from ..schema.near import did_you_mean, near
+from ..types import Schema
+from . import count, health, listing, responses
+from .embeddings import embed
+from .exchange import Exchange
+from .openapi import show_document
+
+if TYPE_CHECKING:
+    from .app import Gateway
+
+Handle = Callable[["Gateway", Exchange, str], Awaitable[None]]
+"""Answers a request. The text is what the path holds where the route has a hole, "" without one."""
+
+
+class Writer(Protocol):
+    """What makes a stream of events: see `api.openai_chat.ReplyWriter`."""
+
+    @property
+    def keep_alive(self) -> bytes: ...
+    def begin(self) -> bytes: ...
+    def feed(self, event: Event, choice: int = 0) -> bytes: ...
+    def close(self) -> bytes: ...
+    def error(self, error: Refused) -> bytes: ...
+
+
+class Codec(Protocol):
+    """An API as the gateway needs it; each of these modules in `api/` is one."""
+
+    @property
+    def BODY(self) -> Schema: ...  # noqa: N802 - a module's constant
+    @property
+    def ReplyWriter(self) -> Any: ...  # noqa: N802
+    @property
+    def read_request(self) -> Any: ...
+    @property
+    def write_reply(self) -> Any: ...
+    @property
+    def write_error(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path, and what answers it. HEAD is answered wherever GET is.
+
+    A path may end in a hole (`/v1/models/{model}`), which takes the rest of a path, slashes too. Errors are told in
+    the shape of `codec`. An `open` route needs no key.
+    """
+
+    method: str
+    path: str
+    handle: Handle
+    codec: Codec
+    open: bool = False
+
+
+def generates(codec: Codec) -> Handle:
+    """The handler of an API that a model answers."""
+
+    async def handle(gateway: Gateway, exchange: Exchange, _: str) -> None:
+        await gateway.generate(exchange, codec)
+
+    return handle
+
+
+OPENAI = cast("Codec", openai_chat)
+COMPLETIONS = cast("Codec", completions)
+ANTHROPIC = cast("Codec", anthropic)
+RESPONSES = cast("Codec", openai_responses)
+
+ROUTES: tuple[Route, ...] = (
+    Route("POST", "/v1/chat/completions", generates(OPENAI), OPENAI),
+    Route("POST", "/v1/completions", generates(COMPLETIONS), COMPLETIONS),
+    Route("POST", "/v1/messages", generates(ANTHROPIC), ANTHROPIC),
+    Route("POST", "/v1/messages/count_tokens", count.count_tokens, ANTHROPIC),
+    Route("POST", "/v1/embeddings", embed, OPENAI),
+    Route("POST", "/v1/responses", responses.create, RESPONSES),
+    Route("GET", "/v1/responses/{response}", responses.show, RESPONSES),
+    Route("DELETE", "/v1/responses/{response}", responses.drop, RESPONSES),
+    Route("GET", "/v1/models", listing.list_models, OPENAI),
+    Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
+    Route("GET", "/openapi.json", show_document, OPENAI),
+    Route("GET", "/livez", health.live, OPENAI, open=True),
+    Route("GET", "/readyz", health.ready, OPENAI, open=True),
+    Route("GET", "/health", health.ready, OPENAI, open=True),
+    Route("GET", "/metrics", health.metrics, OPENAI),
+)
+
+_BY_PATH: dict[str, dict[str, Route]] = {}
+for _route in ROUTES:
+    _BY_PATH.setdefault(_route.path, {})[_route.method] = _route
+_HOLES = {path.partition("{")[0]: routes for path, routes in _BY_PATH.items() if "{" in path}
+"""The routes that have a hole, by what comes before it."""
+
+
+def find(path: str) -> tuple[dict[str, Route], str]:
+    """The routes of a path, each by its method, and what stands in its hole; none where there is no such path."""
+    if "{" not in path and (found := _BY_PATH.get(path)):
+        return found, ""
+    for start, routes in _HOLES.items():
+        if path.startswith(start) and len(path) > len(start):
+            return routes, path[len(start) :]
+    return {}, ""
+
+
+def is_open(path: str) -> bool:
+    """Whether a path is answered without a key."""
+    routes, _ = find(path)
+    return bool(routes) and all(route.open for route in routes.values())
+
+
+def codec_for(path: str) -> Codec:
+    """The API in whose shape an error at a path is told: its own, that of the path it begins with, else OpenAI's."""
+    routes, _ = find(path)
+    for route in routes.values():
+        return route.codec
+    return next((route.codec for route in ROUTES if path.startswith(route.path + "/")), OPENAI)
+
+
+async def answer_route(gateway: Gateway, exchange: Exchange) -> None:
+    """Answers a request by its path and method. Raises Refused (404, 405)."""
+    path, method = exchange.scope["path"], exchange.scope["method"]
+    routes, rest = find(path)
+    if not routes:
+        known = [known.partition("/{")[0] for known in _BY_PATH]
+        said = f"there is no {path[:200]} here.{did_you_mean(near(path[:200], dict.fromkeys(known)))}"
+        raise Refused(said, status=404, code="not_found")
+    exchange.record.route = next(iter(routes.values())).path
+    route = routes.get("GET" if method == "HEAD" else method)
+    if route is None:
+        allowed = [*routes, *(["HEAD"] if "GET" in routes else [])]
+        exchange.headers.append((b"allow", ", ".join(allowed).encode()))
+        raise Refused(f"{path[:200]} takes {' or '.join(allowed)}", status=405, code="method_not_allowed")
+    if not route.open:
+        gateway.admission.check_open()
+    await route.handle(gateway, exchange, rest)

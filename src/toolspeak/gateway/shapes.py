@@ -1,0 +1,155 @@
+"""What the gateway answers with, as JSON Schemas: the shapes that the published document names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..types import Schema
+
+COUNT: Schema = {"type": "integer", "minimum": 0}
+WORDS: Schema = {"type": ["string", "null"]}
+
+
+def obj(required: dict[str, Any], **optional: Any) -> Schema:
+    """The schema of an object that holds all of `required` and may hold `optional`, and more."""
+    return {"type": "object", "required": list(required), "properties": {**required, **optional}}
+
+
+def many(item: Schema) -> Schema:
+    """The schema of a list."""
+    return {"type": "array", "items": item}
+
+
+def ref(name: str) -> Schema:
+    """A shape by its name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+USAGE = obj({"prompt_tokens": COUNT, "completion_tokens": COUNT, "total_tokens": COUNT})
+NOTES = obj({"notes": many(obj({"rule": {"type": "string"}, "detail": {"type": "string"}}))})
+CALL = obj(
+    {
+        "id": {"type": "string", "minLength": 1},
+        "type": {"enum": ["function"]},
+        "function": obj({"name": {"type": "string"}, "arguments": {"type": "string"}}),
+    }
+)
+MESSAGE = obj(
+    {"role": {"const": "assistant"}, "content": WORDS},
+    refusal=WORDS,
+    reasoning_content={"type": "string"},
+    tool_calls={**many(CALL), "minItems": 1},
+)
+FINISH: Schema = {"enum": ["stop", "length", "tool_calls", "content_filter", "function_call"]}
+LOGPROBS: Schema = {"type": ["object", "null"]}
+MODEL = obj({"id": {"type": "string"}, "object": {"const": "model"}, "created": COUNT, "owned_by": {"type": "string"}})
+
+BLOCK: Schema = {
+    "oneOf": [
+        obj({"type": {"const": "text"}, "text": {"type": "string"}}),
+        obj({"type": {"const": "thinking"}, "thinking": {"type": "string"}, "signature": {"type": "string"}}),
+        obj({"type": {"const": "tool_use"}, "id": {"type": "string"}, "name": {"type": "string"}, "input": {"type": "object"}}),
+    ]
+}  # fmt: skip
+
+SHAPES: dict[str, Schema] = {
+    "Notes": NOTES,
+    "Usage": USAGE,
+    "OpenAIError": obj(
+        {"error": obj({"message": {"type": "string"}, "type": {"type": "string"}, "param": WORDS, "code": WORDS})}
+    ),
+    "ChatCompletion": obj(
+        {
+            "id": {"type": "string", "pattern": "^chatcmpl-"},
+            "object": {"const": "chat.completion"},
+            "created": COUNT,
+            "model": {"type": "string"},
+            "choices": many(
+                obj(
+                    {"index": COUNT, "message": MESSAGE, "logprobs": LOGPROBS, "finish_reason": FINISH},
+                    toolspeak=ref("Notes"),
+                )
+            ),
+            "usage": ref("Usage"),
+        }
+    ),
+    "Completion": obj(
+        {
+            "id": {"type": "string", "pattern": "^cmpl-"},
+            "object": {"const": "text_completion"},
+            "created": COUNT,
+            "model": {"type": "string"},
+            "choices": many(
+                obj(
+                    {"index": COUNT, "text": {"type": "string"}, "logprobs": LOGPROBS, "finish_reason": FINISH},
+                    toolspeak=ref("Notes"),
+                )
+            ),
+            "usage": ref("Usage"),
+        }
+    ),
+    "Message": obj(
+        {
+            "id": {"type": "string", "pattern": "^msg_"},
+            "type": {"const": "message"},
+            "role": {"const": "assistant"},
+            "model": {"type": "string"},
+            "content": many(BLOCK),
+            "stop_reason": {"enum": ["end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"]},
+            "stop_sequence": WORDS,
+            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT}),
+        },
+        toolspeak=ref("Notes"),
+    ),
+    "TokenCount": obj({"input_tokens": COUNT}),
+    "AnthropicError": obj(
+        {
+            "type": {"const": "error"},
+            "error": obj({"type": {"type": "string"}, "message": {"type": "string"}}),
+            "request_id": WORDS,
+        }
+    ),
+    "Response": obj(
+        {
+            "id": {"type": "string", "pattern": "^resp_"},
+            "object": {"const": "response"},
+            "created_at": COUNT,
+            "status": {"enum": ["completed", "incomplete"]},
+            "model": {"type": "string"},
+            "output": many(
+                obj(
+                    {
+                        "type": {"enum": ["message", "reasoning", "function_call", "custom_tool_call"]},
+                        "id": {"type": "string"},
+                    }
+                )
+            ),
+            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT, "total_tokens": COUNT}),
+            "store": {"type": "boolean"},
+        },
+        toolspeak=ref("Notes"),
+    ),
+    "DroppedResponse": obj({"id": {"type": "string"}, "object": {"const": "response"}, "deleted": {"const": True}}),
+    "Embeddings": obj(
+        {
+            "object": {"const": "list"},
+            "data": many(
+                obj(
+                    {
+                        "object": {"const": "embedding"},
+                        "index": COUNT,
+                        "embedding": {"anyOf": [many({"type": "number"}), {"type": "string"}]},
+                    }
+                )
+            ),
+            "model": {"type": "string"},
+            "usage": obj({"prompt_tokens": COUNT, "total_tokens": COUNT}),
+        }
+    ),
+    "Model": MODEL,
+    "Models": obj({"object": {"const": "list"}, "data": many(ref("Model"))}),
+    "Text": {"type": "string"},
+    "Health": obj({"status": {"enum": ["alive", "ready", "not ready"]}}),
+    "Document": obj({"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}),
+}
+"""Every shape, by the name that the document gives it."""

@@ -1,0 +1,158 @@
+"""Several processes at one socket: started, started again when one dies, told to stop.
+
+A worker is a fork of the supervisor, made before it holds a loop, a thread or a model: what it needs to know it
+has, and nothing is written to an argument or the environment. Models are made in the workers, since the threads
+of an embedded one do not survive a fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Generator
+
+from .metrics import DIRECTORY, worker_died
+
+log = logging.getLogger(__name__)
+
+SHORT, LONGEST = 0.1, 5.0
+"""Seconds before a worker that died is started again: the first pause, which doubles, and the longest."""
+WELL = 10.0
+"""Seconds after which a worker counts as having started well."""
+
+
+def supervise(workers: int, work: Callable[[int], None]) -> None:
+    """Keeps so many processes at `work`, until told to stop by SIGTERM or SIGINT; a second one kills them.
+
+    `work` gets a descriptor that becomes readable when the supervisor has died.
+    """
+    with _metrics_directory(), _Supervisor(work) as supervisor:
+        supervisor.run(workers)
+    if supervisor.failed:
+        raise SystemExit(1)
+
+
+class _Supervisor:
+    def __init__(self, work: Callable[[int], None]) -> None:
+        self.work = work
+        self.began: dict[int, float] = {}  # by pid
+        self.stopping = 0
+        self.pause = SHORT
+        self.well = False  # whether a worker has ever worked
+        self.failed = False
+
+    def __enter__(self) -> _Supervisor:
+        self.alive = os.pipe()  # nobody writes to it: its end tells the workers that the supervisor is no more
+        self.woken = os.pipe()  # signals write to it
+        for end in self.woken:
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self.woken[1], warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _noted)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.set_wakeup_fd(-1)
+        for end in (*self.alive, *self.woken):
+            os.close(end)
+
+    def run(self, workers: int) -> None:
+        for _ in range(workers):
+            self._start()
+        due = 0.0
+        while self.began or not self.stopping:
+            self._bury()
+            missing = 0 if self.stopping else workers - len(self.began)
+            now = time.monotonic()
+            if missing and due and now >= due:
+                for _ in range(missing):
+                    self._start()
+                missing, due = 0, 0.0
+            if missing and not due:
+                due = now + self.pause
+                self.pause = min(LONGEST, self.pause * 2)
+            if self.began or not self.stopping:
+                self._sleep(max(0.0, due - now) if due else None)
+
+    def _start(self) -> None:
+        pid = os.fork()
+        if pid:
+            self.began[pid] = time.monotonic()
+            return
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+                signal.signal(number, signal.SIG_DFL)
+            for end in (self.alive[1], *self.woken):
+                os.close(end)
+            self.work(self.alive[0])
+            status = 0
+        except BaseException:  # noqa: BLE001 - the end of a process: nobody else tells what went wrong
+            traceback.print_exc()
+        finally:
+            logging.shutdown()
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(status)
+
+    def _bury(self) -> None:
+        """Takes note of the workers that have ended."""
+        while self.began:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            lived = time.monotonic() - self.began.pop(pid, 0.0)
+            worker_died(pid)
+            if self.stopping:
+                continue
+            if lived > WELL:
+                self.pause = SHORT
+                self.well = True
+            elif not self.well and os.WIFEXITED(status):
+                log.error("a worker could not start; the gateway ends")
+                self.failed = True
+                self._stop()
+                continue
+            log.error("worker %d ended with %d and is started again", pid, os.waitstatus_to_exitcode(status))
+
+    def _sleep(self, seconds: float | None) -> None:
+        """Until a signal comes, for so many seconds at most."""
+        select.select([self.woken[0]], [], [], seconds)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.woken[0], 4096)
+
+    def _stop(self, *_: object) -> None:
+        self.stopping += 1
+        for pid in tuple(self.began):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM if self.stopping == 1 else signal.SIGKILL)
+
+
+def _noted(_: int, __: object) -> None:
+    """Lets a signal wake the supervisor, which it would not if it were ignored."""
+
+
+@contextlib.contextmanager
+def _metrics_directory() -> Generator[None]:
+    """Where the workers count, so that each can tell the sum. One that the operator named stays theirs."""
+    if os.environ.get(DIRECTORY):
+        yield
+        return
+    made = tempfile.mkdtemp(prefix="toolspeak-metrics-")
+    os.environ[DIRECTORY] = made
+    try:
+        yield
+    finally:
+        del os.environ[DIRECTORY]
+        shutil.rmtree(made, ignore_errors=True)

@@ -1,0 +1,68 @@
+"""The APIs that a model over HTTP can be asked through: a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..api import anthropic, completions, embeddings, ollama, openai_chat, openai_responses
+from ..events import Event
+from .base import Capability
+
+
+class Reader(Protocol):
+    """What reads a reply: see `api.openai_chat.ReplyReader`."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def received(self) -> int: ...
+    def feed(self, chunk: bytes) -> list[Event]: ...
+    def close(self) -> list[Event]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do.
+
+    `key_header` names the header of the key where that is not `Authorization`; `headers` go with every request.
+    """
+
+    path: str
+    models_path: str
+    default_path: str
+    write: Callable[..., dict[str, Any]]
+    reader: Callable[[Callable[[], str]], Reader]
+    read_models: Callable[[dict[str, Any]], list[str]]
+    native: frozenset[Capability]
+    plain: frozenset[Capability] = frozenset()
+    embed_path: str = "/embeddings"
+    write_texts: Callable[..., dict[str, Any]] = embeddings.write_request
+    key_header: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+APIS: dict[str, Api] = {
+    "openai": Api(
+        "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
+        openai_chat.read_models, frozenset({"tools", "schema"}),
+    ),
+    "completions": Api(
+        "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
+        openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
+    ),
+    "responses": Api(
+        "/responses", "/models", "/v1", openai_responses.write_request, openai_responses.ReplyReader,
+        openai_chat.read_models, frozenset({"tools", "schema"}),
+    ),
+    "ollama": Api(
+        "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
+        ollama.read_models, frozenset({"tools", "schema"}), frozenset(), "/api/embed", embeddings.write_ollama,
+    ),
+    "anthropic": Api(
+        "/v1/messages", "/v1/models", "", anthropic.write_request, anthropic.ReplyReader,
+        openai_chat.read_models, frozenset({"tools", "schema"}),
+        key_header="x-api-key", headers={"anthropic-version": "2023-06-01"},
+    ),
+}  # fmt: skip

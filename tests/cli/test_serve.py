@@ -1,0 +1,190 @@
+"""`toolspeak serve` as people meet it: what it prints, what it refuses, and that it answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from world import TOOLSPEAK, Cli
+
+QUESTION = {"messages": [{"role": "user", "content": "Hi"}]}
+
+
+class Serving:
+    """A gateway as a process; `told` is what it said until it listened."""
+
+    def __init__(self, process: subprocess.Popen[str], told: str) -> None:
+        self.process = process
+        self.told = told
+        found = re.search(r"at (http://\S+)", told)
+        assert found, told
+        self.url = found[1]
+
+    def get(self, path: str, body: dict[str, Any] | None = None, **headers: str) -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        sent = {"content-type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(self.url + path, data, sent), timeout=30) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def end(self) -> str:
+        """Stops it, and gives what it said after it began to listen."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.communicate(timeout=30)[1]
+
+
+@contextmanager
+def serving(*args: str, **env: str) -> Iterator[Serving]:
+    process = subprocess.Popen(
+        [*TOOLSPEAK, "serve", "--port", "0", *args], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        env={**os.environ, **env},
+    )  # fmt: skip
+    assert process.stderr
+    told = ""
+    try:
+        while "curl" not in told:
+            line = process.stderr.readline()
+            assert line, told
+            told += line
+        yield Serving(process, told)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOOLSPEAK_GATEWAY_KEY", raising=False)
+
+
+def test_it_serves_and_prints_lines_to_paste() -> None:
+    with serving("--model", "m=scripted:Hello") as running:
+        assert (
+            running.get("/v1/chat/completions", {"model": "m", **QUESTION})[1]["choices"][0]["message"]["content"]
+            == "Hello"
+        )
+        assert f"export OPENAI_BASE_URL={running.url}/v1 OPENAI_API_KEY=none" in running.told
+        assert f"ANTHROPIC_BASE_URL={running.url}" in running.told
+        curl = re.search(r"^\s*(curl .*)$", running.told, re.MULTILINE)
+        assert curl
+        body = re.search(r"-d '(.*)'$", curl[1])
+        assert body
+        assert json.loads(body[1])["model"] == "m"
+
+
+def test_the_key_of_the_environment_is_needed_and_not_shown() -> None:
+    with serving("--model", "m=scripted:Hello", TOOLSPEAK_GATEWAY_KEY="a-secret-key") as running:
+        assert running.get("/v1/models")[0] == 401
+        assert running.get("/v1/models", authorization="Bearer a-secret-key")[0] == 200
+        assert "OPENAI_API_KEY=YOUR_KEY" in running.told
+        assert "note:" not in running.told
+        assert "a-secret-key" not in running.told + running.end()
+
+
+def test_a_key_on_the_command_line_works_and_is_warned_of() -> None:
+    with serving("--model", "m=scripted:Hello", "--api-key", "a-secret-key") as running:
+        assert running.get("/v1/models", x_api_key="a-secret-key")[0] == 200
+        assert running.get("/v1/models", x_api_key="other")[0] == 401
+        assert "$TOOLSPEAK_GATEWAY_KEY" in running.told
+        assert "a-secret-key" not in running.told
+
+
+def test_a_file_with_flags_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('[server]\nport = 1\n[models.a]\nupstream = "scripted:A"\n[models.b]\nupstream = "scripted:B"\n')
+    with serving("--config", str(file), "--model", "b=scripted:C", "--cors", "https://example.org") as running:
+        names = [one["id"] for one in running.get("/v1/models")[1]["data"]]
+        assert names == ["a", "b"]
+        told = running.get("/v1/chat/completions", {"model": "b", **QUESTION})[1]
+        assert told["choices"][0]["message"]["content"] == "C"
+
+
+def test_a_key_made_here_opens_the_gateway(cli: Cli, tmp_path: Path) -> None:
+    made = cli("serve", "--new-key", "alice")
+    found = re.search(r"\bts-\S{40,}$", made.stderr.strip())
+    assert found
+    assert found[0] not in made.stdout
+    file = tmp_path / "gateway.toml"
+    file.write_text('[models.m]\nupstream = "scripted:Hello"\n\n' + made.stdout)
+    with serving("--config", str(file)) as running:
+        assert running.get("/v1/models", x_api_key=found[0])[0] == 200
+        assert running.get("/v1/models", x_api_key=found[0] + "x")[0] == 401
+    odd = cli("serve", "--new-key", 'o"dd name').stdout
+    file.write_text('[models.m]\nupstream = "scripted:Hello"\n' + odd)
+    assert 'o"dd name' in cli("serve", "--check", str(file)).stdout
+
+
+def test_check_tells_what_is_wrong_or_what_it_comes_to(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text(cli("serve", "--sample").stdout)
+    good = cli("serve", "--check", str(file))
+    assert (good.returncode, good.stderr) == (0, "")
+    assert "is good" in good.stdout
+    assert "small: local" in good.stdout
+    file.write_text('[server]\nprot = 1\nhost = "0.0.0.0"\n[models.m]\nupstream = "nothing"\n')
+    bad = cli("serve", "--check", str(file))
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert f"{file}:2: server.prot: there is no such field. Did you mean 'port'?" in bad.stderr
+    assert f"{file}:5: models.m.upstream: expected the name of a model" in bad.stderr
+    file.write_text('[server]\nhost = "0.0.0.0"\n')
+    assert "there is no key" in cli("serve", "--check", str(file)).stderr
+    assert cli("serve", "--check", str(tmp_path / "none.toml")).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--workers", "0"], "0 is not in the range"),
+        (["--port", "70000"], "70000 is not in the range"),
+        (["--model", "m=nothing:x"], "no model is called 'nothing:x'"),
+        (["--model", "m="], "expected --model NAME=SPEC"),
+        (["--model", "m=scripted:a", "--model", "m=scripted:b"], "two models are called 'm'"),
+        (["--host", "0.0.0.0"], "there is no key"),
+        (["--host", "192.0.2.1", "--insecure"], "cannot listen at 192.0.2.1"),
+        (["--cors", "example.org"], "expected an origin"),
+        (["--api-key", "a b"], "expected a key"),
+        (["--config", "none.toml"], "No such file"),
+    ],
+)
+def test_what_cannot_be_served_is_told_in_a_line(cli: Cli, args: list[str], said: str) -> None:
+    done = cli("serve", *args)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len([line for line in done.stderr.splitlines() if "rror:" in line]) == 1
+
+
+def test_a_busy_port_is_told_in_a_line(cli: Cli) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = cli("serve", "--model", "m=scripted:a", "--port", port)
+    assert done.returncode == 2
+    assert f"cannot listen at 127.0.0.1:{port}" in done.stderr
+
+
+def test_beyond_this_machine_with_a_key_or_insecure(cli: Cli) -> None:
+    with serving("--model", "m=scripted:Hello", "--host", "0.0.0.0", "--insecure") as running:
+        assert running.url.startswith("http://127.0.0.1:")
+        assert running.get("/v1/models", host="gateway.example")[0] == 200
+    with serving("--model", "m=scripted:Hello", "--host", "0.0.0.0", TOOLSPEAK_GATEWAY_KEY="k") as running:
+        assert running.get("/v1/models")[0] == 401
+
+
+def test_an_address_is_a_name_too() -> None:
+    with serving("--model", "http://localhost:9/v1?a=b#NAME") as running:
+        assert "serving http://localhost:9/v1?a=b#NAME" in running.told

@@ -1,0 +1,357 @@
+"""What a request may hold and take: everything beyond it is a 4xx, told soon and in the API's own form."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from toolspeak.errors import Refused
+from toolspeak.gateway.body import check_body, parse_body
+from toolspeak.gateway.routes import ROUTES
+from toolspeak.gateway.schemas import check_schema
+from toolspeak.gateway.settings import Limits
+from toolspeak.models.scripted import Scripted
+
+SOON = 2.0
+"""Seconds: what grows faster than its input takes minutes on these inputs."""
+CHAT = "/v1/chat/completions"
+BODIES = {route.path: route.codec.BODY for route in ROUTES if route.method == "POST"}
+MESSAGES = [{"role": "user", "content": "Hi"}]
+
+
+def body(**more: Any) -> bytes:
+    return json.dumps({"model": "m", "messages": MESSAGES, **more}).encode()
+
+
+def says(text: str) -> Scripted:
+    return Scripted(text, repeat=True)
+
+
+def refused(raw: bytes, limits: Limits = Limits()) -> str:  # noqa: B008 - frozen
+    with pytest.raises(Refused) as caught:
+        parse_body(raw, limits)
+    assert caught.value.status == 400
+    return str(caught.value)
+
+
+async def posted(url: str, raw: Any, path: str = CHAT, **headers: str) -> tuple[int, dict[str, Any]]:
+    sent = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    async with aiohttp.ClientSession() as session:
+        async with session.post(
+            url + path,
+            data=io.BytesIO(raw) if isinstance(raw, bytes) else raw,
+            headers={k: v for k, v in sent.items() if v},
+        ) as response:
+            return response.status, json.loads(await response.text())
+
+
+async def spoken(url: str, *pieces: bytes, pause: float = 0.0) -> bytes:
+    """What the server says to bytes on a socket until it closes, or has said a whole answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+    told = b""
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(pause)
+    except ConnectionError:
+        pass
+    try:
+        async with asyncio.timeout(10):
+            while chunk := await reader.read(65536):
+                told += chunk
+                head, _, rest = told.partition(b"\r\n\r\n")
+                length = [
+                    line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")
+                ]
+                if length and len(rest) >= int(length[0]):
+                    break
+    except ConnectionError:
+        pass
+    writer.close()
+    return told
+
+
+# ------------------------------------------------------------------ sizes and times
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=says("Hello"), settings={"limits": Limits(body=1000)}) as running:
+            assert (await posted(running.url, body(user="x" * 800)))[0] == 200
+            status, told = await posted(running.url, body(user="x" * 1000))
+            assert (status, told["error"]["code"]) == (413, "request_too_large")
+            announced = b"POST " + CHAT.encode() + b" HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            told_raw = await spoken(running.url, announced + b"content-length: 99999999999\r\n\r\n{")
+            assert told_raw.startswith(b"HTTP/1.1 413 ")
+
+            async def chunks() -> Any:
+                for _ in range(100):
+                    yield b" " * 100
+
+            status, _ = await posted(running.url, chunks())
+            assert status == 413
+
+    asyncio.run(go())
+
+
+def test_a_body_and_a_head_arrive_in_time_or_not_at_all(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=says("Hello"), settings={"limits": Limits(reading=0.5)}) as running:
+            head = b"POST " + CHAT.encode() + b" HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            told = await spoken(running.url, head + b"content-length: 100\r\n\r\n{")
+            assert told.startswith(b"HTTP/1.1 408 ")
+            drip = [b"x-a: b\r\n"] * 12
+            told = await spoken(running.url, head, *drip, pause=0.1)
+            assert told.startswith(b"HTTP/1.1 408 ")
+            told = await spoken(running.url, *[b"\r\n"] * 12, pause=0.1)
+            assert told.startswith(b"HTTP/1.1 408 ")
+            assert (await posted(running.url, body()))[0] == 200
+
+    asyncio.run(go())
+
+
+def test_a_head_that_is_too_large_is_refused(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=says("Hello")) as running:
+            line = b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\n"
+            assert (await spoken(running.url, line + b"x-a: " + b"b" * 20_000 + b"\r\n\r\n")).startswith(
+                b"HTTP/1.1 200 "
+            )
+            for pieces in (
+                [line + b"x-a: " + b"b" * 64_000 + b"\r\n\r\n"],
+                [line + b"x-a: " + b"b" * 30_000, b"b" * 10_000],
+                [line + b"".join(b"x-%d: y\r\n" % i for i in range(5000)) + b"\r\n"],
+                [b"GET /" + b"a" * 64_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n"],
+                [line, *[b"x" * 9_000] * 20],
+            ):
+                told = await spoken(running.url, *pieces, pause=0.01)
+                assert told.startswith(b"HTTP/1.1 431 "), pieces[0][:40]
+                assert json.loads(told.partition(b"\r\n\r\n")[2])["error"]["message"]
+
+    asyncio.run(go())
+
+
+def test_what_is_not_plain_json_is_refused_by_its_headers(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=says("Hello")) as running:
+            for kind in ("application/json", "APPLICATION/JSON; charset=utf-8", "application/vnd.api+json"):
+                assert (await posted(running.url, body(), content_type=kind))[0] == 200, kind
+            for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "json"):
+                status, told = await posted(running.url, body(), content_type=kind)
+                assert status == 415, kind
+                assert "Content-Type: application/json" in told["error"]["message"]
+            for coding in ("gzip", "deflate", "br", "gzip, identity", "GZIP"):
+                status, told = await posted(running.url, gzip.compress(body()), content_encoding=coding)
+                assert (status, told["error"]["code"]) == (415, "unsupported_media_type"), coding
+            raw = body()
+            head = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(raw)}\r\n"
+            assert (await spoken(running.url, head.encode() + b"\r\n" + raw)).startswith(b"HTTP/1.1 415 ")
+
+    asyncio.run(go())
+
+
+# ------------------------------------------------------------------ JSON
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"", "Expecting value"),
+        (b"{", "line 1, column 2"),
+        (b"[]", "expected an object"),
+        (b'"text"', "expected an object"),
+        (b'{"a": NaN}', "NaN is no JSON number"),
+        (b'{"a": -Infinity}', "-Infinity is no JSON number"),
+        (b'{"a": 1e400}', "too large"),
+        (b'{"a": -1e999}', "too large"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "a number that is too long"),
+        (b'{"a": "\xff"}', "not UTF-8 (byte 0xff"),
+        (b'{"a": "\xed\xa0\x80"}', "not UTF-8"),
+        (b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}", "nests deeper than 64"),
+        (b'{"a": ' + b"[" * 900_000, "nests deeper than 64"),
+        (b'{"a": ' + b"[" * 5_000_000, "more than 1,000,000 values"),
+        (b'{"a":' * 900_000, "nests deeper than 64"),
+        (b'{"a": [' + b"1," * 1_100_000 + b"1]}", "more than 1,000,000 values"),
+        (b'{"a": [' + b"[]," * 1_100_000 + b"1]}", "more than 1,000,000 values"),
+        (b'{"a": "' + b'\\"' * 2_000_000 + b"," * 2_000_000, "Unterminated string"),
+        (b'{"a": ' + b'"\\' * 2_000_000 + b"," * 2_000_000, "is not JSON"),
+    ],
+)
+def test_json_that_is_none_or_too_much_is_told_soon(raw: bytes, said: str) -> None:
+    began = time.perf_counter()
+    assert said in refused(raw)
+    assert time.perf_counter() - began < SOON
+
+
+def test_what_json_leaves_open_is_settled() -> None:
+    assert parse_body(b'{"a": 1, "a": 2}', Limits()) == {"a": 2}
+    assert parse_body(b'\xef\xbb\xbf{"a": 1.5e3}', Limits()) == {"a": 1500.0}
+    assert parse_body(b'{"a": "\\ud800 \\ud83d\\ude00 \\\\ud800"}', Limits()) == {"a": "\ufffd 😀 \\ud800"}
+    assert parse_body(b'{"\\udfff": 1}', Limits()) == {"\ufffd": 1}
+    commas = "," * 3_000_000  # in a text they are no values
+    assert parse_body(json.dumps({"a": commas}).encode(), Limits()) == {"a": commas}
+
+
+# ------------------------------------------------------------------ numbers
+
+
+def integers(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Every place in a body's schema that takes an integer."""
+    if not isinstance(schema, dict):
+        return
+    kinds = schema.get("type", ())
+    if "integer" in ([kinds] if isinstance(kinds, str) else kinds):
+        yield path, schema
+    for word in ("anyOf", "oneOf", "allOf"):
+        for inner in schema.get(word, ()):
+            yield from integers(inner, path)
+    for name, inner in schema.get("properties", {}).items():
+        yield from integers(inner, (*path, name))
+    yield from integers(schema.get("items"), (*path, 0))
+    yield from integers(schema.get("additionalProperties"), (*path, "any"))
+
+
+PLACES = [(path, place, schema) for path, whole in BODIES.items() for place, schema in integers(whole)]
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "schema"), PLACES, ids=[f"{p}:{'.'.join(map(str, w))}" for p, w, _ in PLACES]
+)
+def test_every_integer_has_bounds(path: str, place: tuple[str | int, ...], schema: dict[str, Any]) -> None:
+    assert "minimum" in schema or "exclusiveMinimum" in schema
+    assert "maximum" in schema
+    for value in (2**63, -(2**63), 2**64, -(2**63) - 1, 10**300, 10**4000):
+        if schema.get("minimum", 0) <= value <= schema["maximum"]:
+            continue
+        wanted: Any = value
+        for part in reversed(place):
+            wanted = [wanted] if isinstance(part, int) else {part: wanted}
+        began = time.perf_counter()
+        with pytest.raises(Refused) as caught:
+            check_body(
+                {"model": "m", "messages": MESSAGES, "input": "Hi", "prompt": "Hi", "max_tokens": 5, **wanted},
+                BODIES[path],
+            )
+        assert time.perf_counter() - began < SOON
+        assert (caught.value.param or "").split(".")[0] == str(place[0])
+
+
+# ------------------------------------------------------------------ schemas
+
+
+def doubled(levels: int, word: str = "anyOf") -> dict[str, Any]:
+    defs: dict[str, Any] = {"a0": {"type": "string"}}
+    for level in range(1, levels):
+        defs[f"a{level}"] = {word: [{"$ref": f"#/$defs/a{level - 1}"}] * 2}
+    return {"type": "object", "$defs": defs, "properties": {"x": {"$ref": f"#/$defs/a{levels - 1}"}}}
+
+
+def chained(length: int) -> dict[str, Any]:
+    defs: dict[str, Any] = {f"a{i}": {"$ref": f"#/$defs/a{i + 1}"} for i in range(length)}
+    return {"$defs": {**defs, f"a{length}": {}}, "$ref": "#/$defs/a0"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"$ref": "http://127.0.0.1:1/schema.json"}, "leads out of the schema"),
+        ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "leads out of the schema"),
+        ({"properties": {"a": {"items": {"$dynamicRef": "#n"}}}}, "leads out of the schema"),
+        (doubled(40), "too many alternatives"),
+        (doubled(40, "allOf"), "too many alternatives"),
+        (doubled(40, "oneOf"), "too many alternatives"),
+        (chained(500), "refer to one another"),
+        ({"description": "x" * 300_000}, "larger than 262,144 bytes"),
+    ],
+    ids=range(8),
+)
+def test_hostile_schemas_are_refused_soon(schema: dict[str, Any], said: str, serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=says("Hello")) as running:
+            function = {"name": "f", "parameters": {"type": "object", **schema}}
+            format_ = {"type": "json_schema", "json_schema": {"name": "f", "schema": schema}}
+            for raw in (body(tools=[{"type": "function", "function": function}]), body(response_format=format_)):
+                began = time.perf_counter()
+                status, told = await posted(running.url, raw)
+                assert time.perf_counter() - began < SOON
+                assert (status, told["error"]["code"]) == (400, "invalid_schema")
+                assert said in told["error"]["message"]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("schema", "argument"),
+    [
+        ({"type": "string", "pattern": "^(a+)+$"}, "a" * 50_000 + "!"),
+        ({"type": "string", "pattern": "^(?=(a+)+$)"}, "a" * 50_000 + "!"),
+        ({"type": "array", "uniqueItems": True}, [{"a": i} for i in range(4000)]),
+        ({"$ref": "#"}, {"x": {}}),
+        (doubled(12), "x"),
+        ({"type": "integer", "maximum": 5}, 10**4000),
+        ({"type": "string", "pattern": "(a{1000}){1000}"}, "a"),
+        ({"type": "string", "pattern": "["}, "a"),
+        ({"type": 5}, "a"),
+        ({"$ref": "#/$defs/none"}, "a"),
+        ({"enum": []}, "a"),
+        ({"multipleOf": 1e-300}, 5),
+        ({"required": "x"}, "a"),
+    ],
+    ids=range(13),
+)
+def test_hostile_schemas_cost_little_and_are_no_error_of_ours(
+    schema: dict[str, Any], argument: Any, serve_models: Callable[..., Any]
+) -> None:
+    async def go() -> None:
+        call = json.dumps({"tool": "f", "tool_input": {"x": argument}})
+        async with serve_models(m=says(call)) as running:
+            inner = {**schema, "$defs": schema.get("$defs", {})} if "$defs" in schema else schema
+            function = {"name": "f", "parameters": {"type": "object", "properties": {"x": inner}}}
+            began = time.perf_counter()
+            status, told = await posted(running.url, body(tools=[{"type": "function", "function": function}]))
+            assert time.perf_counter() - began < SOON
+            assert status in (200, 400, 502), told
+            format_ = {"type": "json_schema", "json_schema": {"name": "f", "schema": schema}}
+            status, told = await posted(running.url, body(response_format=format_))
+            assert status in (200, 400, 502), told
+            assert time.perf_counter() - began < 2 * SOON
+
+    asyncio.run(go())
+
+
+def test_all_schemas_together_are_bounded_too(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=says("Hello")) as running:
+            tools = [
+                {
+                    "type": "function",
+                    "function": {"name": f"f{i}", "parameters": {"type": "object", "description": "x" * 200_000}},
+                }
+                for i in range(6)
+            ]
+            status, told = await posted(running.url, body(tools=tools))
+            assert (status, told["error"]["code"]) == (400, "invalid_schema")
+            assert "together" in told["error"]["message"]
+
+    asyncio.run(go())
+
+
+def test_schemas_of_real_tools_pass() -> None:
+    tree = {
+        "type": "object",
+        "$defs": {"node": {"properties": {"left": {"$ref": "#/$defs/node"}, "right": {"$ref": "#/$defs/node"}}}},
+        "properties": {"root": {"$ref": "#/$defs/node"}, "any": {"anyOf": [{"type": t} for t in ("string", "null")]}},
+    }
+    assert check_schema(tree, "tools.0", Limits()) == len(json.dumps(tree))
+    assert check_schema(None, "tools.0", Limits()) == 0
+    named = {"type": "object", "properties": {"$ref": {"type": "string"}, "anyOf": {"type": "array"}}}
+    check_schema(named, "tools.0", Limits())  # properties of these names are no keywords

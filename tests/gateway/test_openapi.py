@@ -1,0 +1,108 @@
+"""The published document: it says all that the gateway does, and the gateway does what it says (schemathesis)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from toolspeak.api.embeddings import Vectors
+from toolspeak.gateway.openapi import ASKED, OPERATIONS, document
+from toolspeak.gateway.routes import ROUTES
+from toolspeak.gateway.shapes import SHAPES
+from toolspeak.models.scripted import Scripted
+
+EXAMPLES = int(os.environ.get("TOOLSPEAK_SCHEMATHESIS", "10"))
+"""Examples of each operation; 1,000 and more by hand."""
+
+CONFIG = """
+[[operations]]
+include-path-regex = "chat|messages|responses"
+# What a schema cannot say is refused as well: a choice of a tool that is not offered, a tool's own broken schema.
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
+"""
+
+
+class Everything(Scripted):
+    """A model that can do all there is, and always says the same."""
+
+    def __init__(self) -> None:
+        super().__init__("Hello there.", repeat=True, capabilities=["prompt"])
+
+    async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
+        return Vectors(tuple((0.5,) * (dimensions or 3) for _ in texts), 3)
+
+
+@contextmanager
+def running(serve_models: Callable[..., Any], **how: Any) -> Iterator[str]:
+    """The address of a gateway that runs in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    ready = threading.Event()
+    stop = asyncio.Event()
+    url = ""
+
+    async def live() -> None:
+        nonlocal url
+        async with serve_models(m=Everything(), **how) as gateway:
+            url = gateway.url
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(live()))
+    thread.start()
+    try:
+        assert ready.wait(10)
+        yield url
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(10)
+        loop.close()
+
+
+def test_every_route_is_published_and_nothing_else() -> None:
+    assert {(route.method, route.path) for route in ROUTES} == set(OPERATIONS)
+
+
+def test_the_document_is_one() -> None:
+    made = document(["m"], secured=True)
+    assert made["openapi"].startswith("3.1")
+    text = repr(made)
+    for name in re.findall(r"#/components/schemas/(\w+)", text):
+        assert name in SHAPES
+    for schema in SHAPES.values():
+        jsonschema_rs.meta.validate(schema)
+    for operation in (one for path in made["paths"].values() for one in path.values()):
+        probe = "Health" in repr(operation)
+        assert operation.get("security") == (None if probe else [{"bearer": []}, {"header": []}])
+        if "requestBody" in operation:
+            jsonschema_rs.meta.validate(operation["requestBody"]["content"]["application/json"]["schema"])
+            assert {str(status) for status in ASKED} <= set(operation["responses"])
+
+
+@pytest.mark.timeout(900 if EXAMPLES > 100 else 240)
+def test_the_gateway_does_what_the_document_says(serve_models: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "schemathesis.toml").write_text(CONFIG)
+    with running(serve_models) as url:
+        command = ["run", f"{url}/openapi.json", "--seed=1", "--checks=all", f"--max-examples={EXAMPLES}"]
+        command += ["--generation-database=none", "--max-response-time=5", "--no-color"]
+        done = subprocess.run(
+            [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", *command],
+            cwd=tmp_path, capture_output=True, text=True, timeout=880,
+        )  # fmt: skip
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told[-12_000:]
+    tested = re.search(r"Tested: +(\d+)", told)
+    assert tested is not None  # all but the document itself
+    assert int(tested[1]) == len(OPERATIONS) - 1, told[-3000:]
+    if EXAMPLES > 100:
+        print(told[-1500:])
