@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, cast
 
 from ..schema.infer import as_tools
@@ -65,6 +64,7 @@ class Exchange:
         self._pause = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._sign: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
 
     @property
     def started(self) -> bool:
@@ -130,26 +130,20 @@ class Exchange:
 
     def keep_alive(self, alive: Callable[[], bytes], first: float, pause: float) -> None:
         """From now on sends what `alive` gives after `first` seconds without a status, later after `pause` seconds
-        without an event. Holds until `attended` ends."""
+        without an event. Holds until the answer is over."""
         self._alive = alive
         self._pause = pause
         self._timer = self._loop.call_later(first, self._quiet)
 
-    @asynccontextmanager
-    async def attended(self) -> AsyncGenerator[None]:
-        """Stops the request when the client leaves. The body must have been read."""
-        watcher = self._loop.create_task(self._watch())
-        try:
-            yield
-        finally:
-            watcher.cancel()
-            if self._timer:
-                self._timer.cancel()
+    def attend(self) -> None:
+        """From now on stops the request when the client leaves, until `close`. The body must have been read."""
+        self._watcher = self._loop.create_task(self._watch())
 
     def close(self) -> None:
-        """Lets go of whatever still waits for the client."""
-        if self._sign:
-            self._sign.cancel()
+        """The request is over: lets go of whatever still waits for the client."""
+        for waiting in (self._watcher, self._timer, self._sign):
+            if waiting:
+                waiting.cancel()
 
     def _begin(self, status: int) -> None:
         if self.status:

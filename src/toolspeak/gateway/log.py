@@ -30,12 +30,7 @@ class Lines(logging.Handler):
         self.detail = detail
 
     def emit(self, record: logging.LogRecord) -> None:
-        try:
-            line = self.line(record)
-        except (TypeError, ValueError):
-            self.handleError(record)
-            return
-        self.write(line)
+        self.write(self.line(record))
 
     def line(self, record: logging.LogRecord) -> str:
         """A record of `logging` as JSON."""
@@ -43,7 +38,7 @@ class Lines(logging.Handler):
             "time": stamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _message(record),
         }
         if record.exc_info:
             told |= _failure(record.exc_info, detail=self.detail)
@@ -117,6 +112,13 @@ _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 def stamp(seconds: float) -> str:
     """A time since 1970 as RFC 3339, to the millisecond, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError):  # its arguments do not fit: the line is not lost for that
+        return str(record.msg)
 
 
 def _failure(error: Error | bool, *, detail: bool) -> dict[str, Any]:
