@@ -34,6 +34,7 @@ from .apis import APIS, Reader
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
+from .patience import Patience
 from .providers import ANY, Provider
 from .retry import pause
 from .sessions import close_sessions, get_session
@@ -233,11 +234,12 @@ class Http:
         due = loop.time() + self.timeouts.first
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
         response = await self._send("POST", self._api.path, due, body)
+        patience = Patience(response.content, due)
         try:
             over = False
             while not over:
                 before = reader.received
-                chunk = await self._chunk(response, reader, due)
+                chunk = await self._chunk(patience, reader)
                 over = not chunk
                 for event in reader.close() if over else reader.feed(chunk):
                     if isinstance(event, Finished):
@@ -245,17 +247,17 @@ class Http:
                         await drain(response)
                     yield event
                 if reader.received > before:
-                    due = loop.time() + self.timeouts.between
+                    patience.until(loop.time() + self.timeouts.between)
         finally:
+            patience.close()
             response.close()
 
-    async def _chunk(self, response: aiohttp.ClientResponse, reader: Reader, due: float) -> bytes:
+    async def _chunk(self, patience: Patience, reader: Reader) -> bytes:
         """The next bytes, b"" at the end."""
         import aiohttp
 
         try:
-            async with asyncio.timeout_at(due):
-                return await response.content.readany()
+            return await patience.read()
         except TimeoutError:
             if reader.received:
                 waited = f"nothing more came for {self.timeouts.between:g} s"
