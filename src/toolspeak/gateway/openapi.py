@@ -51,6 +51,8 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("POST", "/v1/completions"): Operation(
         "Continue a prompt", ("Completion",), completions.BODY, stream=True, asks=True, never=(
+            _both(suffix={"type": "string", "minLength": 1}),
+            _both(best_of={"type": "integer", "minimum": 2}),
             _both(echo={"const": True}, logprobs={"type": "integer"}),
             _both(prompt={"type": "array", "minItems": 2}, n={"type": "integer", "minimum": 2}),
         ),
