@@ -136,7 +136,7 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
     """The document of a gateway that serves the models `names`; `secured`: it has keys."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), operation in OPERATIONS.items():
-        paths.setdefault(path, {})[method.lower()] = _operation(path, operation, names, secured)
+        paths.setdefault(path, {})[method.lower()] = _operation(method, path, operation, names, secured)
     out: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
@@ -152,8 +152,8 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
     return out
 
 
-def _operation(path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
-    out: dict[str, Any] = {"summary": operation.summary, "tags": [operation.tag]}
+def _operation(method: str, path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"operationId": _id(method, path), "summary": operation.summary, "tags": [operation.tag]}
     if parameters := _parameters(path, operation, names):
         out["parameters"] = parameters
     if operation.body is not None:
@@ -170,6 +170,10 @@ def _operation(path: str, operation: Operation, names: Sequence[str], secured: b
     if secured and not operation.open:
         out["security"] = [{name: []} for name in SECURITY]
     return out
+
+
+def _id(method: str, path: str) -> str:
+    return method.lower() + "".join(c if c.isalnum() else "_" for c in path)
 
 
 def _parameters(path: str, operation: Operation, names: Sequence[str]) -> list[dict[str, Any]]:
