@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from .errors import LimitReached, ModelError, ToolspeakError
-from .events import CallResult, Event, Noted
+from .events import CallResult, Event, Finished, Noted
 from .models.base import Model, Scorer
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
 from .types import Reply, Request, ToolCall, ToolResult
@@ -107,6 +107,9 @@ async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenera
                     heard.append(made)
                     if live:
                         yield made
+                    if isinstance(made, Finished) and read is not None:  # enough was read: the model need not go on
+                        yield Done(collect(heard))
+                        return
         for made in read(None) if read else ():
             heard.append(made)
             if live:

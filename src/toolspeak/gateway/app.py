@@ -7,7 +7,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Coroutine, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, TypeVar, cast
 
@@ -15,7 +15,7 @@ from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
 from ..events import Event
-from ..types import Reply, Request, Schema
+from ..types import Reply, Schema
 from .admission import Admission
 from .body import Gone, check_body, check_head, parse_body, read_body
 from .door import Door
@@ -27,9 +27,11 @@ from .record import UNKNOWN
 from .refusals import refused
 from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
-from .schemas import bounded_tools, check_schema
+from .schemas import bounded_tools, check_format
 from .settings import Settings
+from .several import side_by_side
 from .store import ResponseStore
+from .toolsets import Toolsets
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -73,6 +75,7 @@ class Gateway:
         self.observer = observer or Observer()
         self.models = Models(settings.models)
         self.door = Door(settings)
+        self.toolsets = Toolsets()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
         if self.store:
             self.store.prepare()
@@ -158,7 +161,7 @@ class Gateway:
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
         raw = await read_body(exchange.receive, length, limits)
-        exchange.tools = bounded_tools(raw, limits)
+        exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = parse_body(raw, limits)
         check_body(body, schema)
         return body
@@ -168,7 +171,7 @@ class Gateway:
         body = await self.read(exchange, codec.BODY)
         async with self.admitted(exchange):
             asked = await session.read(body) if session else cast("Asked", codec.read_request(body, exchange.tools))
-            check_schema(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
+            check_format(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
             served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
             exchange.tell_ignored(asked.ignored)
             check_able(asked, served)
@@ -185,6 +188,8 @@ class Gateway:
         stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
         async with aclosing(_events(asked, served)) as events:
             async for choice, event in events:
+                if isinstance(event, Done):
+                    continue
                 hear(event)
                 if data := stream.writer.feed(event, choice):
                     await stream.write(data)
@@ -199,16 +204,14 @@ class Gateway:
     ) -> None:
         hear = exchange.record.hear
 
-        async def one(request: Request) -> Reply:
-            async with aclosing(served.answer(request)) as events:
-                async for event in events:
-                    if isinstance(event, Done):
-                        return event.value
+        found: dict[int, Reply] = {}
+        async with aclosing(_events(asked, served)) as events:
+            async for choice, event in events:
+                if isinstance(event, Done):
+                    found[choice] = event.value
+                else:
                     hear(event)
-            raise AssertionError("an answer ends with Done")
-
-        wanted = asked.requests
-        replies = [await one(wanted[0])] if len(wanted) == 1 else await _together(map(one, wanted))
+        replies = [found[choice] for choice in range(asked.n)]
         if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
             exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
         told = cast("Payload", codec.write_reply(replies, asked, stamp))
@@ -217,24 +220,9 @@ class Gateway:
         await exchange.reply_json(200, told)
 
 
-async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The values of all; where one fails, or the request ends, the others are stopped before."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-
-
-async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
+def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event | Done[Reply]]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    for choice, request in enumerate(asked.requests):
-        async with aclosing(served.answer(request)) as events:
-            async for event in events:
-                if not isinstance(event, Done):
-                    yield choice, event
+    return side_by_side([served.answer(request) for request in asked.requests])
 
 
 def shown(settings: Settings) -> str:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from ..errors import Refused
+from ..errors import InvalidTool, Refused
+from ..plan.formed import check_form
 from ..schema.infer import as_tools
 from ..schema.walk import MANY, NAMED, ONE, resolve
-from ..types import Tool
+from ..types import Schema, Tool
 from .settings import Limits
 
 Tools = tuple[Tool[..., Any], ...] | None
@@ -24,10 +25,10 @@ HERE = ("not", "if", "then", "else")
 """The keywords whose schema is applied to the very value, beside lists of alternatives."""
 
 
-def bounded_tools(raw: bytes, limits: Limits) -> Callable[[Any], Tools]:
-    """`as_tools` for what came in the body `raw`. Raises Refused for schemas that are too large or too much work."""
+def bounded_tools(raw: bytes, limits: Limits, make: Callable[[Any], Tools] = as_tools) -> Callable[[Any], Tools]:
+    """`make` for what came in the body `raw`. Raises Refused for schemas that are too large or too much work."""
     if harmless(raw, limits):
-        return as_tools
+        return make
 
     def tools(described: Any) -> Tools:
         left = ALL * limits.schema
@@ -36,7 +37,7 @@ def bounded_tools(raw: bytes, limits: Limits) -> Callable[[Any], Tools]:
             left -= check_schema(schema, f"tools.{at}", limits)
             if left < 0:
                 raise _refused("tools", f"all schemas together are larger than {ALL * limits.schema:,} bytes")
-        return as_tools(described)
+        return make(described)
 
     return tools
 
@@ -55,6 +56,18 @@ def check_schema(schema: Any, where: str, limits: Limits) -> int:
         raise _refused(where, f"the schema is larger than {limits.schema:,} bytes")
     _Work(cast("Mapping[str, Any]", schema), where).check()
     return size
+
+
+def check_format(schema: Schema | None, where: str, limits: Limits) -> None:
+    """Raises Refused for a schema that no text can be held to."""
+    if schema is None:
+        return
+    check_schema(schema, where, limits)
+    try:
+        check_form(schema)
+    except InvalidTool as error:
+        said = str(error).replace("the schema of the tool 'reply'", "the schema")
+        raise _refused(where, said) from None
 
 
 class _Work:

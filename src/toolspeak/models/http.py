@@ -215,6 +215,18 @@ class Http:
         if refused:
             advice = "; give the model a dialect, so that tools go into the prompt" if "tools" in refused else ""
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
+        self._check_settings(request)
+
+    def _check_settings(self, request: Request) -> None:
+        """Raises UsageError for what the API has no place for: it would be dropped."""
+        known = self._api.sampling
+        unknown = [] if known is None else [name for name in request.sampling if name not in known]
+        if request.logprobs is not None and not self._api.logprobs:
+            unknown.append("logprobs")
+        if request.thinking is not None and not (self._provider.thinks and self._api.thinks):
+            unknown.append("thinking")
+        if unknown:
+            raise UsageError(f"{self.name} takes no {' and no '.join(unknown)}")
 
     async def _try(self, request: Request) -> AsyncGenerator[Event]:
         """One exchange, without retries."""

@@ -15,7 +15,7 @@ from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted
 from ...types import Finish, Note, Reply, Usage
 from ...wire.collect import add_usage
 from ..asked import Asked, Stamp
-from ..openai_chat.reply import write_notes
+from ..openai_chat.written import write_notes
 from ..payloads import Payload
 from .reply import STOPPED
 

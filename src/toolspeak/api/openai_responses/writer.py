@@ -27,7 +27,7 @@ from ...types import Finish, Note, Reply, Usage
 from ...wire.collect import add_usage
 from ..asked import Asked, Stamp
 from ..openai_chat import write_error as write_error
-from ..openai_chat.reply import KEEP_ALIVE, write_notes
+from ..openai_chat.written import KEEP_ALIVE, write_notes
 from ..payloads import Payload, record
 from .tools import custom_input, custom_names
 
