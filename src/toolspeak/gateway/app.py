@@ -73,7 +73,7 @@ class Gateway:
     def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
         self.settings = settings
         self.observer = observer or Observer()
-        self.models = Models(settings.models)
+        self.models = Models(settings.models, settings.limits)
         self.door = Door(settings)
         self.toolsets = Toolsets()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
@@ -122,6 +122,7 @@ class Gateway:
         exchange.ended = error  # nobody else ends it now
         told = refused(error)
         exchange.record.code = told.code
+        told.request_id = exchange.record.id
         if told.status == 500:
             log.error("request %s failed", exchange.record.id, exc_info=error)
         if exchange.over:
@@ -133,7 +134,7 @@ class Gateway:
         with suppress(TimeoutError, Gone):
             async with asyncio.timeout(LAST_WORDS):
                 if not exchange.started:
-                    await exchange.reply_json(told.status, codec_for(exchange.scope["path"]).write_error(told))
+                    await exchange.reply_json(told.status, codec_for(exchange).write_error(told))
                 elif exchange.writer:
                     await exchange.write(exchange.writer.error(told))
                     await exchange.end()
@@ -161,6 +162,7 @@ class Gateway:
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
         raw = await read_body(exchange.receive, length, limits)
+        exchange.received = len(raw)
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = parse_body(raw, limits)
         check_body(body, schema)
