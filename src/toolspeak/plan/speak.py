@@ -70,7 +70,7 @@ def _told(
 ) -> Ask:
     """The question with the tools told in the dialect."""
     messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
-    rendered = render(messages, tools, dialect, template, request.thinking, now, None, variables, request.choice)
+    rendered = render(messages, tools, dialect, template, request.thinking, now, None, variables, request.choice, False)
     if parts:
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
     prompt = rendered.prompt if template else ""
