@@ -10,12 +10,14 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import reduce
 from typing import Any
 
 from ..errors import UsageError
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from ..schema.check import check
-from ..types import Message, Note, Request, Tool
+from ..types import Message, Note, Request, Tool, Usage
+from ..wire.collect import add_usage
 from ..wire.decode import Decoder
 from ..wire.grammar import grammar
 from ..wire.program import program
@@ -23,7 +25,7 @@ from ..wire.render import Rendered, render
 from ..wire.syntax import Dialect, When
 from .choose import choose
 from .conclude import conclude
-from .effects import Ask, Plan, tell
+from .effects import Ask, Plan, spending, tell
 from .fill import fill
 from .formed import in_words
 from .parts import has_parts, put_back, taken_out
@@ -202,11 +204,12 @@ def _weighed(
         reply = yield from conclude(question, results[0] if len(results) == 1 else "\n".join(results))
         yield from tell(*(Noted(note) for note in reply.notes), TextDelta(reply.text), Finished("stop", reply.usage))
         return
+    spent: list[Usage] = []
     tool = yield from choose(tools, question, may_reply=request.choice == "auto")
     if tool is None:
         yield from _words(request, dialect, can)
         return
-    arguments, notes = yield from fill(tool, question)
+    arguments, notes = yield from spending(fill(tool, question), spent)
     if problems := check(tool, arguments):
         notes = (*notes, *(Note("unfilled", problem.message) for problem in problems))
     yield from tell(
@@ -214,7 +217,7 @@ def _weighed(
         ArgumentsDelta(json.dumps(arguments, ensure_ascii=False)),
         CallEnd(),
         *(Noted(note) for note in notes),
-        Finished("tool_calls"),
+        Finished("tool_calls", reduce(add_usage, spent, Usage())),
     )
 
 
