@@ -52,10 +52,10 @@ def speak(
         yield from _words(request, dialect, can)
         return
     _speakable(request, can, bool(template))
-    request = request if request.schema is None else in_words(request, request.schema)
     if "score" in can and not template:
         yield from _weighed(request, tools, dialect, can, ids or _counted())
     else:
+        request = request if request.schema is None else in_words(request, request.schema)
         request = _thoughtful(request, dialect, template)
         yield _told(request, tools, dialect, can, template, variables, now, ids)
 
@@ -201,8 +201,12 @@ def _weighed(
     """A decision by likelihood: which tool, with what; or words."""
     question, results = _question(request.messages)
     if results and request.choice == "auto":
+        if request.schema is not None:
+            yield from _words(request, dialect, can)
+            return
         reply = yield from conclude(question, results[0] if len(results) == 1 else "\n".join(results))
-        yield from tell(*(Noted(note) for note in reply.notes), TextDelta(reply.text), Finished("stop", reply.usage))
+        said = Stops(request.stop).feed([TextDelta(reply.text), Finished("stop", reply.usage)])
+        yield from tell(*(Noted(note) for note in reply.notes), *said)
         return
     spent: list[Usage] = []
     tool = yield from choose(tools, question, may_reply=request.choice == "auto")
@@ -216,9 +220,16 @@ def _weighed(
         CallStart(tool.name, ids()),
         ArgumentsDelta(json.dumps(arguments, ensure_ascii=False)),
         CallEnd(),
-        *(Noted(note) for note in notes),
+        *(Noted(note) for note in (*notes, *_unsampled(request))),
         Finished("tool_calls", reduce(add_usage, spent, Usage())),
     )
+
+
+def _unsampled(request: Request) -> tuple[Note, ...]:
+    """What a decision by likelihood makes no use of."""
+    given = {"temperature": request.temperature, "seed": request.seed, "max_tokens": request.max_tokens}
+    names = [name for name, value in given.items() if value is not None] + sorted(request.sampling)
+    return (Note("not-sampled", f"decided by likelihood, without {', '.join(names)}"),) if names else ()
 
 
 def _question(messages: Sequence[Message]) -> tuple[str, list[str]]:
