@@ -108,9 +108,10 @@ class Payloads:
         for event in events:
             if self.done:
                 break
-            if event.data.strip() == "[DONE]":
+            data = event.data.strip()
+            if data == "[DONE]":
                 self.done = True
-            elif event.data.strip():
+            elif data:
                 payloads.append(self._parse(event.data, error=event.event == "error"))
         return payloads
 
@@ -122,11 +123,12 @@ class Payloads:
             if error:
                 raise failure(500, text) from None
             raise ServerFailed(f"the server sent something that is not JSON: {excerpt(text)}") from None
-        if error or any(item.get("error") for item in (*records(value)[:1], record(value))):
+        first = record(value) if isinstance(value, dict) else next(iter(records(value)), record(None))
+        if error or first.get("error"):
             raise failure(0, value)
         if not isinstance(value, dict):
             raise ServerFailed(f"expected a JSON object from the server, got: {excerpt(text)}")
-        return record(value)
+        return cast("Payload", value)
 
 
 def paired(text: str) -> str:

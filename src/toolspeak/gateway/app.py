@@ -23,6 +23,7 @@ from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
 from .models import Models, Served, check_able
 from .observe import Observer
+from .record import UNKNOWN
 from .refusals import refused
 from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
@@ -72,7 +73,7 @@ class Gateway:
     def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
         self.settings = settings
         self.observer = observer or Observer()
-        self.models = Models(settings.models)
+        self.models = Models(settings.models, settings.limits)
         self.door = Door(settings)
         self.toolsets = Toolsets()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
@@ -118,8 +119,10 @@ class Gateway:
         if isinstance(error, Gone):
             exchange.ended = error
             return
+        exchange.ended = error  # nobody else ends it now
         told = refused(error)
         exchange.record.code = told.code
+        told.request_id = exchange.record.id
         if told.status == 500:
             log.error("request %s failed", exchange.record.id, exc_info=error)
         if exchange.over:
@@ -131,7 +134,7 @@ class Gateway:
         with suppress(TimeoutError, Gone):
             async with asyncio.timeout(LAST_WORDS):
                 if not exchange.started:
-                    await exchange.reply_json(told.status, codec_for(exchange.scope["path"]).write_error(told))
+                    await exchange.reply_json(told.status, codec_for(exchange).write_error(told))
                 elif exchange.writer:
                     await exchange.write(exchange.writer.error(told))
                     await exchange.end()
@@ -140,17 +143,26 @@ class Gateway:
     async def admitted(self, exchange: Exchange) -> AsyncGenerator[None]:
         """A place among the requests that are worked on, once the body is read: ends when the client leaves, and when
         the request's time is over. Raises Refused (429, 503) where there is no place."""
-        async with exchange.attended(), self.admission.slot(exchange.record):
+        exchange.attend()
+        came = time.perf_counter()
+        await self.admission.enter()
+        began = time.perf_counter()
+        exchange.record.waited = began - came
+        try:
             async with asyncio.timeout(self.settings.limits.deadline):
                 yield
+        finally:
+            self.admission.leave(time.perf_counter() - began)
 
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
+        exchange.record.model = UNKNOWN  # until one of ours is found
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
         raw = await read_body(exchange.receive, length, limits)
+        exchange.received = len(raw)
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = parse_body(raw, limits)
         check_body(body, schema)

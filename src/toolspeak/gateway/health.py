@@ -11,6 +11,7 @@ from .exchange import Exchange
 from .metrics import CONTENT_TYPE
 
 if TYPE_CHECKING:
+    from ..models.base import Model
     from .app import Gateway
     from .models import Models
 
@@ -47,15 +48,17 @@ class Readiness:
         self.loading = True
         try:
             await asyncio.to_thread(_import_client)
-            for name, served in models.served.items():
-                if load := loader(served.model):
-                    try:
-                        await load()
-                    except Exception as error:  # noqa: BLE001 - told by readiness, and to whoever asks for the model
-                        self.failed[name] = type(error).__name__
-                        log.error("the model %s cannot be loaded: %s", name, error)
+            await asyncio.gather(*(self._load(name, served.model) for name, served in models.served.items()))
         finally:
             self.loading = False
+
+    async def _load(self, name: str, model: Model) -> None:
+        if load := loader(model):
+            try:
+                await load()
+            except Exception as error:  # noqa: BLE001 - told by readiness, and to whoever asks for the model
+                self.failed[name] = type(error).__name__
+                log.error("the model %s cannot be loaded: %s", name, error)
 
 
 async def live(_: Gateway, exchange: Exchange, __: str) -> None:
@@ -65,7 +68,7 @@ async def live(_: Gateway, exchange: Exchange, __: str) -> None:
 
 async def ready(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """Whether to send requests here."""
-    status, told = gateway.readiness.status(())
+    status, told = gateway.readiness.status(gateway.models.broken())
     if status == 503:
         exchange.headers.append((b"retry-after", b"1"))
     if not gateway.door.knows(exchange):

@@ -45,14 +45,17 @@ def refused(error: BaseException) -> Refused:
         case StreamCut():
             return Refused("the model's reply broke off", status=502, code="upstream_cut")
         case ServerFailed() | ModelError():
-            return Refused(_failure(error), status=502, code="upstream_failed")
+            return _failed(error)
         case ToolspeakError():
             return Refused(str(error), status=error.status, code="failed")
         case _:
             return Refused("the gateway failed; its log says why", status=500, code="internal_error")
 
 
-def _failure(error: ModelError) -> str:
+def _failed(error: ModelError) -> Refused:
+    said = error.reason or "the model's server failed"
+    if isinstance(error, ServerFailed) and error.code == 503:  # for now: coming back may help
+        return Refused(said, status=503, code="upstream_down", retry_after=error.retry_after)
     if isinstance(error, ServerFailed) and 300 <= error.code < 400:  # its own words tell where to
-        return f"the model's server redirects ({error.code}), which is not followed"
-    return error.reason or "the model's server failed"
+        said = f"the model's server redirects ({error.code}), which is not followed"
+    return Refused(said, status=502, code="upstream_failed")

@@ -43,6 +43,8 @@ async def read_start(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 async def drain(response: aiohttp.ClientResponse) -> None:
     """Reads what is left of a reply that is over: only then is its connection free for the next request."""
+    if response.content.at_eof():
+        return
     import aiohttp
 
     with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
@@ -60,6 +62,8 @@ def _shown(url: str) -> str:
 
 REASONS = {
     "ServerDisconnectedError": "it closed the connection",
+    "ClientOSError": "the connection was closed or broke",
+    "ClientConnectionResetError": "it closed the connection",
     "ClientPayloadError": "the connection was cut",
     "ClientConnectorCertificateError": "its certificate is not trusted",
     "InvalidUrlClientError": "there can be no such address",

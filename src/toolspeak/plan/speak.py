@@ -41,23 +41,25 @@ def speak(
     variables: Mapping[str, Any] | None = None,
     now: datetime | None = None,
     ids: Callable[[], str] | None = None,
+    raw: bool = False,
 ) -> Plan[None]:
     """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
-    where that knows tools."""
+    where that knows tools; `raw` is for a model that continues prompts and answers no conversation."""
     if request.prompt is not None and not request.tools:  # the very bytes to continue
         yield Ask(request, live=True)
         return
     tools = offered(request)
-    if not tools:
+    if not tools and not raw:
         yield from _words(request, dialect, can)
         return
-    _speakable(request, can, bool(template))
-    if "score" in can and not template:
+    raw = raw or bool(template)
+    _speakable(request, bool(tools), can, raw)
+    if tools and "score" in can and not template:
         yield from _weighed(request, tools, dialect, can, ids or _counted())
     else:
         request = request if request.schema is None else in_words(request, request.schema)
         request = _thoughtful(request, dialect, template)
-        yield _told(request, tools, dialect, can, template, variables, now, ids)
+        yield _told(request, tools, dialect, can, template, variables, now, ids, raw)
 
 
 def _told(
@@ -69,17 +71,18 @@ def _told(
     variables: Mapping[str, Any] | None,
     now: datetime | None,
     ids: Callable[[], str] | None,
+    raw: bool,
 ) -> Ask:
     """The question with the tools told in the dialect."""
     messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
-    rendered = render(messages, tools, dialect, template, request.thinking, now, None, variables, request.choice, False)
+    rendered = render(messages, tools, dialect, template, request.thinking, now, None, variables, request.choice, raw)
     if parts:
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
-    prompt = rendered.prompt if template else ""
-    asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), bool(template))
+    prompt = rendered.prompt if raw else ""
+    asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), raw)
     if _says_thinking(dialect, template):
         asked = replace(asked, request=replace(asked.request, thinking=None))
-    if _holds(request, can) and not program(dialect, True).opened(prompt):
+    if tools and _holds(request, can) and not program(dialect, True).opened(prompt):
         several = request.parallel and request.choice == "required"
         # Only a model that was made to think knows when to stop: its template says so.
         text = grammar(dialect, tools, "required", "gbnf", several, prompt, thinking=bool(template))
@@ -104,9 +107,9 @@ def _says_thinking(dialect: Dialect, template: str | None) -> bool:
     return bool(template) or any(isinstance(part, When) and part.what == "thinking" for part in opening)
 
 
-def _speakable(request: Request, can: Collection[str], raw: bool) -> None:
+def _speakable(request: Request, tools: bool, can: Collection[str], raw: bool) -> None:
     """Raises UsageError for what cannot be had from a model whose tools stand in its prompt."""
-    if request.logprobs is not None:
+    if request.logprobs is not None and tools:
         raise UsageError("logprobs cannot be told together with tools: this model writes its calls as text")
     if (raw or "score" in can) and has_parts(request.messages):
         raise UsageError("this model takes text alone, and a message holds an image or another part that is none")
@@ -132,7 +135,6 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
 
 def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) -> Ask:
     """One question through a dialect, its answer read as it comes."""
-
     # The user's stop strings could cut a call: they are held to the text that is read.
     asked = replace(request, tools=None, choice="auto", stop=())
     if raw:

@@ -10,6 +10,7 @@ from ...errors import UsageError
 from ...types import Request, Schema
 from ..asked import Asked
 from ..body import FLAG, MAX_TOKENS, MODEL, PENALTY, SHARE, STOP, TEMPERATURE, cannot, given, stops
+from ..openai_chat import write_grammar
 from ..payloads import Payload, record
 
 TOKENS = 1024
@@ -20,8 +21,8 @@ SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "logit_bias", "top
 """Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
 
 
-def write_request(request: Request, model: str) -> Payload:
-    """The JSON body of a streamed request; it must have a `prompt`."""
+def write_request(request: Request, model: str, *, grammar_field: str = "") -> Payload:
+    """The JSON body of a streamed request; it must have a `prompt`. `grammar_field`: where the server takes a grammar."""
     if request.prompt is None:
         raise UsageError("/v1/completions continues a prompt, and the request holds messages: render them first")
     body: Payload = {
@@ -35,6 +36,8 @@ def write_request(request: Request, model: str) -> Payload:
     body |= {key: value for key, value in sampling.items() if value is not None}
     if request.stop:
         body["stop"] = list(request.stop)
+    if request.grammar is not None and grammar_field:
+        body |= write_grammar(grammar_field, request.grammar)
     return body | dict(request.sampling)
 
 

@@ -1,0 +1,51 @@
+"""A model behind /v1/completions: conversations become exact prompts, by the model's own chat template."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, cast
+
+from ..api.body import cannot
+from ..api.payloads import records
+from ..dialects import get
+from ..events import Event
+from ..types import Message, Request
+from ..wire.detect import ANY, detect
+from .http import Http
+from .speaker import Speaker
+
+
+class Raw(Speaker):
+    """A tool-calling model of a server that continues prompts. `template` is its own; without one, prompts are laid
+    out as the dialect says, which is told by `dialect`, else by the template, else by the model's name."""
+
+    def __init__(
+        self,
+        model: Http,
+        template: str = "",
+        dialect: str | None = None,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        grammar_field: str = "",
+    ) -> None:
+        told = bool(template or model.model)
+        spoken = detect(template or None, model.model) if dialect is None and told else get(dialect or ANY)
+        asked = model.completing()
+        if grammar_field:
+            asked = asked.able([*asked.capabilities, "grammar"], grammar_field)
+        super().__init__(asked, spoken, template=template or None, variables=variables, raw=True)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        for message in request.messages:
+            _words_only(message)
+        async with aclosing(super().stream(request)) as events:
+            async for event in events:
+                yield event
+
+
+def _words_only(message: Message) -> None:
+    """Raises Refused where the message holds what no prompt can: an image, a sound."""
+    for part in records(cast("Any", message.get("content"))):
+        if part.get("type") not in ("text", "thinking", None):
+            raise cannot("messages", f"this model is asked through prompts, and none can hold {part.get('type')!r}")
