@@ -37,6 +37,13 @@ def test_a_mark_in_a_text_brings_no_part() -> None:
     assert put_back(bare, parts)[0]["content"] == "0"
 
 
+def test_a_mark_that_stands_for_nothing() -> None:
+    odd: Any = [{"role": "assistant", "content": f"x{MARK}7{MARK}y"}]
+    assert put_back(odd, []) == odd
+    (message,) = put_back([{"role": "user", "content": f"x{MARK}7{MARK}y{MARK}0{MARK}"}], [IMAGE])
+    assert message["content"] == [text("x"), text("y"), IMAGE]
+
+
 def test_a_lost_part_is_refused() -> None:
     messages: Any = [{"role": "user", "content": [IMAGE]}]
     bare, parts = taken_out(messages)

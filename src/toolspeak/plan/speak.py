@@ -185,7 +185,7 @@ def _words(request: Request, dialect: Dialect, can: Collection[str]) -> Plan[Non
     if request.schema is not None and "schema" not in can:
         request = in_words(request, request.schema)
     messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
-    told = put_back(render(messages, (), dialect).messages, parts)
+    told = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
     asked = replace(request, messages=told, tools=None, choice="auto")
     if dialect.thinking is None:
         yield Ask(asked, live=True)
