@@ -382,3 +382,32 @@ def test_a_dialect_inside_messages(serve_models: Callable[..., Any], stream: boo
             assert "weather" in json.dumps(server.requests[0]["messages"])
 
     run(go())
+
+
+def test_a_client_who_does_not_read_holds_the_upstream_back(serve_models: Callable[..., Any]) -> None:
+    sent = 0
+    piece = frames(delta(content="x" * 60_000))
+
+    async def flood(writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(STREAM)
+        while sent < 200_000_000:
+            writer.write(piece)
+            await writer.drain()
+            sent += len(piece)
+
+    async def go() -> None:
+        async with faulty(flood) as server, serve_models(m=settings(server)) as running:
+            host, port = running.url.removeprefix("http://").split(":")
+            _, writer = await asyncio.open_connection(host, int(port), limit=1024)
+            body = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}).encode()
+            head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            writer.write(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            before = -1
+            while sent != before or not sent:  # until nothing moves any more
+                before = sent
+                await asyncio.sleep(0.5)
+            assert sent < 60_000_000  # what sockets hold; the rest waits where it is
+            writer.transport.abort()
+
+    run(go())

@@ -122,11 +122,12 @@ class Payloads:
             if error:
                 raise failure(500, text) from None
             raise ServerFailed(f"the server sent something that is not JSON: {excerpt(text)}") from None
-        if error or any(item.get("error") for item in (*records(value)[:1], record(value))):
+        told = record(value)
+        if error or (told or record(next(iter(records(value)), None))).get("error"):
             raise failure(0, value)
         if not isinstance(value, dict):
             raise ServerFailed(f"expected a JSON object from the server, got: {excerpt(text)}")
-        return record(value)
+        return told
 
 
 def paired(text: str) -> str:

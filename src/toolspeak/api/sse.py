@@ -18,9 +18,9 @@ LONGEST = 64_000_000
 """Characters in one event before the sender is taken for broken."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class ServerEvent:
-    """One event: its `data`, its type (`message` where none was named), the last id seen."""
+    """One event: its `data`, its type (`message` where none was named), the last id seen. Treat it as a value."""
 
     data: str
     event: str = "message"
@@ -57,6 +57,8 @@ class EventParser:
             text = text.removeprefix("\ufeff")
         if self._after_cr:  # the line ended at the cut; this is only the rest of its CRLF
             text = text.removeprefix("\n")
+        if text.endswith("\n\n") and text.startswith("data: ") and (simple := self._simple(text)) is not None:
+            return simple
         self._after_cr = text.endswith("\r")
         *whole, rest = LINE_END.split(text)
         events: list[ServerEvent] = []
@@ -68,6 +70,15 @@ class EventParser:
         self._line.append(rest)
         self._grow(len(rest))
         return events
+
+    def _simple(self, text: str) -> list[ServerEvent] | None:
+        """The events of a text that is whole ones of one line of data each, which is how nearly all comes; else None."""
+        if self._data or self._event or self._after_cr or any(self._line) or "\r" in text:
+            return None
+        parts = text[6:-2].split("\n\ndata: ")
+        if any("\n" in part for part in parts) or len(text) > LONGEST:
+            return None
+        return [ServerEvent(part, "message", self._id) for part in parts]
 
     def _field(self, line: str) -> ServerEvent | None:
         if not line:

@@ -24,7 +24,6 @@ from ..types import Reply, Request
 from .answer import answer
 from .settings import Limits, ModelSettings
 
-
 USUAL = Limits()
 
 

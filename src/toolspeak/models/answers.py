@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..api.failure import failure
@@ -13,9 +14,18 @@ from .retry import retry_after
 
 if TYPE_CHECKING:
     import aiohttp
+    from yarl import URL
 
 DRAIN = 0.25
 """Seconds that a server gets to close a reply that is over, so that its connection can be used again."""
+
+
+@lru_cache(256)
+def whole_url(text: str) -> URL:
+    """A URL taken apart, which costs as much as making all the rest of a request."""
+    from yarl import URL
+
+    return URL(text)
 
 
 async def refusal(response: aiohttp.ClientResponse) -> ModelError:
@@ -83,3 +93,39 @@ async def read_all(response: aiohttp.ClientResponse, limit: int) -> bytes:
         if len(body) > limit:
             raise ServerFailed(f"the server sent more than {limit:,} bytes")
     return bytes(body)
+
+
+class Waits:
+    """The waits for the pieces of one body. `due` is when the next must have come, in the loop's time: one timer for
+    all of them, which is moved by moving `due`. A reader who is slow lets nothing run out."""
+
+    def __init__(self, content: aiohttp.StreamReader, due: float) -> None:
+        self.due = due
+        self._content = content
+        self._loop = asyncio.get_running_loop()
+        self._waiting = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def chunk(self) -> bytes:
+        """The next bytes, b"" at the end. Raises TimeoutError, and what aiohttp raises."""
+        if self._timer is None:
+            self._timer = self._loop.call_at(self.due, self._late)
+        self._waiting = True
+        try:
+            return await self._content.readany()
+        finally:
+            self._waiting = False
+
+    def close(self) -> None:
+        """Lets go of the timer."""
+        if self._timer:
+            self._timer.cancel()
+
+    def _late(self) -> None:
+        self._timer = None
+        if not self._waiting:
+            return  # the next wait sets it again
+        if self._loop.time() < self.due:
+            self._timer = self._loop.call_at(self.due, self._late)
+        else:
+            self._content.set_exception(TimeoutError())

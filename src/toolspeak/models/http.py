@@ -29,7 +29,7 @@ from ..errors import (
 from ..events import Event, Finished
 from ..types import Request
 from .address import parse_address, redact
-from .answers import cause, drain, read_all, read_start, refusal
+from .answers import Waits, cause, drain, read_all, read_start, refusal, whole_url
 from .apis import APIS, Reader
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
@@ -221,29 +221,31 @@ class Http:
         due = loop.time() + self.timeouts.first
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
         response = await self._send("POST", self._api.path, due, body)
+        waits = Waits(response.content, due)
         try:
+            received = 0
             over = False
             while not over:
-                before = reader.received
-                chunk = await self._chunk(response, reader, due)
+                chunk = await self._chunk(waits, reader)
                 over = not chunk
                 for event in reader.close() if over else reader.feed(chunk):
                     if isinstance(event, Finished):
                         over = True
                         await drain(response)
                     yield event
-                if reader.received > before:
-                    due = loop.time() + self.timeouts.between
+                if reader.received > received:
+                    received = reader.received
+                    waits.due = loop.time() + self.timeouts.between
         finally:
+            waits.close()
             response.close()
 
-    async def _chunk(self, response: aiohttp.ClientResponse, reader: Reader, due: float) -> bytes:
+    async def _chunk(self, waits: Waits, reader: Reader) -> bytes:
         """The next bytes, b"" at the end."""
         import aiohttp
 
         try:
-            async with asyncio.timeout_at(due):
-                return await response.content.readany()
+            return await waits.chunk()
         except TimeoutError:
             if reader.received:
                 waited = f"nothing more came for {self.timeouts.between:g} s"
@@ -265,7 +267,7 @@ class Http:
             headers[self._api.key_header] = self._key
         elif authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
-        url = (self.address.root if root else self.address).url(path)
+        url = whole_url((self.address.root if root else self.address).url(path))
         try:
             async with asyncio.timeout_at(due):
                 response = await session.request(
