@@ -17,7 +17,7 @@ COMPILE := $(UV) pip compile --quiet --upgrade --universal --python-version 3.11
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # one pip at a time in an environment
-.PHONY: help demo test fuzz fetch lint format bench bench-decode docs lock clean
+.PHONY: help demo test test-clients fuzz soak fetch lint format bench bench-decode bench-gateway docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ bench: $(DEV)  ## measure speed, as ratios against peers in the same run
 
 bench-decode: $(DEV)  ## measure what streaming a call costs in every dialect, beside peers
 	$(BIN)/python benchmarks/run.py decode
+
+bench-gateway: $(DEV)  ## measure the gateway beside a pass-through and LiteLLM's proxy (ARGS=--long: 100,000 requests)
+	$(BIN)/python benchmarks/gateway/run.py $(ARGS)
 
 docs: $(RUN) $(VENV)/.docs  ## build the documentation into site/
 	$(BIN)/zensical build --clean --strict

@@ -55,6 +55,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "gateway/health.py": "a model that cannot be loaded must not end the gateway, which may have others",
     "gateway/workers.py": "the end of a process: nobody else tells what went wrong",
     "drive.py": "what a task in the background raised is raised again where it is waited for",
+    "gateway/several.py": "what one of several streams raised is raised again where they are joined",
     "running.py": "a tool is the user's code: whatever it raises becomes a result that the model reads",
     "schema/result.py": "a result's own code, such as a broken __str__, must not lose the run",
 }

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from .errors import LimitReached, ModelError, ToolspeakError
-from .events import CallResult, Event, Noted
+from .events import CallResult, Event, Finished, Noted
 from .models.base import Model, Scorer
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
 from .types import Reply, Request, ToolCall, ToolResult
@@ -29,6 +29,8 @@ from .wire.collect import collect
 T = TypeVar("T")
 Runner = Callable[[Sequence[ToolCall]], Awaitable[tuple[ToolResult, ...]]]
 log = logging.getLogger("toolspeak")
+content = logging.getLogger("toolspeak.content")
+"""What was said and given, which not everybody who reads logs may read: the gateway turns it off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,9 @@ async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenera
                     heard.append(made)
                     if live:
                         yield made
+                    if isinstance(made, Finished) and read is not None:  # enough was read: the model need not go on
+                        yield Done(collect(heard))
+                        return
         for made in read(None) if read else ():
             heard.append(made)
             if live:
@@ -210,21 +215,21 @@ def _log_effect(effect: Effect, model: Model, level: int) -> None:
             for event in events:
                 if isinstance(event, Noted):
                     log.log(level, "%s", event.note.rule)
-                    log.debug("%s: %s", event.note.rule, event.note.detail)
+                    content.debug("%s: %s", event.note.rule, event.note.detail)
 
 
 def _log_outcome(outcome: Any, level: int) -> None:
     if isinstance(outcome, Reply):
         wanted = ", ".join(call.name for call in outcome.calls)
         log.log(level, "%s: %d characters%s", outcome.finish, len(outcome.text), f", calls {wanted}" if wanted else "")
-        log.debug("said %r", outcome.text)
+        content.debug("said %r", outcome.text)
         for call in outcome.calls:
-            log.debug("wants %s(%s)", call.name, call.json or call.arguments)
+            content.debug("wants %s(%s)", call.name, call.json or call.arguments)
     elif isinstance(outcome, tuple):
         for result in cast("tuple[ToolResult, ...]", outcome):
             became = f"failed with {type(result.error).__name__}" if result.error else "done"
             log.log(level, "%s %s in %.2f s", result.name, became, result.seconds)
-            log.debug("%s gave %s", result.name, result.text)
+            content.debug("%s gave %s", result.name, result.text)
 
 
 # ------------------------------------------------------------------ for code that does not await

@@ -159,6 +159,7 @@ path = 5
         ("[models]\nm = 'local'", "expected a table"),
         ("[server]\nport = true", "expected a whole number"),
         ("[limits]\ndeadline = nan", "expected a number"),
+        ("[store]\npath = 'not/there/x.sqlite'", "store.path: not/there: there is no such folder"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, said: str) -> None:

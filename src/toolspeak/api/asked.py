@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..types import Request
@@ -33,8 +33,11 @@ class Asked:
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """The request behind each reply."""
-        return self.several or (self.request,) * self.n
+        """The request behind each reply. Of one seed all replies would be alike: each has its own."""
+        if self.several or self.request.seed is None:
+            return self.several or (self.request,) * self.n
+        seed = min(self.request.seed, 2**63 - self.n)
+        return (self.request, *(replace(self.request, seed=seed + i) for i in range(1, self.n)))
 
 
 @dataclass(frozen=True, slots=True)

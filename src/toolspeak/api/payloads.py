@@ -108,9 +108,10 @@ class Payloads:
         for event in events:
             if self.done:
                 break
-            if event.data.strip() == "[DONE]":
+            data = event.data.strip()
+            if data == "[DONE]":
                 self.done = True
-            elif event.data.strip():
+            elif data:
                 payloads.append(self._parse(event.data, error=event.event == "error"))
         return payloads
 
@@ -122,12 +123,12 @@ class Payloads:
             if error:
                 raise failure(500, text) from None
             raise ServerFailed(f"the server sent something that is not JSON: {excerpt(text)}") from None
-        told = record(value)
-        if error or (told or record(next(iter(records(value)), None))).get("error"):
+        first = record(value) if isinstance(value, dict) else next(iter(records(value)), record(None))
+        if error or first.get("error"):
             raise failure(0, value)
         if not isinstance(value, dict):
             raise ServerFailed(f"expected a JSON object from the server, got: {excerpt(text)}")
-        return told
+        return cast("Payload", value)
 
 
 def paired(text: str) -> str:

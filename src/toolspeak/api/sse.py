@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import ServerFailed
 
@@ -18,9 +18,8 @@ LONGEST = 64_000_000
 """Characters in one event before the sender is taken for broken."""
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class ServerEvent:
-    """One event: its `data`, its type (`message` where none was named), the last id seen. Treat it as a value."""
+class ServerEvent(NamedTuple):
+    """One event: its `data`, its type (`message` where none was named), the last id seen."""
 
     data: str
     event: str = "message"
@@ -57,32 +56,30 @@ class EventParser:
             text = text.removeprefix("\ufeff")
         if self._after_cr:  # the line ended at the cut; this is only the rest of its CRLF
             text = text.removeprefix("\n")
-        if text.endswith("\n\n") and text.startswith("data: ") and (simple := self._simple(text)) is not None:
-            return simple
         self._after_cr = text.endswith("\r")
-        *whole, rest = LINE_END.split(text)
-        events: list[ServerEvent] = []
-        for line in whole:
-            self._line.append(line)
-            if event := self._field("".join(self._line)):
-                events.append(event)
+        lines = LINE_END.split(text) if "\r" in text else text.split("\n")
+        rest = lines.pop()
+        if lines and self._line:
+            lines[0] = "".join((*self._line, lines[0]))
             self._line.clear()
-        self._line.append(rest)
-        self._grow(len(rest))
+        events: list[ServerEvent] = []
+        for line in lines:
+            if line:
+                self._field(line)
+            elif self._data:
+                events.append(self._dispatch())
+            else:
+                self._event, self._size = "", 0
+        if rest:
+            self._line.append(rest)
+            self._grow(len(rest))
         return events
 
-    def _simple(self, text: str) -> list[ServerEvent] | None:
-        """The events of a text that is whole ones of one line of data each, which is how nearly all comes; else None."""
-        if self._data or self._event or self._after_cr or any(self._line) or "\r" in text:
-            return None
-        parts = text[6:-2].split("\n\ndata: ")
-        if any("\n" in part for part in parts) or len(text) > LONGEST:
-            return None
-        return [ServerEvent(part, "message", self._id) for part in parts]
-
-    def _field(self, line: str) -> ServerEvent | None:
-        if not line:
-            return self._dispatch()
+    def _field(self, line: str) -> None:
+        if line.startswith("data: "):
+            self._data.append(line[6:])
+            self._grow(len(line))
+            return
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "data":
@@ -92,12 +89,12 @@ class EventParser:
             self._event = value
         elif name == "id" and "\0" not in value:
             self._id = value
-        return None  # comments (an empty name), `retry` and unknown fields say nothing to us
+        # comments (an empty name), `retry` and unknown fields say nothing to us
 
-    def _dispatch(self) -> ServerEvent | None:
+    def _dispatch(self) -> ServerEvent:
         data, event = self._data, self._event
         self._data, self._event, self._size = [], "", 0
-        return ServerEvent("\n".join(data), event or "message", self._id) if data else None
+        return ServerEvent("\n".join(data), event or "message", self._id)
 
     def _grow(self, size: int) -> None:
         self._size += size

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 from ..errors import Refused
-from .record import Record
 from .settings import Limits
 
 LONGEST = 30.0
@@ -49,23 +46,18 @@ class Admission:
             said = "too many requests are under way, and as many are waiting as may"
             raise Refused(said, status=429, code="overloaded", retry_after=self._later())
 
-    @asynccontextmanager
-    async def slot(self, record: Record) -> AsyncGenerator[None]:
-        """Holds one of the places, waiting for it; the record tells how long. Raises Refused (429, 503)."""
+    async def enter(self) -> None:
+        """Takes one of the places, waiting for it; `leave` gives it back. Raises Refused (429, 503)."""
         self.check()
-        clock = asyncio.get_running_loop().time
-        began = clock()
         if self.running < self.limits.running:
             self.running += 1
         else:
             await self._wait()
-            came, began = began, clock()
-            record.waited = began - came
-        try:
-            yield
-        finally:
-            self._mean += (clock() - began - self._mean) / 16
-            self._free()
+
+    def leave(self, seconds: float) -> None:
+        """Gives a place back, held for so many seconds, to who has waited longest."""
+        self._mean += (seconds - self._mean) / 16
+        self._free()
 
     def drain(self) -> None:
         """Takes nothing new from now on; who waits is sent away."""

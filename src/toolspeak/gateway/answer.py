@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -10,9 +10,10 @@ from ..drive import Done, play
 from ..errors import GenerationError
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..models.base import Model
-from ..models.speaker import Speaker
+from ..models.speaker import Speaker, new_id
 from ..plan.decide import decide
-from ..types import Note, Reply, Request, ToolCall, Usage
+from ..plan.formed import streams
+from ..types import Finish, Note, Reply, Request, ToolCall, Usage
 from ..wire.collect import add_usage
 from ..wire.grammars.schemas import says_all
 
@@ -24,16 +25,22 @@ async def answer(
 
     A call is held back until it is whole and fits its schema. With `live`, or where a grammar makes sure of the
     schema, its pieces are passed on as they come, and a bad end is an error. Text is passed on at once, and stays
-    said when the model is asked again. `Finished` and the reply tell what all tries spent, and the reply what was
-    noted in all of them. Raises what the model or the decision raises.
+    said when the model is asked again; one that must fit a schema is held back while nothing holds the model to it.
+    `Finished` and the reply tell what all tries spent, and all that was noted. Raises what the model or the decision
+    raises.
     """
     spent = Usage()
     notes: dict[Note, None] = {}
+    streaming = streams(request, model.capabilities)
     passing = _Passing(request) if live or sure(request, model) else None
-    async with aclosing(play(decide(request, tries=tries), model)) as events:
+    plan = decide(request, tries=tries, can=model.capabilities, cut_stands=True)
+    async with aclosing(play(plan, model)) as events:
         async for event in events:
             match event:
-                case TextDelta() | ThoughtDelta() | Logprobs():
+                case TextDelta() | Logprobs():
+                    if streaming:
+                        yield event
+                case ThoughtDelta():
                     yield event
                 case Noted(note):
                     if passing and passing.passed and note.rule == "asked-again":
@@ -43,18 +50,58 @@ async def answer(
                 case Finished(_, usage):
                     spent = add_usage(spent, usage)
                 case Done(reply):
-                    for call in passing.rest(reply.calls) if passing else reply.calls:
-                        yield CallStart(call.name, call.id)
-                        yield ArgumentsDelta(call.json)
-                        yield CallEnd()
-                    yield Finished(reply.finish, spent)
-                    noted = tuple({**notes, **dict.fromkeys(reply.notes)})
-                    yield Done(replace(reply, usage=spent, notes=noted))
+                    told = passing.rest(reply.calls) if passing else 0
+                    reply = _ended(reply, request, spent, notes, told)
+                    for end in _ending(reply, told, notes, streaming):
+                        yield end
+                    yield Done(reply)
                 case CallStart() | ArgumentsDelta() | CallEnd():
                     for piece in passing.take(event) if passing else ():
                         yield piece
                 case _:
                     pass
+
+
+def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None], told: int) -> Reply:
+    """The reply as it is told, of whose calls the first ones have been told already."""
+    calls = (*reply.calls[:told], *unique(reply.calls[told:], request, reply.calls[:told]))
+    finish: Finish = reply.finish
+    if finish in ("stop", "tool_calls"):
+        finish = "tool_calls" if calls else "stop"
+    noted = {**notes, **dict.fromkeys((*reply.notes, *(note for call in calls for note in call.notes)))}
+    return replace(reply, calls=calls, finish=finish, usage=spent, notes=tuple(noted))
+
+
+def _ending(reply: Reply, told: int, notes: dict[Note, None], streaming: bool) -> Iterable[Event]:
+    """What was held back, and the end."""
+    if not streaming and reply.text:
+        if reply.logprobs and not reply.calls:
+            yield Logprobs([dict(token) for token in reply.logprobs])
+        yield TextDelta(reply.text)
+    for call in reply.calls[told:]:
+        yield CallStart(call.name, call.id)
+        yield ArgumentsDelta(call.json)
+        yield CallEnd()
+    for note in reply.notes:
+        if note not in notes:
+            yield Noted(note)
+    yield Finished(reply.finish, reply.usage)
+
+
+def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCall] = ()) -> tuple[ToolCall, ...]:
+    """The calls with ids that no other call of the conversation has: results are told apart by them.
+
+    What the model's server gave stays where it can, for the same server is shown it again.
+    """
+    if not calls:
+        return ()
+    taken = {str(call.get("id")) for message in request.messages for call in message.get("tool_calls") or ()}
+    taken |= {call.id for call in before}
+    told: list[ToolCall] = []
+    for call in calls:
+        told.append(call if call.id and call.id not in taken else replace(call, id=new_id()))
+        taken.add(told[-1].id)
+    return tuple(told)
 
 
 def sure(request: Request, model: Model) -> bool:
@@ -93,11 +140,11 @@ class _Passing:
             return [ArgumentsDelta("{}"), event]
         return [event] if self._open else []
 
-    def rest(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-        """The calls that are still to be told. Raises GenerationError where one that was told is another now."""
+    def rest(self, calls: tuple[ToolCall, ...]) -> int:
+        """How many of the calls have been told. Raises GenerationError where one that was told is another now."""
         told = len(self.passed)
         if [call.json for call in calls[:told]] != self.passed:
             raise GenerationError(
                 "a call that was already being told came out wrong: its arguments do not fit its schema"
             )
-        return calls[told:]
+        return told

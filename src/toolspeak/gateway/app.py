@@ -7,7 +7,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Coroutine, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, TypeVar, cast
 
@@ -15,7 +15,7 @@ from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
 from ..events import Event
-from ..types import Reply, Request, Schema
+from ..types import Reply, Schema
 from .admission import Admission
 from .body import Gone, check_body, check_head, parse_body, read_body
 from .door import Door
@@ -23,12 +23,15 @@ from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
 from .models import Models, Served, check_able
 from .observe import Observer
+from .record import UNKNOWN
 from .refusals import refused
 from .responses import Session
 from .routes import Codec, Writer, answer_route, codec_for
-from .schemas import bounded_tools, check_schema
+from .schemas import bounded_tools, check_format
 from .settings import Settings
+from .several import side_by_side
 from .store import ResponseStore
+from .toolsets import Toolsets
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -72,6 +75,7 @@ class Gateway:
         self.observer = observer or Observer()
         self.models = Models(settings.models, settings.limits)
         self.door = Door(settings)
+        self.toolsets = Toolsets()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
         if self.store:
             self.store.prepare()
@@ -115,8 +119,10 @@ class Gateway:
         if isinstance(error, Gone):
             exchange.ended = error
             return
+        exchange.ended = error  # nobody else ends it now
         told = refused(error)
         exchange.record.code = told.code
+        told.request_id = exchange.record.id
         if told.status == 500:
             log.error("request %s failed", exchange.record.id, exc_info=error)
         if exchange.over:
@@ -128,7 +134,7 @@ class Gateway:
         with suppress(TimeoutError, Gone):
             async with asyncio.timeout(LAST_WORDS):
                 if not exchange.started:
-                    await exchange.reply_json(told.status, codec_for(exchange.scope["path"]).write_error(told))
+                    await exchange.reply_json(told.status, codec_for(exchange).write_error(told))
                 elif exchange.writer:
                     await exchange.write(exchange.writer.error(told))
                     await exchange.end()
@@ -137,18 +143,27 @@ class Gateway:
     async def admitted(self, exchange: Exchange) -> AsyncGenerator[None]:
         """A place among the requests that are worked on, once the body is read: ends when the client leaves, and when
         the request's time is over. Raises Refused (429, 503) where there is no place."""
-        async with exchange.attended(), self.admission.slot(exchange.record):
+        exchange.attend()
+        came = time.perf_counter()
+        await self.admission.enter()
+        began = time.perf_counter()
+        exchange.record.waited = began - came
+        try:
             async with asyncio.timeout(self.settings.limits.deadline):
                 yield
+        finally:
+            self.admission.leave(time.perf_counter() - began)
 
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
+        exchange.record.model = UNKNOWN  # until one of ours is found
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
         raw = await read_body(exchange.receive, length, limits)
-        exchange.tools = bounded_tools(raw, limits)
+        exchange.received = len(raw)
+        exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = parse_body(raw, limits)
         check_body(body, schema)
         return body
@@ -158,7 +173,7 @@ class Gateway:
         body = await self.read(exchange, codec.BODY)
         async with self.admitted(exchange):
             asked = await session.read(body) if session else cast("Asked", codec.read_request(body, exchange.tools))
-            check_schema(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
+            check_format(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
             served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
             exchange.tell_ignored(asked.ignored)
             check_able(asked, served)
@@ -175,6 +190,8 @@ class Gateway:
         stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
         async with aclosing(_events(asked, served)) as events:
             async for choice, event in events:
+                if isinstance(event, Done):
+                    continue
                 hear(event)
                 if data := stream.writer.feed(event, choice):
                     await stream.write(data)
@@ -189,16 +206,14 @@ class Gateway:
     ) -> None:
         hear = exchange.record.hear
 
-        async def one(request: Request) -> Reply:
-            async with aclosing(served.answer(request)) as events:
-                async for event in events:
-                    if isinstance(event, Done):
-                        return event.value
+        found: dict[int, Reply] = {}
+        async with aclosing(_events(asked, served)) as events:
+            async for choice, event in events:
+                if isinstance(event, Done):
+                    found[choice] = event.value
+                else:
                     hear(event)
-            raise AssertionError("an answer ends with Done")
-
-        wanted = asked.requests
-        replies = [await one(wanted[0])] if len(wanted) == 1 else await _together(map(one, wanted))
+        replies = [found[choice] for choice in range(asked.n)]
         if rules := dict.fromkeys(note.rule for reply in replies for note in reply.notes):
             exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
         told = cast("Payload", codec.write_reply(replies, asked, stamp))
@@ -207,24 +222,9 @@ class Gateway:
         await exchange.reply_json(200, told)
 
 
-async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The values of all; where one fails, or the request ends, the others are stopped before."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-
-
-async def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event]]:
+def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event | Done[Reply]]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    for choice, request in enumerate(asked.requests):
-        async with aclosing(served.answer(request)) as events:
-            async for event in events:
-                if not isinstance(event, Done):
-                    yield choice, event
+    return side_by_side([served.answer(request) for request in asked.requests])
 
 
 def shown(settings: Settings) -> str:

@@ -140,6 +140,8 @@ def _store(table: Table) -> Store:
     if not table.has("path"):
         table.wrong('expected path = "FILE"')
     usual = Store(str(table.file.folder / path))
+    if path and not Path(usual.path).parent.is_dir():
+        table.wrong(f"{Path(usual.path).parent}: there is no such folder", "path")
     made = Store(
         usual.path,
         responses=table.take("responses", flag, usual.responses),

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, cast
 
 from ..schema.infer import as_tools
@@ -46,13 +45,15 @@ class Exchange:
         self.scope = scope
         self.receive = receive
         self.record = record or Record()
-        self.headers: Headers = [(b"x-request-id", self.record.id.encode())]
+        name = self.record.id.encode()
+        self.headers: Headers = [(b"x-request-id", name), (b"request-id", name)]  # the SDKs differ in where they look
         self.visible: Callable[[str], bool] = lambda _: True
         self.owner = ""
         self.tools: Callable[[Any], tuple[Tool[..., Any], ...] | None] = as_tools
         self.span = span
         self.writer: Any = None
         """What writes the stream, once there is one: its errors are told in its form."""
+        self.received = 0
         self.status = 0
         self.over = False
         self.ended: Exception | None = None
@@ -65,6 +66,7 @@ class Exchange:
         self._pause = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._sign: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
 
     @property
     def started(self) -> bool:
@@ -73,8 +75,11 @@ class Exchange:
 
     @property
     def tokens(self) -> int:
-        """What the answer has cost so far."""
-        return self.record.tokens_in + self.record.tokens_out
+        """What the answer has cost so far. Where nobody told, because the upstream does not or the client left before,
+        four bytes are a token."""
+        told = self.record.tokens_in + self.record.tokens_out
+        asked = self.record.model and (self.gone or self.status == 200)
+        return told or ((self.received + self.record.bytes) // 4 if asked else 0)
 
     @property
     def gone(self) -> bool:
@@ -130,26 +135,20 @@ class Exchange:
 
     def keep_alive(self, alive: Callable[[], bytes], first: float, pause: float) -> None:
         """From now on sends what `alive` gives after `first` seconds without a status, later after `pause` seconds
-        without an event. Holds until `attended` ends."""
+        without an event. Holds until the answer is over."""
         self._alive = alive
         self._pause = pause
         self._timer = self._loop.call_later(first, self._quiet)
 
-    @asynccontextmanager
-    async def attended(self) -> AsyncGenerator[None]:
-        """Stops the request when the client leaves. The body must have been read."""
-        watcher = self._loop.create_task(self._watch())
-        try:
-            yield
-        finally:
-            watcher.cancel()
-            if self._timer:
-                self._timer.cancel()
+    def attend(self) -> None:
+        """From now on stops the request when the client leaves, until `close`. The body must have been read."""
+        self._watcher = self._loop.create_task(self._watch())
 
     def close(self) -> None:
-        """Lets go of whatever still waits for the client."""
-        if self._sign:
-            self._sign.cancel()
+        """The request is over: lets go of whatever still waits for the client."""
+        for waiting in (self._watcher, self._timer, self._sign):
+            if waiting:
+                waiting.cancel()
 
     def _begin(self, status: int) -> None:
         if self.status:

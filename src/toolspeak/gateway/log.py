@@ -16,6 +16,10 @@ from .record import Record
 Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
+CONTENT = "toolspeak.content"
+"""The logger of what was said: none of it goes out here, however verbose."""
+
+
 class Lines(logging.Handler):
     """Writes each record of `logging` as a line of JSON; `write` takes the lines of requests as well.
 
@@ -30,12 +34,8 @@ class Lines(logging.Handler):
         self.detail = detail
 
     def emit(self, record: logging.LogRecord) -> None:
-        try:
-            line = self.line(record)
-        except (TypeError, ValueError):
-            self.handleError(record)
-            return
-        self.write(line)
+        if record.name != CONTENT:
+            self.write(self.line(record))
 
     def line(self, record: logging.LogRecord) -> str:
         """A record of `logging` as JSON."""
@@ -43,7 +43,7 @@ class Lines(logging.Handler):
             "time": stamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _message(record),
         }
         if record.exc_info:
             told |= _failure(record.exc_info, detail=self.detail)
@@ -117,6 +117,13 @@ _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 def stamp(seconds: float) -> str:
     """A time since 1970 as RFC 3339, to the millisecond, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError):  # its arguments do not fit: the line is not lost for that
+        return str(record.msg)
 
 
 def _failure(error: Error | bool, *, detail: bool) -> dict[str, Any]:

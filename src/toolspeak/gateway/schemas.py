@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from ..errors import Refused
+from ..errors import InvalidTool, Refused
+from ..plan.formed import check_form
 from ..schema.infer import as_tools
 from ..schema.walk import MANY, NAMED, ONE, resolve
-from ..types import Tool
+from ..types import Schema, Tool
 from .settings import Limits
 
 Tools = tuple[Tool[..., Any], ...] | None
@@ -20,14 +22,16 @@ WORK = 100_000
 """How many times schemas may be applied to one value, each alternative counted."""
 CHAIN = 200
 """How many schemas may refer to one another in a row."""
+LETTER = re.compile(rb"\\u00[2-7]")
+"""A plain letter or sign, escaped: `$ref` can be written so, too."""
 HERE = ("not", "if", "then", "else")
 """The keywords whose schema is applied to the very value, beside lists of alternatives."""
 
 
-def bounded_tools(raw: bytes, limits: Limits) -> Callable[[Any], Tools]:
-    """`as_tools` for what came in the body `raw`. Raises Refused for schemas that are too large or too much work."""
+def bounded_tools(raw: bytes, limits: Limits, make: Callable[[Any], Tools] = as_tools) -> Callable[[Any], Tools]:
+    """`make` for what came in the body `raw`. Raises Refused for schemas that are too large or too much work."""
     if harmless(raw, limits):
-        return as_tools
+        return make
 
     def tools(described: Any) -> Tools:
         left = ALL * limits.schema
@@ -36,14 +40,16 @@ def bounded_tools(raw: bytes, limits: Limits) -> Callable[[Any], Tools]:
             left -= check_schema(schema, f"tools.{at}", limits)
             if left < 0:
                 raise _refused("tools", f"all schemas together are larger than {ALL * limits.schema:,} bytes")
-        return as_tools(described)
+        return make(described)
 
     return tools
 
 
 def harmless(raw: bytes, limits: Limits) -> bool:
     """Whether no schema in a body can be too large or hold a reference; without one, the work is bounded by the size."""
-    return len(raw) <= limits.schema and b"Ref" not in raw and b"$ref" not in raw and b"\\u00" not in raw
+    if len(raw) > limits.schema or b"$ref" in raw or b'Ref"' in raw:
+        return False
+    return b"\\u00" not in raw or LETTER.search(raw) is None
 
 
 def check_schema(schema: Any, where: str, limits: Limits) -> int:
@@ -55,6 +61,18 @@ def check_schema(schema: Any, where: str, limits: Limits) -> int:
         raise _refused(where, f"the schema is larger than {limits.schema:,} bytes")
     _Work(cast("Mapping[str, Any]", schema), where).check()
     return size
+
+
+def check_format(schema: Schema | None, where: str, limits: Limits) -> None:
+    """Raises Refused for a schema that no text can be held to."""
+    if schema is None:
+        return
+    check_schema(schema, where, limits)
+    try:
+        check_form(schema)
+    except InvalidTool as error:
+        said = str(error).replace("the schema of the tool 'reply'", "the schema")
+        raise _refused(where, said) from None
 
 
 class _Work:

@@ -53,6 +53,8 @@ async def read_start(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 async def drain(response: aiohttp.ClientResponse) -> None:
     """Reads what is left of a reply that is over: only then is its connection free for the next request."""
+    if response.content.at_eof():
+        return
     import aiohttp
 
     with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
@@ -93,39 +95,3 @@ async def read_all(response: aiohttp.ClientResponse, limit: int) -> bytes:
         if len(body) > limit:
             raise ServerFailed(f"the server sent more than {limit:,} bytes")
     return bytes(body)
-
-
-class Waits:
-    """The waits for the pieces of one body. `due` is when the next must have come, in the loop's time: one timer for
-    all of them, which is moved by moving `due`. A reader who is slow lets nothing run out."""
-
-    def __init__(self, content: aiohttp.StreamReader, due: float) -> None:
-        self.due = due
-        self._content = content
-        self._loop = asyncio.get_running_loop()
-        self._waiting = False
-        self._timer: asyncio.TimerHandle | None = None
-
-    async def chunk(self) -> bytes:
-        """The next bytes, b"" at the end. Raises TimeoutError, and what aiohttp raises."""
-        if self._timer is None:
-            self._timer = self._loop.call_at(self.due, self._late)
-        self._waiting = True
-        try:
-            return await self._content.readany()
-        finally:
-            self._waiting = False
-
-    def close(self) -> None:
-        """Lets go of the timer."""
-        if self._timer:
-            self._timer.cancel()
-
-    def _late(self) -> None:
-        self._timer = None
-        if not self._waiting:
-            return  # the next wait sets it again
-        if self._loop.time() < self.due:
-            self._timer = self._loop.call_at(self.due, self._late)
-        else:
-            self._content.set_exception(TimeoutError())

@@ -27,6 +27,8 @@ class Api:
     """How one kind of API is asked: its paths, its codec, and what a server of that kind can do.
 
     `key_header` names the header of the key where that is not `Authorization`; `headers` go with every request.
+    `sampling` are the settings of `Request.sampling` that it has a place for, None for all that it does not refuse itself;
+    `logprobs` and `thinks` say whether likelihoods can be asked for and reasoning be switched.
     """
 
     path: str
@@ -41,28 +43,33 @@ class Api:
     write_texts: Callable[..., dict[str, Any]] = embeddings.write_request
     key_header: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    sampling: frozenset[str] | None = None
+    logprobs: bool = False
+    thinks: bool = False
 
 
 APIS: dict[str, Api] = {
     "openai": Api(
         "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
-        openai_chat.read_models, frozenset({"tools", "schema"}),
+        openai_chat.read_models, frozenset({"tools", "schema"}), logprobs=True, thinks=True,
     ),
     "completions": Api(
         "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
         openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
+        sampling=frozenset(completions.SAMPLING), logprobs=True,
     ),
     "responses": Api(
         "/responses", "/models", "/v1", openai_responses.write_request, openai_responses.ReplyReader,
-        openai_chat.read_models, frozenset({"tools", "schema"}),
+        openai_chat.read_models, frozenset({"tools", "schema"}), logprobs=True,
     ),
     "ollama": Api(
         "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
         ollama.read_models, frozenset({"tools", "schema"}), frozenset(), "/api/embed", embeddings.write_ollama,
+        sampling=frozenset(ollama.SAMPLING), thinks=True,
     ),
     "anthropic": Api(
         "/v1/messages", "/v1/models", "", anthropic.write_request, anthropic.ReplyReader,
         openai_chat.read_models, frozenset({"tools", "schema"}),
-        key_header="x-api-key", headers={"anthropic-version": "2023-06-01"},
+        thinks=True, key_header="x-api-key", headers={"anthropic-version": "2023-06-01"},
     ),
 }  # fmt: skip

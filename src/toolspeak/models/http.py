@@ -29,11 +29,12 @@ from ..errors import (
 from ..events import Event, Finished
 from ..types import Request
 from .address import parse_address, redact
-from .answers import Waits, cause, drain, read_all, read_start, refusal, whole_url
+from .answers import cause, drain, read_all, read_start, refusal, whole_url
 from .apis import APIS, Reader
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
+from .patience import Patience
 from .providers import ANY, Provider
 from .retry import pause
 from .sessions import close_sessions, get_session
@@ -212,6 +213,18 @@ class Http:
         if refused:
             advice = "; give the model a dialect, so that tools go into the prompt" if "tools" in refused else ""
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
+        self._check_settings(request)
+
+    def _check_settings(self, request: Request) -> None:
+        """Raises UsageError for what the API has no place for: it would be dropped."""
+        known = self._api.sampling
+        unknown = [] if known is None else [name for name in request.sampling if name not in known]
+        if request.logprobs is not None and not self._api.logprobs:
+            unknown.append("logprobs")
+        if request.thinking is not None and not (self._provider.thinks and self._api.thinks):
+            unknown.append("thinking")
+        if unknown:
+            raise UsageError(f"{self.name} takes no {' and no '.join(unknown)}")
 
     async def _try(self, request: Request) -> AsyncGenerator[Event]:
         """One exchange, without retries."""
@@ -221,31 +234,30 @@ class Http:
         due = loop.time() + self.timeouts.first
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
         response = await self._send("POST", self._api.path, due, body)
-        waits = Waits(response.content, due)
+        patience = Patience(response.content, due)
         try:
-            received = 0
             over = False
             while not over:
-                chunk = await self._chunk(waits, reader)
+                before = reader.received
+                chunk = await self._chunk(patience, reader)
                 over = not chunk
                 for event in reader.close() if over else reader.feed(chunk):
                     if isinstance(event, Finished):
                         over = True
                         await drain(response)
                     yield event
-                if reader.received > received:
-                    received = reader.received
-                    waits.due = loop.time() + self.timeouts.between
+                if reader.received > before:
+                    patience.until(loop.time() + self.timeouts.between)
         finally:
-            waits.close()
+            patience.close()
             response.close()
 
-    async def _chunk(self, waits: Waits, reader: Reader) -> bytes:
+    async def _chunk(self, patience: Patience, reader: Reader) -> bytes:
         """The next bytes, b"" at the end."""
         import aiohttp
 
         try:
-            return await waits.chunk()
+            return await patience.read()
         except TimeoutError:
             if reader.received:
                 waited = f"nothing more came for {self.timeouts.between:g} s"

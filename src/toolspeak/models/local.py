@@ -21,8 +21,8 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, WeightsError
-from ..events import Event, Finished, TextDelta
+from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
+from ..events import Event, Finished, Logprobs, TextDelta
 from ..types import Finish, Request, Usage
 from . import gguf, weights
 from .base import Capability
@@ -54,6 +54,7 @@ class Local:
         self.name = f"local:{self.path}" if self.path else "local"
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        body = _body(request, EMBEDDED_SYSTEM if self.path is None else "")
         server = await asyncio.to_thread(self._server)
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[dict[str, Any] | ModelError | None] = asyncio.Queue()
@@ -68,9 +69,7 @@ class Local:
         def work() -> None:
             end: ModelError | None = ServerFailed("the local model broke off")
             try:
-                server.ask(
-                    _body(request, EMBEDDED_SYSTEM if self.path is None else ""), heard, chat=request.prompt is None
-                )
+                server.ask(body, heard, chat=request.prompt is None)
                 end = None
             except ModelError as error:
                 end = error
@@ -87,7 +86,9 @@ class Local:
             while (chunk := await queue.get()) is not None:
                 if isinstance(chunk, ModelError):
                     raise chunk
-                text, ended, spent = _read(chunk)
+                text, tokens, ended, spent = _read(chunk)
+                if tokens:
+                    yield Logprobs(tokens)
                 if text:
                     yield TextDelta(text)
                 finish, usage = ended or finish, spent or usage
@@ -284,6 +285,13 @@ def _threads() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
+SAMPLING = {
+    "top_p": "top_p", "top_k": "top_k", "min_p": "min_p", "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty", "repetition_penalty": "repeat_penalty", "logit_bias": "logit_bias",
+}  # fmt: skip
+"""The settings of `Request.sampling` that llama.cpp takes, by its own names."""
+
+
 def _body(request: Request, system: str = "") -> dict[str, Any]:
     body: dict[str, Any] = {
         "stream": True,
@@ -297,6 +305,14 @@ def _body(request: Request, system: str = "") -> dict[str, Any]:
         body["messages"] = [*first, *request.messages]
     else:
         body["prompt"] = request.prompt
+    if unknown := sorted(request.sampling.keys() - SAMPLING.keys()):
+        raise UsageError(f"the local model takes no {' and no '.join(unknown)}")
+    body |= {SAMPLING[name]: value for name, value in request.sampling.items()}
+    if request.logprobs is not None:
+        body["logprobs"] = True if request.prompt is None else max(1, request.logprobs)
+        body["top_logprobs"] = request.logprobs
+    if request.thinking is not None:
+        body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
     optional = {"max_tokens": request.max_tokens or LONGEST, "seed": request.seed, "grammar": request.grammar}
     body |= {key: value for key, value in optional.items() if value is not None}
     if request.stop:
@@ -306,20 +322,30 @@ def _body(request: Request, system: str = "") -> dict[str, Any]:
     return body
 
 
-def _read(chunk: dict[str, Any]) -> tuple[str, Finish | None, Usage | None]:
-    """A chunk's text, why it ended, and what was spent."""
+def _read(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish | None, Usage | None]:
+    """A chunk's text, the likelihoods of its tokens, why it ended, and what was spent."""
     _raise(chunk)
     text, finish, usage = "", None, None
+    tokens: list[dict[str, Any]] = []
     choices: list[dict[str, Any]] = chunk.get("choices") or []
     for choice in choices:
         delta: dict[str, Any] = choice.get("delta") or {}
         text += str(choice.get("text") or delta.get("content") or "")
+        told: dict[str, list[dict[str, Any]]] = choice.get("logprobs") or {}
+        tokens += [_token(token) for token in told.get("content") or ()]
         if reason := choice.get("finish_reason"):
             finish = "length" if reason == "length" else "stop"
-    if told := cast("dict[str, Any] | None", chunk.get("usage")):
-        details: dict[str, int] = told.get("prompt_tokens_details") or {}
-        usage = Usage(told["prompt_tokens"], told["completion_tokens"], details.get("cached_tokens", 0))
-    return text, finish, usage
+    if spent := cast("dict[str, Any] | None", chunk.get("usage")):
+        details: dict[str, int] = spent.get("prompt_tokens_details") or {}
+        usage = Usage(spent["prompt_tokens"], spent["completion_tokens"], details.get("cached_tokens", 0))
+    return text, tokens, finish, usage
+
+
+def _token(told: dict[str, Any]) -> dict[str, Any]:
+    """A token in OpenAI's form: llama.cpp also tells its number."""
+    others: list[dict[str, Any]] = told.get("top_logprobs") or []
+    kept = {key: told[key] for key in ("token", "logprob", "bytes") if key in told}
+    return {**kept, "top_logprobs": [{key: one[key] for key in one if key != "id"} for one in others]}
 
 
 def _raise(answer: dict[str, Any]) -> None:

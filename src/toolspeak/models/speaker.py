@@ -88,7 +88,7 @@ class Speaker:
 
 def new_id() -> str:
     """An id for a call, unique beyond any conversation."""
-    return f"call_{secrets.token_hex(6)}"
+    return f"call_{secrets.token_hex(12)}"
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ..errors import Attempt, GenerationError, NoCall
@@ -10,22 +10,39 @@ from ..events import Noted
 from ..types import Message, Note, Reply, Request, ToolCall
 from .calls import answer, assistant, checked, error_text, problem_text
 from .effects import Plan, ask, tell
+from .formed import formed, in_words, streams
 
 Read = Callable[[Reply], Reply]
 
+CUT = ("length", "content_filter")
+"""Why a reply ended that is not all that the model had to say."""
 
-def decide(request: Request, *, tries: int = 3, read: Read | None = None) -> Plan[Reply]:
-    """The model's reply, every call in it offered and valid. Nothing is executed.
 
-    `read` sees each reply first. Raises GenerationError with every attempt when no reply fits. A model that
-    gives the same wrong reply twice is not asked again.
+def decide(
+    request: Request,
+    *,
+    tries: int = 3,
+    read: Read | None = None,
+    can: Collection[str] = ("schema",),
+    cut_stands: bool = False,
+    first: bool = True,
+) -> Plan[Reply]:
+    """The model's reply, every call in it offered and valid, its text fitting the schema where one is set. Nothing is
+    executed.
+
+    `read` sees each reply first. `can` is what the model can do: one without "schema" is asked in words, and again
+    where the text does not fit. With `cut_stands` a reply that was cut at its length is one, without the call that
+    was cut. Where only one call may come, others are left out with a note, if `first`. Raises GenerationError with every attempt when no reply fits. A model that gives the same wrong reply
+    twice is not asked again.
     """
     attempts: list[Attempt] = []
-    messages = list(request.messages)
+    asked = request if request.schema is None or "schema" in can else in_words(request, request.schema)
+    messages = list(asked.messages)
+    tries = tries if streams(request, ()) or not streams(request, can) else 1  # what has streamed cannot be said anew
     while len(attempts) < tries:
-        reply = yield from ask(replace(request, messages=messages), live=True)
+        reply = yield from ask(replace(asked, messages=messages), live=True)
         reply = read(reply) if read else reply
-        reply, wrong, again = _judged(reply, request)
+        reply, wrong, again = _judged(_bounded(reply, cut_stands, first and not request.parallel), request, cut_stands)
         if not wrong:
             return replace(reply, messages=[*messages, assistant(reply)])
         circling = bool(attempts) and _same(attempts[-1].reply, reply)
@@ -36,14 +53,15 @@ def decide(request: Request, *, tries: int = 3, read: Read | None = None) -> Pla
             yield from tell(Noted(Note("asked-again", wrong)))
         messages = [*messages, assistant(reply), *again]
     raise GenerationError(
-        f"no valid reply in {len(attempts)} tries; the last one: {attempts[-1].error}", attempts=attempts
+        f"no valid reply in {len(attempts)} {'try' if len(attempts) == 1 else 'tries'}; the last one: {attempts[-1].error}",
+        attempts=attempts,
     )
 
 
 def call(request: Request, *, tries: int = 3, read: Read | None = None) -> Plan[ToolCall]:
     """Exactly one checked call. Raises NoCall, which says what came instead; GenerationError for calls that never fit."""
     try:
-        reply = yield from decide(request, tries=tries, read=read)
+        reply = yield from decide(request, tries=tries, read=read, first=False)
     except GenerationError as error:
         if error.reply is None or error.reply.calls:
             raise
@@ -60,16 +78,23 @@ def _instead(reply: Reply) -> str:
     return f"exactly one call was wanted, and {came}"
 
 
-def _judged(reply: Reply, request: Request) -> tuple[Reply, str, list[Message]]:
+def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
+    """The reply without the calls that it may not hold whatever they are: cut ones, and more than one."""
+    calls, notes = reply.calls, list(reply.notes)
+    if cut_stands and reply.finish in CUT:
+        notes += [Note("cut-call", f"the call to {call.name} was cut off") for call in calls if not call.whole]
+        calls = tuple(call for call in calls if call.whole)
+    if one and len(calls) > 1:
+        notes.append(Note("one-call", f"left out: {', '.join(call.name for call in calls[1:])}"))
+        calls = calls[:1]
+    return reply if calls == reply.calls else replace(reply, calls=calls, notes=tuple(notes))
+
+
+def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, str, list[Message]]:
     """The reply with its calls coerced, what is wrong with it, and the messages that tell the model."""
-    tools = request.tools or ()
-    names = [tool.name for tool in tools]
     if not reply.calls:
-        if request.choice in ("auto", "none"):
-            return reply, "", []
-        wanted = request.choice if request.choice in names else f"one of the tools: {', '.join(names)}"
-        asked = f"That was no tool call. Answer with a call to {wanted}, nothing else."
-        return reply, f"a call to {wanted} was wanted, and a text came", [{"role": "user", "content": asked}]
+        return _judged_text(reply, request, cut_stands)
+    tools = request.tools or ()
     judged = [checked(call, tools) for call in reply.calls]
     reply = replace(reply, calls=tuple(call for call, _ in judged))
     refusals = [
@@ -82,6 +107,21 @@ def _judged(reply: Reply, request: Request) -> tuple[Reply, str, list[Message]]:
         for (_, problems), refusal in zip(judged, refusals, strict=True)
     ]
     return reply, wrong, _answers(reply.calls, told)
+
+
+def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, str, list[Message]]:
+    if cut_stands and reply.finish in CUT:
+        return reply, "", []
+    if request.choice not in ("auto", "none"):
+        names = [tool.name for tool in request.tools or ()]
+        wanted = request.choice if request.choice in names else f"one of the tools: {', '.join(names)}"
+        asked = f"That was no tool call. Answer with a call to {wanted}, nothing else."
+        return reply, f"a call to {wanted} was wanted, and a text came", [{"role": "user", "content": asked}]
+    if request.schema is None:
+        return reply, "", []
+    reply, wrong = formed(reply, request.schema)
+    asked = f"That does not fit: {wrong}. Answer again, with the JSON value and nothing else."
+    return reply, wrong and f"the text does not fit its schema: {wrong}", [{"role": "user", "content": asked}]
 
 
 def _refused(call: ToolCall, choice: str) -> str:

@@ -20,11 +20,14 @@ from ..wire.decode import Decoder
 from ..wire.grammar import grammar
 from ..wire.program import program
 from ..wire.render import Rendered, render
-from ..wire.syntax import Dialect
+from ..wire.syntax import Dialect, When
 from .choose import choose
 from .conclude import conclude
 from .effects import Ask, Plan, tell
 from .fill import fill
+from .formed import in_words
+from .parts import has_parts, put_back, taken_out
+from .stops import Stops
 
 
 def speak(
@@ -44,28 +47,70 @@ def speak(
         yield Ask(request, live=True)
         return
     tools = offered(request)
-    if not tools and raw:
-        rendered = render(
-            request.messages, (), dialect, template=template, variables=variables, now=now, thinking=request.thinking
-        )
-        yield Ask(_prompted(request, rendered), live=True, read=_read(Decoder(dialect, (), rendered.prompt)))
-    elif not tools:
-        yield from _words(request, dialect)
-    elif "score" in can and not template:
-        yield from _weighed(request, tools, dialect, ids or _counted())
+    if not tools and not raw:
+        yield from _words(request, dialect, can)
+        return
+    raw = raw or bool(template)
+    _speakable(request, can, raw)
+    request = request if request.schema is None else in_words(request, request.schema)
+    if tools and "score" in can and not template:
+        yield from _weighed(request, tools, dialect, can, ids or _counted())
     else:
-        rendered = render(
-            request.messages, tools, dialect, template=template, variables=variables, now=now, choice=request.choice
-        )
-        raw = raw or bool(template)
-        prompt = rendered.prompt if raw else ""
-        asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), raw)
-        if _holds(request, can) and not program(dialect, True).opened(prompt):
-            several = request.parallel and request.choice == "required"
-            # Only a model that was made to think knows when to stop: its template says so.
-            text = grammar(dialect, tools, "required", "gbnf", several, prompt, thinking=bool(template))
-            asked = replace(asked, request=replace(asked.request, grammar=str(text)))
-        yield asked
+        request = _thoughtful(request, dialect, template)
+        yield _told(request, tools, dialect, can, template, variables, now, ids, raw)
+
+
+def _told(
+    request: Request,
+    tools: Sequence[Tool[..., Any]],
+    dialect: Dialect,
+    can: Collection[str],
+    template: str | None,
+    variables: Mapping[str, Any] | None,
+    now: datetime | None,
+    ids: Callable[[], str] | None,
+    raw: bool,
+) -> Ask:
+    """The question with the tools told in the dialect."""
+    messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
+    rendered = render(messages, tools, dialect, template, request.thinking, now, None, variables, request.choice)
+    if parts:
+        rendered = replace(rendered, messages=put_back(rendered.messages, parts))
+    prompt = rendered.prompt if raw else ""
+    asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), raw)
+    if _says_thinking(dialect, template):
+        asked = replace(asked, request=replace(asked.request, thinking=None))
+    if tools and _holds(request, can) and not program(dialect, True).opened(prompt):
+        several = request.parallel and request.choice == "required"
+        # Only a model that was made to think knows when to stop: its template says so.
+        text = grammar(dialect, tools, "required", "gbnf", several, prompt, thinking=bool(template))
+        asked = replace(asked, request=replace(asked.request, grammar=str(text)))
+    return asked
+
+
+def _thoughtful(request: Request, dialect: Dialect, template: str | None) -> Request:
+    """The request with what the prompt can say of reasoning as `thinking` alone: prompts know some and none. What it
+    cannot say is left for the model's server."""
+    if not _says_thinking(dialect, template):
+        return request
+    sampling = dict(request.sampling)
+    effort = sampling.pop("reasoning_effort", None)
+    asked = effort != "none" if effort is not None and request.thinking is None else request.thinking
+    return replace(request, sampling=sampling, thinking=asked)
+
+
+def _says_thinking(dialect: Dialect, template: str | None) -> bool:
+    """Whether the prompt says how much to reason."""
+    opening = dialect.speech.opening
+    return bool(template) or any(isinstance(part, When) and part.what == "thinking" for part in opening)
+
+
+def _speakable(request: Request, can: Collection[str], raw: bool) -> None:
+    """Raises UsageError for what cannot be had from a model whose tools stand in its prompt."""
+    if request.logprobs is not None and request.tools:
+        raise UsageError("logprobs cannot be told together with tools: this model writes its calls as text")
+    if (raw or "score" in can) and has_parts(request.messages):
+        raise UsageError("this model takes text alone, and a message holds an image or another part that is none")
 
 
 def offered(request: Request) -> tuple[Tool[..., Any], ...]:
@@ -88,20 +133,21 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
 
 def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) -> Ask:
     """One question through a dialect, its answer read as it comes."""
+    # The user's stop strings could cut a call: they are held to the text that is read.
+    asked = replace(request, tools=None, choice="auto", stop=())
     if raw:
-        return Ask(_prompted(request, rendered), live=True, read=_read(decoder))
-    # A chat server ends a turn by itself, and the stops of a raw prompt could cut a text.
-    asked = replace(request, tools=None, choice="auto", messages=rendered.messages)
-    return Ask(asked, live=True, read=_read(decoder))
+        asked = replace(asked, prompt=rendered.prompt, stop=rendered.stop)
+    else:  # a chat server ends a turn by itself, and the stops of a raw prompt could cut a text
+        asked = replace(asked, messages=rendered.messages)
+    heard = _read_by(decoder)
+    if not request.stop:
+        return Ask(asked, live=True, read=heard)
+    stops = Stops(request.stop)
+    return Ask(asked, live=True, read=lambda event: stops.feed(heard(event)))
 
 
-def _prompted(request: Request, rendered: Rendered) -> Request:
-    stop = (*request.stop, *rendered.stop)
-    return replace(request, tools=None, choice="auto", prompt=rendered.prompt, stop=stop)
-
-
-def _read(decoder: Decoder) -> Callable[[Event | None], Iterable[Event]]:
-    """What makes events of a reply's text."""
+def _read_by(decoder: Decoder) -> Callable[[Event | None], Iterable[Event]]:
+    """What reads a model's text by a decoder."""
 
     def read(event: Event | None) -> Iterable[Event]:
         nonlocal last
@@ -132,13 +178,26 @@ def _finish(read: Finished, told: Finished) -> Finished:
     return Finished(finish, told.usage)
 
 
-def _words(request: Request, dialect: Dialect) -> Plan[None]:
+def _words(request: Request, dialect: Dialect, can: Collection[str]) -> Plan[None]:
     """An answer in words, earlier calls and results told in the dialect."""
-    rendered = render(request.messages, (), dialect)
-    yield Ask(replace(request, messages=rendered.messages, tools=None, choice="auto"), live=True)
+    if request.schema is not None and "schema" not in can:
+        request = in_words(request, request.schema)
+    messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
+    told = put_back(render(messages, (), dialect).messages, parts)
+    asked = replace(request, messages=told, tools=None, choice="auto")
+    if dialect.thinking is None:
+        yield Ask(asked, live=True)
+    else:
+        yield Ask(asked, live=True, read=_read_by(Decoder(dialect, ())))
 
 
-def _weighed(request: Request, tools: Sequence[Tool[..., Any]], dialect: Dialect, ids: Callable[[], str]) -> Plan[None]:
+def _weighed(
+    request: Request,
+    tools: Sequence[Tool[..., Any]],
+    dialect: Dialect,
+    can: Collection[str],
+    ids: Callable[[], str],
+) -> Plan[None]:
     """A decision by likelihood: which tool, with what; or words."""
     question, results = _question(request.messages)
     if results and request.choice == "auto":
@@ -147,7 +206,7 @@ def _weighed(request: Request, tools: Sequence[Tool[..., Any]], dialect: Dialect
         return
     tool = yield from choose(tools, question, may_reply=request.choice == "auto")
     if tool is None:
-        yield from _words(request, dialect)
+        yield from _words(request, dialect, can)
         return
     arguments, notes = yield from fill(tool, question)
     if problems := check(tool, arguments):

@@ -4,6 +4,15 @@ Servers of one's own speak it still, and it is how a text model behind one is gi
 """
 
 from .reply import ReplyReader, ReplyWriter, write_error, write_reply
-from .request import BODY, read_request, write_request
+from .request import BODY, SAMPLING, read_request, write_request
 
-__all__ = ["BODY", "ReplyReader", "ReplyWriter", "read_request", "write_error", "write_reply", "write_request"]
+__all__ = [
+    "BODY",
+    "SAMPLING",
+    "ReplyReader",
+    "ReplyWriter",
+    "read_request",
+    "write_error",
+    "write_reply",
+    "write_request",
+]

@@ -16,7 +16,7 @@ from ...wire.collect import add_usage
 from .. import openai_chat
 from ..asked import Asked, Stamp
 from ..openai_chat import write_usage
-from ..openai_chat.reply import KEEP_ALIVE, write_notes
+from ..openai_chat.written import KEEP_ALIVE, write_notes
 from ..payloads import Payload, record
 
 REASONS: dict[Finish, str] = {"limit": "length", "tool_calls": "stop"}

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 from ...errors import Refused
 from ...schema.infer import as_tools
-from ...types import Message, Request, Schema, Tool
+from ...types import Request, Schema
 from ..asked import Asked
-from ..body import FLAG, MAX_TOKENS, MODEL, OBJECT, PENALTY, SHARE, STOP, TEMPERATURE, TEXT, cannot, given, stops
-from ..payloads import Payload, record, records
+from ..body import FLAG, MAX_TOKENS, MODEL, PENALTY, SHARE, STOP, TEMPERATURE, cannot, given, stops
+from ..payloads import Payload, record
+from .messages import MESSAGE, read_messages, write_messages
+from .tools import TOOL_FIELDS, Tools, read_offer, write_choice, write_tool
 
 SAMPLING = (
     "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "reasoning_effort", "verbosity",
     "top_k", "min_p", "repetition_penalty",
 )  # fmt: skip
 """Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
+
+ANY_OBJECT: Schema = {"type": "object"}
+"""The schema that `json_object` stands for."""
 
 LOOSE = frozenset({
     "allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties",
@@ -50,7 +56,9 @@ def write_request(
             body["tool_choice"] = write_choice(request.choice)
         if not request.parallel:
             body["parallel_tool_calls"] = False
-    if request.schema is not None:
+    if request.schema == ANY_OBJECT:
+        body["response_format"] = {"type": "json_object"}
+    elif request.schema is not None:
         form = {"name": "reply", "schema": dict(request.schema), "strict": is_strict(request.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.grammar is not None and grammar_field:
@@ -59,6 +67,8 @@ def write_request(
     body |= {key: value for key, value in sampling.items() if value is not None}
     if request.stop:
         body["stop"] = list(request.stop)
+    if request.thinking is not None:
+        body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
     if request.logprobs is not None:
         body |= {"logprobs": True, "top_logprobs": request.logprobs}
     return body | dict(request.sampling)
@@ -68,28 +78,6 @@ def write_grammar(field: str, grammar: str) -> Payload:
     """A grammar where a server takes it: `grammar` (llama.cpp), `structured_outputs` or `guided_grammar` (vLLM),
     `ebnf` (SGLang)."""
     return {field: {"grammar": grammar} if field == "structured_outputs" else grammar}
-
-
-def write_messages(messages: Sequence[Message], *, thoughts: bool = False) -> list[Payload]:
-    """Messages as the API takes them: they are in its form, but for reasoning and arguments left as objects."""
-    return [_message(message, thoughts) for message in messages]
-
-
-def write_tool(tool: Tool[..., Any]) -> Payload:
-    """A tool as `tools` takes it: `{"type": "function", "function": {...}}`."""
-    function: Payload = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-    if not tool.description:
-        del function["description"]
-    if tool.strict:
-        function["strict"] = True
-    return {"type": "function", "function": function}
-
-
-def write_choice(choice: str) -> Any:
-    """`tool_choice`: auto, none and required as they are, anything else is the name of a tool."""
-    if choice in ("auto", "none", "required"):
-        return choice
-    return {"type": "function", "function": {"name": choice}}
 
 
 def is_strict(schema: Any) -> bool:
@@ -111,55 +99,8 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(inner) for inner in (*named, *(node[key] for key in ("items", "anyOf") if key in node)))
 
 
-def _message(message: Message, thoughts: bool) -> Payload:
-    out: Payload = dict(cast("Payload", message))
-    if not thoughts:
-        out.pop("reasoning_content", None)
-    if calls := records(out.get("tool_calls")):
-        out["tool_calls"] = [_call(call) for call in calls]
-    return out
-
-
-def _call(call: Payload) -> Payload:
-    function = record(call.get("function"))
-    arguments = function.get("arguments")
-    if isinstance(arguments, str):
-        return call
-    text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
-    return {**call, "function": {**function, "arguments": text}}
-
-
 # ------------------------------------------------------------------ read: what clients send
 
-Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
-
-FUNCTION: Schema = {
-    "type": "object",
-    "required": ["name"],
-    "properties": {
-        "name": {"type": "string", "minLength": 1, "maxLength": 256},
-        "description": {"type": ["string", "null"]},
-        "parameters": {"type": ["object", "null"]},
-        "strict": FLAG,
-    },
-}
-MESSAGE: Schema = {
-    "type": "object",
-    "required": ["role"],
-    "properties": {
-        "role": {"enum": ["system", "developer", "user", "assistant", "tool", "function"]},
-        "content": {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": {
-            "type": "object", "required": ["type"], "properties": {"type": TEXT, "text": TEXT}}}]},
-        "name": {"type": ["string", "null"]},
-        "tool_call_id": {"type": ["string", "null"]},
-        "reasoning_content": {"type": ["string", "null"]},
-        "tool_calls": {"type": ["array", "null"], "maxItems": 256, "items": {
-            "type": "object", "required": ["id", "function"], "properties": {
-                "id": TEXT,
-                "function": {"type": "object", "required": ["name"], "properties": {
-                    "name": TEXT, "arguments": {"type": ["string", "object", "null"]}}}}}},
-    },
-}  # fmt: skip
 BODY: Schema = {
     "type": "object",
     "additionalProperties": True,
@@ -169,18 +110,13 @@ BODY: Schema = {
         "messages": {"type": "array", "minItems": 1, "maxItems": 10_000, "items": MESSAGE},
         "stream": FLAG,
         "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
-        "tools": {"type": ["array", "null"], "maxItems": 10_000, "items": {
-            "type": "object", "required": ["type"], "properties": {"type": TEXT, "function": FUNCTION}}},
-        "tool_choice": {"anyOf": [
-            {"enum": ["auto", "none", "required", None]},
-            {"type": "object", "required": ["type", "function"], "properties": {
-                "type": {"const": "function"},
-                "function": {"type": "object", "required": ["name"], "properties": {"name": TEXT}}}}]},
-        "parallel_tool_calls": FLAG,
+        **TOOL_FIELDS,
         "response_format": {"anyOf": [{"type": "null"}, {
             "type": "object", "required": ["type"], "properties": {
                 "type": {"enum": ["text", "json_object", "json_schema"]},
-                "json_schema": {"type": "object", "properties": {"schema": OBJECT, "strict": FLAG, "name": TEXT}}}}]},
+                "json_schema": {"type": "object", "properties": {
+                    "schema": {"type": ["object", "null"]}, "strict": FLAG,
+                    "name": {"type": "string", "maxLength": 256}}}}}]},
         "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 8},
         "stop": STOP,
         "max_tokens": MAX_TOKENS,
@@ -200,66 +136,85 @@ BODY: Schema = {
         "reasoning_effort": {"type": ["string", "null"], "maxLength": 32},
         "verbosity": {"type": ["string", "null"], "maxLength": 32},
         "include_thinking": FLAG,
+        "chat_template_kwargs": {"type": ["object", "null"], "maxProperties": 64},
+        "modalities": {"type": ["array", "null"], "maxItems": 8, "items": {"type": "string", "maxLength": 32}},
+        "audio": {"type": ["object", "null"]},
+        "web_search_options": {"type": ["object", "null"]},
     },
 }  # fmt: skip
 """The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
 
 
 def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
-    """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError for what cannot be done."""
-    fields = dict(body)
-    offered = tools([tool["function"] for tool in _functions(fields.get("tools"))]) or ()
-    schema = _format(record(fields.get("response_format")))
-    thinking = fields.get("include_thinking")
-    if fields.get("reasoning_effort") == "none":
-        thinking = False
+    """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises Refused for what cannot be done."""
+    fields = {name: value for name, value in body.items() if value is not None}
+    _refuse(fields)
+    offer = read_offer(fields, tools)
+    template = record(fields.get("chat_template_kwargs"))
+    thinking = fields.get("include_thinking", template.get("enable_thinking"))
     request = Request(
-        messages=[cast("Message", message) for message in fields["messages"]],
-        tools=offered,
-        choice=_choice(fields.get("tool_choice")),
-        parallel=fields.get("parallel_tool_calls") is not False,
+        messages=read_messages(fields["messages"]),
+        tools=offer.tools,
+        choice=offer.choice,
+        parallel=fields.get("parallel_tool_calls") is not False and not offer.legacy,
         max_tokens=fields.get("max_completion_tokens") or fields.get("max_tokens"),
         temperature=fields.get("temperature"),
         seed=fields.get("seed"),
         stop=stops(fields.get("stop")),
-        schema=schema,
-        thinking=thinking,
-        logprobs=(fields.get("top_logprobs") or 0) if fields.get("logprobs") else None,
+        schema=_format(record(fields.get("response_format"))),
+        thinking=thinking if isinstance(thinking, bool) else None,
+        logprobs=fields.get("top_logprobs", 0) if fields.get("logprobs") else None,
         sampling=given(fields, *SAMPLING),
     )
-    known: Mapping[str, Any] = BODY["properties"]
     return Asked(
         fields["model"],
         request,
         stream=fields.get("stream") is True,
         usage=record(fields.get("stream_options")).get("include_usage") is True,
         n=fields.get("n") or 1,
-        thoughts=fields.get("include_thinking") is not False,
-        ignored=tuple(sorted(name for name in fields if name not in known)),
+        thoughts=thinking is not False,
+        ignored=_ignored(fields, template),
+        echo={"custom": offer.custom, "legacy": offer.legacy},
     )
 
 
-def _functions(tools: Any) -> list[Payload]:
-    for at, tool in enumerate(records(tools)):
-        if tool["type"] != "function" or "function" not in tool:
-            raise cannot(f"tools.{at}", f"only functions can be offered here, not a tool of the type {tool['type']!r}")
-    return records(tools)
+def _refuse(fields: Mapping[str, Any]) -> None:
+    """Refuses what is understood, would change the answer, and cannot be had."""
+    if "audio" in fields or set(fields.get("modalities", ())) - {"text"}:
+        raise cannot("audio" if "audio" in fields else "modalities", "only text can be answered here")
+    if "web_search_options" in fields:
+        raise cannot("web_search_options", "nothing is searched here; offer a tool that does")
+    if fields.get("top_logprobs") and not fields.get("logprobs"):
+        raise Refused("top_logprobs: it needs logprobs to be true", code="invalid_value", param="top_logprobs")
 
 
-def _choice(choice: Any) -> str:
-    if isinstance(choice, dict):
-        return str(record(cast("Payload", choice)["function"])["name"])
-    return choice or "auto"
+def _ignored(fields: Mapping[str, Any], template: Payload) -> tuple[str, ...]:
+    known: Mapping[str, Any] = BODY["properties"]
+    names = [name for name in fields if name not in known]
+    names += [f"chat_template_kwargs.{name}" for name in template if name != "enable_thinking"]
+    return tuple(sorted(names))
 
 
 def _format(wanted: Payload) -> Schema | None:
     match wanted.get("type"):
         case "json_object":
-            return {"type": "object"}
+            return ANY_OBJECT
         case "json_schema":
             schema = record(wanted.get("json_schema")).get("schema")
             if schema is None:
                 raise Refused("response_format.json_schema: a schema is missing", param="response_format.json_schema")
-            return cast("Schema", schema)
+            return _known(json.dumps(schema))
         case _:
             return None
+
+
+SMALL = 16 * 1024
+"""Characters of JSON up to which a schema is kept."""
+
+
+def _known(text: str) -> Schema:
+    """The schema that a text is; of a small one the same value again, so that what is made of it is made once."""
+    return _kept(text) if len(text) <= SMALL else json.loads(text)
+
+
+_kept = lru_cache(256)(cast("Callable[[str], Schema]", json.loads))

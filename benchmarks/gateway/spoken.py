@@ -1,0 +1,16 @@
+"""The gateway as it is measured: one model behind a chat server, its tools written in a dialect into the messages.
+
+python spoken.py PORT UPSTREAM
+"""
+
+from __future__ import annotations
+
+import sys
+
+from toolspeak.gateway.server import listen, serve
+from toolspeak.gateway.settings import ModelSettings, Settings
+
+if __name__ == "__main__":
+    model = ModelSettings("m", (f"{sys.argv[2]}/v1#m",), mode="chat", dialect="hermes")
+    settings = Settings({"m": model}, port=int(sys.argv[1]))
+    serve(settings, listen(settings))

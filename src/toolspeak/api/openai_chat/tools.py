@@ -1,0 +1,184 @@
+"""Tools, the choice among them and the calls of them in a chat completion, both directions.
+
+Clients offer functions, custom tools (one text in) and, from before there were tools, `functions`. All of them
+become Tools; which kind each was is kept, so that its calls are told in the form that the client knows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ...errors import InvalidTool, Refused
+from ...types import Schema, Tool
+from ..body import FLAG, TEXT, cannot
+from ..payloads import Payload, record, records
+
+Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
+
+NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
+FUNCTION: Schema = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": NAME,
+        "description": {"type": ["string", "null"], "maxLength": 262_144},
+        "parameters": {"type": ["object", "null"]},
+        "strict": FLAG,
+    },
+}
+CUSTOM: Schema = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": NAME,
+        "description": {"type": ["string", "null"], "maxLength": 262_144},
+        "format": {"type": ["object", "null"], "required": ["type"], "properties": {"type": TEXT}},
+    },
+}
+TOOL: Schema = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {"type": {"type": "string", "maxLength": 64}, "function": FUNCTION, "custom": CUSTOM},
+}
+NAMED: Schema = {"type": "object", "required": ["name"], "properties": {"name": NAME}}
+ALLOWED: Schema = {
+    "type": "object",
+    "required": ["mode", "tools"],
+    "properties": {
+        "mode": {"enum": ["auto", "required"]},
+        "tools": {"type": "array", "maxItems": 10_000, "items": TOOL},
+    },
+}
+TOOL_FIELDS: Mapping[str, Schema] = {
+    "tools": {"type": ["array", "null"], "maxItems": 10_000, "items": TOOL},
+    "tool_choice": {"anyOf": [
+        {"enum": ["auto", "none", "required", None]},
+        {"type": "object", "required": ["type", "function"], "properties": {"type": {"const": "function"}, "function": NAMED}},
+        {"type": "object", "required": ["type", "custom"], "properties": {"type": {"const": "custom"}, "custom": NAMED}},
+        {"type": "object", "required": ["type", "allowed_tools"], "properties": {
+            "type": {"const": "allowed_tools"}, "allowed_tools": ALLOWED}}]},
+    "functions": {"type": ["array", "null"], "maxItems": 10_000, "items": FUNCTION},
+    "function_call": {"anyOf": [{"enum": ["auto", "none", None]}, NAMED]},
+    "parallel_tool_calls": FLAG,
+}  # fmt: skip
+"""The fields of a body that speak of tools."""
+
+INPUT: Schema = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+"""The arguments of a custom tool: the one text that it takes."""
+
+WORDS = ("auto", "none", "required")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools that may be called, the choice among them, and in which form their calls are told: as custom
+    ones for the names in `custom`, as `function_call` where `legacy`."""
+
+    tools: tuple[Tool[..., Any], ...]
+    choice: str
+    custom: frozenset[str] = frozenset()
+    legacy: bool = False
+
+
+def write_tool(tool: Tool[..., Any]) -> Payload:
+    """A tool as `tools` takes it: `{"type": "function", "function": {...}}`."""
+    function: Payload = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    if not tool.description:
+        del function["description"]
+    if tool.strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+def write_choice(choice: str) -> Any:
+    """`tool_choice`: auto, none and required as they are, anything else is the name of a tool."""
+    return choice if choice in WORDS else {"type": "function", "function": {"name": choice}}
+
+
+def read_offer(fields: Mapping[str, Any], tools: Tools) -> Offer:
+    """What a body offers and wants called. Raises Refused, which says which tool or choice cannot be."""
+    rows, legacy = records(fields.get("tools")), records(fields.get("functions"))
+    if rows and legacy:
+        raise Refused("functions: give tools or functions, not both", param="functions")
+    described = legacy or [_described(at, row) for at, row in enumerate(rows)]
+    try:
+        offered = (tools(described) if described else None) or ()
+    except InvalidTool as error:
+        raise Refused(str(error), code="invalid_tool", param="functions" if legacy else "tools") from None
+    custom = frozenset(str(row["custom"]["name"]) for row in rows if row["type"] == "custom")
+    if legacy:
+        wanted = fields.get("function_call")
+        named = isinstance(wanted, dict)
+        choice = str(record(cast("Payload", wanted))["name"]) if named else cast("str | None", wanted)
+        return _chosen(offered, choice, custom, "function_call", True, named=named)
+    chosen = fields.get("tool_choice")
+    if isinstance(chosen, dict):
+        told = cast("Payload", chosen)
+        if told["type"] == "allowed_tools":
+            offered, chosen = _allowed(offered, record(told["allowed_tools"]))
+        else:
+            return _chosen(offered, str(record(told[told["type"]])["name"]), custom, "tool_choice", named=True)
+    return _chosen(offered, chosen, custom, "tool_choice")
+
+
+def _described(at: int, tool: Payload) -> Payload:
+    """A tool of `tools` as a function."""
+    match tool["type"]:
+        case "function" if "function" in tool:
+            return tool["function"]
+        case "custom" if "custom" in tool:
+            custom = record(tool["custom"])
+            if record(custom.get("format")).get("type", "text") != "text":
+                raise cannot(f"tools.{at}.custom.format", "no grammar can be given for the input here, only text")
+            return {"name": custom["name"], "description": custom.get("description"), "parameters": INPUT}
+        case "function" | "custom" as kind:
+            raise Refused(f"tools.{at}.{kind}: expected an object, it is missing", param=f"tools.{at}.{kind}")
+        case kind:
+            raise cannot(f"tools.{at}", f"only functions and custom tools can be offered here, not {kind!r}")
+
+
+def _allowed(offered: tuple[Tool[..., Any], ...], allowed: Payload) -> tuple[tuple[Tool[..., Any], ...], str]:
+    """The tools that a list of allowed ones leaves, and the choice among them."""
+    names = {str(record(row.get("function") or row.get("custom")).get("name", "")) for row in records(allowed["tools"])}
+    if unknown := names - {tool.name for tool in offered}:
+        said = f"tool_choice: {min(unknown)[:100]!r} is allowed and is not among the tools"
+        raise Refused(said, code="invalid_value", param="tool_choice.allowed_tools")
+    return tuple(tool for tool in offered if tool.name in names), str(allowed["mode"])
+
+
+def _chosen(
+    offered: tuple[Tool[..., Any], ...],
+    choice: str | None,
+    custom: frozenset[str],
+    param: str,
+    legacy: bool = False,
+    *,
+    named: bool = False,
+) -> Offer:
+    choice = choice or "auto"
+    if choice in WORDS and not named:
+        if choice == "required" and not offered:
+            raise Refused(f"{param}: a call is required and no tool is offered", code="invalid_value", param=param)
+        return Offer(offered, choice, custom, legacy)
+    found = tuple(tool for tool in offered if tool.name == choice)
+    if not found:
+        said = f"{param}: there is no tool {choice[:100]!r} among those that are offered"
+        raise Refused(said, code="invalid_value", param=param)
+    if choice in WORDS:  # a tool that is called like a word of ours
+        return Offer(found, "required", custom, legacy)
+    return Offer(offered, choice, custom, legacy)
+
+
+def write_call(key: str, name: str, arguments: str, custom: frozenset[str]) -> Payload:
+    """A whole call as a message holds it; `key` is its id."""
+    if name in custom:
+        return {"id": key, "type": "custom", "custom": {"name": name, "input": custom_input(arguments)}}
+    return {"id": key, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def custom_input(arguments: str) -> str:
+    """The text that a custom tool is called with."""
+    return str(record(json.loads(arguments)).get("input", ""))

@@ -1,0 +1,59 @@
+"""Stop strings of the user's, held to what is said to the user: the text, never the markers around calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..events import Event, Finished, TextDelta, ThoughtDelta
+
+
+class Stops:
+    """Ends a reply where its text says one of `stops`. What may be the beginning of one is held back."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = [stop for stop in stops if stop]
+        self._held = ""
+        self.over = False
+
+    def feed(self, events: Iterable[Event]) -> list[Event]:
+        """The events without what comes at a stop string or after it; `Finished` follows it at once."""
+        out: list[Event] = []
+        for event in events:
+            if self.over:
+                return out
+            if isinstance(event, TextDelta):
+                self._read(event.text, out)
+            elif isinstance(event, ThoughtDelta):
+                out.append(event)
+            else:  # the text is over, or a call stands between it and more
+                self._release(out)
+                out.append(event)
+        return out
+
+    def _read(self, piece: str, out: list[Event]) -> None:
+        text = self._held + piece
+        found = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
+        kept = min(found) if found else len(text) - self._open(text)
+        if kept:
+            out.append(TextDelta(text[:kept]))
+        self._held = "" if found else text[kept:]
+        if found:
+            self.over = True
+            out.append(Finished("stop"))
+
+    def _open(self, text: str) -> int:
+        """How many of the last characters may be the beginning of a stop string."""
+        longest = 0
+        for stop in self._stops:
+            at = text.find(stop[0], max(0, len(text) - len(stop) + 1))
+            while at >= 0 and len(text) - at > longest:
+                if stop.startswith(text[at:]):
+                    longest = len(text) - at
+                    break
+                at = text.find(stop[0], at + 1)
+        return longest
+
+    def _release(self, out: list[Event]) -> None:
+        if self._held:
+            out.append(TextDelta(self._held))
+            self._held = ""

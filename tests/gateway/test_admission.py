@@ -1,0 +1,185 @@
+"""How many at once, who waits, who is sent away; and what becomes of them when the process ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from toolspeak.events import Event, Finished, TextDelta
+from toolspeak.gateway.server import drain
+from toolspeak.gateway.settings import Limits
+from toolspeak.models.base import Capability
+from toolspeak.types import Request
+
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+MESSAGE = {**CHAT, "max_tokens": 10}
+
+
+class Held:
+    """A model that says a word, and no more until it is let go."""
+
+    name = "held"
+    capabilities: frozenset[Capability] = frozenset({"tools"})
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.free = asyncio.Event()
+
+    async def stream(self, request: Request) -> AsyncIterator[Event]:
+        self.asked.append(str(request.messages[-1]["content"]))
+        yield TextDelta("Well, ")
+        await self.free.wait()
+        yield TextDelta("hello.")
+        yield Finished()
+
+
+class Answer:
+    def __init__(self, status: int, headers: Any, body: str) -> None:
+        self.status, self.headers, self.body = status, headers, body
+
+
+async def post(client: aiohttp.ClientSession, url: str, body: dict[str, Any] = CHAT) -> Answer:
+    path = "/v1/messages" if "max_tokens" in body else "/v1/chat/completions"
+    async with client.post(url + path, json=body) as reply:
+        return Answer(reply.status, reply.headers, await reply.text())
+
+
+async def until(true: Callable[[], bool], seconds: float = 5.0) -> None:
+    due = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < due
+        await asyncio.sleep(0.005)
+
+
+def session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+
+
+def test_at_ten_times_the_load_some_are_answered_and_all_others_are_told_at_once(
+    serve_models: Callable[..., Any],
+) -> None:
+    async def go() -> None:
+        model = Held()
+        limits = Limits(running=4, waiting=4)
+        async with serve_models(settings={"limits": limits}, m=model) as running, session() as client:
+            asked = [asyncio.create_task(post(client, running.url)) for _ in range(80)]
+            # Nobody has been answered yet, and everybody for whom there is no place knows it.
+            await until(lambda: sum(task.done() for task in asked) == 72)
+            refused = [task.result() for task in asked if task.done()]
+            assert {answer.status for answer in refused} == {429}
+            assert all(1 <= int(answer.headers["retry-after"]) <= 30 for answer in refused)
+            assert all('"overloaded"' in answer.body for answer in refused)
+            assert len(model.asked) == 4
+            model.free.set()
+            answers = await asyncio.gather(*asked)
+            assert sorted(answer.status for answer in answers) == [200] * 8 + [429] * 72
+            assert len(model.asked) == 8
+            assert running.gateway.admission.running == 0
+
+    asyncio.run(go())
+
+
+def test_who_waits_is_answered_in_the_order_of_coming(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        model = Held()
+        async with (
+            serve_models(settings={"limits": Limits(running=1, waiting=10)}, m=model) as running,
+            session() as client,
+        ):
+            tasks = []
+            for i in range(6):
+                body = {"model": "m", "messages": [{"role": "user", "content": str(i)}]}
+                tasks.append(asyncio.create_task(post(client, running.url, body)))
+                await until(lambda i=i: running.gateway.admission.waiting == i)
+                if not i:
+                    await until(lambda: bool(model.asked))
+            model.free.set()
+            await asyncio.gather(*tasks)
+            assert model.asked == [str(i) for i in range(6)]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_patience_ends_in_the_form_of_the_api(serve_models: Callable[..., Any], stream: bool) -> None:
+    async def go() -> None:
+        model = Held()
+        limits = Limits(running=1, waiting=1, patience=0.1, first=0.02)
+        async with serve_models(settings={"limits": limits}, m=model) as running, session() as client:
+            first = asyncio.create_task(post(client, running.url))
+            await until(lambda: bool(model.asked))
+            late = await post(client, running.url, {**MESSAGE, "stream": stream})
+            assert late.status == 429  # a stream as well: no sign of life goes out before there is a place
+            assert late.headers["retry-after"]
+            assert '"rate_limit_error"' in late.body
+            model.free.set()
+            assert (await first).status == 200
+
+    asyncio.run(go())
+
+
+def test_while_it_drains_nothing_new_is_taken_and_what_runs_goes_on(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        model = Held()
+        limits = Limits(running=1, waiting=5, drain=5)
+        async with serve_models(settings={"limits": limits}, m=model) as running, session() as client:
+            gateway, url = running.gateway, running.url
+            first = asyncio.create_task(post(client, url))
+            await until(lambda: bool(model.asked))
+            waiting = asyncio.create_task(post(client, url))
+            await until(lambda: gateway.admission.waiting == 1)
+            draining = asyncio.create_task(drain(gateway, 5))
+            sent_away = await waiting
+            late = await post(client, url)
+            for answer in (sent_away, late):
+                assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            assert late.headers["connection"] == "close"
+            async with client.get(url + "/readyz") as ready, client.get(url + "/livez") as live:
+                assert (ready.status, live.status) == (503, 200)
+            assert not draining.done()
+            model.free.set()
+            assert (await first).status == 200
+            await draining
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("body", [CHAT, MESSAGE])
+def test_what_outlasts_the_drain_is_told_in_its_own_form(
+    serve_models: Callable[..., Any], body: dict[str, Any]
+) -> None:
+    async def go() -> None:
+        async with serve_models(m=Held()) as running, session() as client:
+            streamed = asyncio.create_task(post(client, running.url, {**body, "stream": True}))
+            whole = asyncio.create_task(post(client, running.url, body))
+            await until(lambda: len(running.gateway.open) == 2 and any(one.started for one in running.gateway.open))
+            await drain(running.gateway, 0.05)
+            assert not running.gateway.open
+            told = await streamed
+            assert told.status == 200
+            assert "Well, " in told.body
+            assert "the gateway is shutting down" in told.body.strip().split("\n\n")[-1]
+            assert "[DONE]" not in told.body
+            assert "message_stop" not in told.body
+            answer = await whole
+            assert (answer.status, "the gateway is shutting down" in answer.body) == (503, True)
+
+    asyncio.run(go())
+
+
+def test_a_deadline_in_the_middle_of_a_stream_is_told_in_it(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(settings={"limits": Limits(deadline=0.1)}, m=Held()) as running, session() as client:
+            told = await post(client, running.url, {**CHAT, "stream": True})
+            assert told.status == 200
+            assert '"deadline"' in told.body
+            assert "[DONE]" not in told.body
+            late = await post(client, running.url)
+            assert (late.status, running.gateway.admission.running) == (504, 0)
+
+    asyncio.run(go())

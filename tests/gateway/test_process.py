@@ -1,0 +1,311 @@
+"""The gateway as people start and stop it: a process of its own, asked over its socket, told by signals."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks")
+
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+
+
+class Slow:
+    """An upstream that says a word and then nothing until it is let go."""
+
+    def __init__(self) -> None:
+        self.free = threading.Event()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    self.wfile.write(b'data: {"choices": [{"index": 0, "delta": {"content": "Well, "}}]}\n\n')
+                    outer.free.wait(30)
+                    row = '{"index": 0, "delta": {"content": "hello."}, "finish_reason": "stop"}'
+                    self.wfile.write(b'data: {"choices": [%b]}\n\ndata: [DONE]\n\n' % row.encode())
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1#up"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self.free.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def slow() -> Iterator[Slow]:
+    made = Slow()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+class Process:
+    """`toolspeak serve`, running."""
+
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        command = [sys.executable, "-m", "toolspeak", "serve", "--port", "0", *arguments]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+        )
+        self.lines: queue.Queue[str] = queue.Queue()
+        self.said: list[str] = []
+        self.reading = threading.Thread(target=self._read, daemon=True)
+        self.reading.start()
+        self.url = ""
+        while not self.url:
+            line = self.lines.get(timeout=30)
+            found = re.search(r"serving .* at (http://[\w.]+:\d+)", line)
+            self.url = found[1] if found else ""
+
+    def _read(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.said.append(line)
+            self.lines.put(line)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.url.removeprefix("http://").partition(":")
+        return host, int(port)
+
+    def get(self, path: str) -> int:
+        return self.ask(path)[0]
+
+    def ask(self, path: str, body: Any = None) -> tuple[int, dict[str, str], bytes]:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"content-type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as reply:
+                return reply.status, dict(reply.headers), reply.read()
+        except urllib.error.HTTPError as error:
+            return error.code, dict(error.headers), error.read()
+
+    def stream(self) -> Any:
+        """A streamed answer whose first event has come."""
+        body = json.dumps({**CHAT, "stream": True}).encode()
+        request = urllib.request.Request(self.url + "/v1/chat/completions", body, {"content-type": "application/json"})
+        reply = urllib.request.urlopen(request, timeout=30)
+        while b"Well" not in reply.readline():
+            pass
+        return reply
+
+    def workers(self) -> list[int]:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in children.read_text().split()]
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, seconds: float = 20) -> int:
+        """How it ended; all that it said has been read."""
+        code = self.process.wait(seconds)
+        self.reading.join(seconds)
+        return code
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.wait()
+        assert self.process.stderr
+        self.process.stderr.close()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Process]]:
+    started: list[Process] = []
+
+    def go(*arguments: str, **environment: str) -> Process:
+        started.append(Process(*arguments, **environment))
+        until(lambda: started[-1].get("/readyz") == 200)
+        return started[-1]
+
+    try:
+        yield go
+    finally:
+        for one in started:
+            one.close()
+
+
+def until(true: Callable[[], bool], seconds: float = 30) -> None:
+    due = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < due
+        time.sleep(0.02)
+
+
+def gone(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_stop_it_finishes_what_it_began(start: Callable[..., Process], slow: Slow, number: int) -> None:
+    process = start("--model", f"m={slow.url}")
+    stream = process.stream()
+    process.signal(number)
+    until(lambda: process.get("/readyz") == 503)
+    assert process.get("/livez") == 200
+    status, headers, body = process.ask("/v1/chat/completions", CHAT)
+    assert (status, headers["retry-after"], headers["connection"]) == (503, "1", "close")
+    assert json.loads(body)["error"]["code"] == "shutting_down"
+    slow.free.set()
+    rest = stream.read()
+    assert b"hello." in rest
+    assert rest.endswith(b"data: [DONE]\n\n")
+    assert process.wait() == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(process.address)
+
+
+def test_what_does_not_end_by_itself_is_ended(start: Callable[..., Process], slow: Slow, tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(f'[models.m]\nupstream = "{slow.url}"\n[limits]\ndrain = 0.3\n')
+    process = start("--config", str(path))
+    stream = process.stream()
+    process.signal(signal.SIGTERM)
+    rest = stream.read().decode()
+    assert "the gateway is shutting down" in rest
+    assert "[DONE]" not in rest
+    assert process.wait() == 0
+    lines = [json.loads(line) for line in process.said if line.startswith("{")]
+    assert any(line.get("code") == "shutting_down" and line["status"] == 200 for line in lines)
+
+
+def test_a_second_signal_ends_it_at_once(start: Callable[..., Process], slow: Slow) -> None:
+    process = start("--model", f"m={slow.url}")
+    stream = process.stream()
+    process.signal(signal.SIGINT)
+    until(lambda: process.get("/readyz") == 503)
+    process.signal(signal.SIGINT)
+    assert process.wait(5) == 130
+    stream.close()
+
+
+def test_an_idle_gateway_ends_though_clients_keep_their_connections(start: Callable[..., Process]) -> None:
+    process = start("--model", "m=scripted:hello")
+    with socket.create_connection(process.address) as idle:
+        idle.sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert b"alive" in idle.recv(4096)
+        process.signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+
+
+def test_every_line_it_logs_is_json(start: Callable[..., Process]) -> None:
+    process = start("--model", "m=scripted:hello")
+    assert process.ask("/v1/chat/completions", CHAT)[0] == 200
+    with socket.create_connection(process.address) as raw:
+        raw.sendall(b"nonsense\r\n\r\n")
+        assert b" 400 " in raw.recv(4096)
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+    logged = [line for line in process.said if not line.startswith(("serving", "  "))]
+    assert [json.loads(line)["route"] for line in logged if '"request"' in line] == ["/v1/chat/completions"]
+    for line in logged:
+        json.loads(line)
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
+
+
+@needs_proc
+def test_workers_share_a_socket_and_their_figures_and_are_started_again(start: Callable[..., Process]) -> None:
+    process = start("--model", "m=scripted:hello", "--workers", "2", TOOLSPEAK_API_KEY="")
+    until(lambda: len(process.workers()) == 2)
+    first, second = process.workers()
+    for pid in (first, second):
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert command == Path(f"/proc/{process.process.pid}/cmdline").read_bytes()
+    for _ in range(20):
+        assert process.ask("/v1/models")[0] == 200
+    row = re.compile(rb'toolspeak_requests_total\{model="",route="/v1/models",status="200"\} 20.0')
+    assert all(row.search(process.ask("/metrics")[2]) for _ in range(6))  # whichever is asked
+    os.kill(first, signal.SIGKILL)
+    until(lambda: len(process.workers()) == 2 and first not in process.workers())
+    assert second in process.workers()
+    assert row.search(process.ask("/metrics")[2])  # what it had counted is not lost
+    workers = process.workers()
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+    assert all(gone(pid) for pid in workers)
+
+
+@needs_proc
+def test_workers_finish_what_they_began(start: Callable[..., Process], slow: Slow) -> None:
+    process = start("--model", f"m={slow.url}", "--workers", "2")
+    streams = [process.stream() for _ in range(4)]
+    process.signal(signal.SIGTERM)
+    time.sleep(0.2)
+    slow.free.set()
+    assert all(stream.read().endswith(b"data: [DONE]\n\n") for stream in streams)
+    assert process.wait() == 0
+
+
+@needs_proc
+def test_workers_end_when_their_supervisor_is_killed(start: Callable[..., Process]) -> None:
+    process = start("--model", "m=scripted:hello", "--workers", "2")
+    until(lambda: len(process.workers()) == 2)
+    workers = process.workers()
+    process.signal(signal.SIGKILL)
+    process.wait()
+    until(lambda: all(gone(pid) for pid in workers), 10)
+
+
+def test_workers_that_cannot_start_are_not_started_for_ever() -> None:
+    code = "from toolspeak.gateway.workers import supervise\ndef work(_): raise OSError('no')\nsupervise(2, work)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert "could not start" in done.stderr
+
+
+def test_the_embedded_model_is_loaded_while_requests_wait(start: Callable[..., Process]) -> None:
+    pytest.importorskip("xllamacpp")
+    process = Process("--model", "m=local")
+    try:
+        until(lambda: _answers(process))
+        early = process.get("/readyz")
+        status, _, body = process.ask("/v1/chat/completions", {**CHAT, "max_tokens": 4})
+        assert (status, bool(json.loads(body)["choices"])) == (200, True)
+        assert early in (200, 503)
+        until(lambda: process.get("/readyz") == 200)
+        process.signal(signal.SIGTERM)
+        assert process.wait(40) == 0
+    finally:
+        process.close()
+
+
+def _answers(process: Process) -> bool:
+    try:
+        return process.get("/livez") == 200
+    except OSError:
+        return False
