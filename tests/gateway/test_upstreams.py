@@ -363,7 +363,28 @@ def test_exact_prompts(serve_models: Callable[..., Any], stream: bool) -> None:
 
                 image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]
                 answer = await post(running.url, stream=stream, messages=image)
-                assert (answer.status, answer.error["code"]) == (400, "unsupported_parameter")
+                assert (answer.status, answer.error["code"]) == (400, "invalid_value")
+
+    run(go())
+
+
+@both
+@pytest.mark.parametrize("mode", ["native", "chat"])
+def test_a_raw_prompt_goes_to_the_servers_own_completions(
+    serve_models: Callable[..., Any], mode: str, stream: bool
+) -> None:
+    async def go() -> None:
+        reply = frames({"choices": [{"index": 0, "text": " 4, 5", "finish_reason": "stop"}]}, "[DONE]")
+        missing = sends(whole("404 Not Found", b'{"error": "no such path"}'))
+        async with faulty(sends(STREAM, reply), missing) as server, serve_models(m=settings(server, mode)) as running:
+            async with aiohttp.ClientSession() as session:
+                body = {"model": "m", "prompt": "1, 2, 3,", "stream": stream}
+                async with session.post(running.url + "/v1/completions", json=body) as response:
+                    assert response.status == 200
+                    assert " 4, 5" in await response.text()
+                assert server.requests[0]["prompt"] == "1, 2, 3,"
+                async with session.post(running.url + "/v1/completions", json=body) as response:
+                    assert response.status == 400
 
     run(go())
 

@@ -135,6 +135,11 @@ class Http:
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol. Closing the iterator closes the connection at once."""
         self._check(request)
+        if request.prompt is not None and self.api != "completions":
+            async with aclosing(self.completing().stream(request)) as events:
+                async for event in events:
+                    yield event
+            return
         begun = False
         for tried in range(1, self.retries + 2):
             try:
