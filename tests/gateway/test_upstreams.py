@@ -363,7 +363,28 @@ def test_exact_prompts(serve_models: Callable[..., Any], stream: bool) -> None:
 
                 image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]
                 answer = await post(running.url, stream=stream, messages=image)
-                assert (answer.status, answer.error["code"]) == (400, "unsupported_parameter")
+                assert (answer.status, answer.error["code"]) == (400, "invalid_value")
+
+    run(go())
+
+
+@both
+@pytest.mark.parametrize("mode", ["native", "chat"])
+def test_a_raw_prompt_goes_to_the_servers_own_completions(
+    serve_models: Callable[..., Any], mode: str, stream: bool
+) -> None:
+    async def go() -> None:
+        reply = frames({"choices": [{"index": 0, "text": " 4, 5", "finish_reason": "stop"}]}, "[DONE]")
+        missing = sends(whole("404 Not Found", b'{"error": "no such path"}'))
+        async with faulty(sends(STREAM, reply), missing) as server, serve_models(m=settings(server, mode)) as running:
+            async with aiohttp.ClientSession() as session:
+                body = {"model": "m", "prompt": "1, 2, 3,", "stream": stream}
+                async with session.post(running.url + "/v1/completions", json=body) as response:
+                    assert response.status == 200
+                    assert " 4, 5" in await response.text()
+                assert server.requests[0]["prompt"] == "1, 2, 3,"
+                async with session.post(running.url + "/v1/completions", json=body) as response:
+                    assert response.status == 400
 
     run(go())
 
@@ -380,5 +401,34 @@ def test_a_dialect_inside_messages(serve_models: Callable[..., Any], stream: boo
             assert answer.calls == [("weather", '{"city": "Xiamen"}')]
             assert "tools" not in server.requests[0]
             assert "weather" in json.dumps(server.requests[0]["messages"])
+
+    run(go())
+
+
+def test_a_client_who_does_not_read_holds_the_upstream_back(serve_models: Callable[..., Any]) -> None:
+    sent = 0
+    piece = frames(delta(content="x" * 60_000))
+
+    async def flood(writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(STREAM)
+        while sent < 200_000_000:
+            writer.write(piece)
+            await writer.drain()
+            sent += len(piece)
+
+    async def go() -> None:
+        async with faulty(flood) as server, serve_models(m=settings(server)) as running:
+            host, port = running.url.removeprefix("http://").split(":")
+            _, writer = await asyncio.open_connection(host, int(port), limit=1024)
+            body = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}).encode()
+            head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            writer.write(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            before = -1
+            while sent != before or not sent:  # until nothing moves any more
+                before = sent
+                await asyncio.sleep(0.5)
+            assert sent < 60_000_000  # what sockets hold; the rest waits where it is
+            writer.transport.abort()
 
     run(go())

@@ -10,6 +10,7 @@ import pytest
 from toolspeak.errors import UsageError
 from toolspeak.models.http import Http
 from toolspeak.models.providers import PROVIDERS
+from toolspeak.models.wishes import granted
 from toolspeak.types import Request
 
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -20,8 +21,7 @@ HI: Any = [{"role": "user", "content": "Hi"}]
     [
         ("ollama", {"sampling": {"logit_bias": {"1": 2}}}, "no logit_bias"),
         ("ollama", {"logprobs": 1}, "no logprobs"),
-        ("completions", {"sampling": {"verbosity": "low"}}, "no verbosity"),
-        ("completions", {"thinking": True}, "no thinking"),
+        ("completions", {"sampling": {"mood": "low"}}, "no mood"),
     ],
 )
 def test_what_has_no_place_is_refused(api: Any, settings: dict[str, Any], said: str) -> None:
@@ -40,6 +40,17 @@ def test_what_has_one_is_sent() -> None:
     assert (body["think"], body["options"]) == (True, {"repeat_penalty": 1.1})
 
 
+@pytest.mark.parametrize(
+    "settings", [{"thinking": True}, {"sampling": {"reasoning_effort": "low"}}, {"sampling": {"verbosity": "low"}}]
+)
+def test_a_wish_that_a_server_has_no_word_for_is_left_out_and_noted(settings: dict[str, Any]) -> None:
+    request = Request(prompt="Hi", **settings)
+    body = Http("http://127.0.0.1:9", "m", api="completions").body(request)
+    assert body == Http("http://127.0.0.1:9", "m", api="completions").body(Request(prompt="Hi"))
+    _, notes = granted(request, (), thinks=False)
+    assert [note.rule for note in notes] == ["ignored"]
+
+
 def test_a_provider_that_knows_no_switch_for_reasoning() -> None:
-    with pytest.raises(UsageError, match="no thinking"):
-        Http("http://127.0.0.1:9", "m", provider=PROVIDERS["groq"]).body(Request(HI, thinking=True))
+    groq = Http("http://127.0.0.1:9", "m", provider=PROVIDERS["groq"])
+    assert groq.body(Request(HI, thinking=True)) == groq.body(Request(HI))

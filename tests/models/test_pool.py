@@ -1,10 +1,12 @@
 """Several upstreams as one model: failing over, being careful with those that are down, retrying no more than is fair."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from toolspeak.errors import (
     BadRequest,
@@ -20,6 +22,7 @@ from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models import pool as pools
 from toolspeak.models import retry
 from toolspeak.models.base import Capability, Model
+from toolspeak.models.exchange import Timeouts
 from toolspeak.models.http import Http
 from toolspeak.models.pool import Care, Pool
 from toolspeak.types import Request
@@ -320,3 +323,31 @@ def test_real_upstreams_one_of_them_dead(serve: Callable[..., Any]) -> None:
 def test_any_failure_of_a_server_may_pass() -> None:
     assert retry.pause(ServerFailed("x", code=520), 1) is not None
     assert retry.pause(ServerFailed("x", code=501), 1) is None
+
+
+def test_a_slow_listener_lets_no_time_run_out(serve: Callable[..., Any]) -> None:
+    frames = [b'data: {"choices": [{"delta": {"content": "%d"}}]}\n\n' % i for i in range(4)] + [b"data: [DONE]\n\n"]
+
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for frame in frames:
+            await response.write(frame)
+            await asyncio.wait_for(read.wait(), 10)
+            read.clear()
+        return response
+
+    async def main() -> None:
+        async with serve(drip) as server:
+            heard = ""
+            async for event in Http(server.url, "m", timeout=Timeouts(5, 5, 0.2), retries=0).stream(ASK):
+                if isinstance(event, TextDelta):
+                    heard += event.text
+                later = asyncio.get_running_loop().time() + 0.3
+                while asyncio.get_running_loop().time() < later:
+                    await asyncio.get_running_loop().run_in_executor(None, time.sleep, 0.05)
+                read.set()
+            assert heard == "0123"
+
+    read = asyncio.Event()
+    run(main())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="URL|NAME")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def probe(name: str, as_json: bool) -> None:
-    """Ask a server what it really can do: tools, forced calls, schemas, grammars, and more.
+    """Ask a server what it really can do: tools, schemas, grammars.
 
     \b
     toolspeak probe http://localhost:8000/v1

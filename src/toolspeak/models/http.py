@@ -26,10 +26,10 @@ from ..errors import (
     UnknownModel,
     UsageError,
 )
-from ..events import Event, Finished
-from ..types import Request
+from ..events import Event, Finished, Noted
+from ..types import Note, Request
 from .address import parse_address, redact
-from .answers import cause, drain, read_all, read_start, refusal
+from .answers import cause, drain, read_all, read_start, refusal, whole_url
 from .apis import APIS, Reader
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
@@ -38,6 +38,7 @@ from .patience import Patience
 from .providers import ANY, Provider
 from .retry import pause
 from .sessions import close_sessions, get_session
+from .wishes import granted
 
 if TYPE_CHECKING:
     import aiohttp
@@ -104,6 +105,7 @@ class Http:
 
     def body(self, request: Request) -> bytes:
         """The exact body of a request; the model's name is empty until the server was asked for it."""
+        request, _ = self._granted(request)
         self._check(request)
         return _encode(self._api.write(request, self.model or "", **self._writing))
 
@@ -134,12 +136,21 @@ class Http:
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol. Closing the iterator closes the connection at once."""
+        request, notes = self._granted(request)
         self._check(request)
+        if request.prompt is not None and self.api != "completions":
+            async with aclosing(self.completing().stream(request)) as events:
+                async for event in events:
+                    yield event
+            return
         begun = False
         for tried in range(1, self.retries + 2):
             try:
                 async with aclosing(self._try(request)) as events:
                     async for event in events:
+                        if not begun:  # whoever asks again does so while nothing has come
+                            for note in notes:
+                                yield Noted(note)
                         begun = True
                         yield event
                 return
@@ -215,14 +226,16 @@ class Http:
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
         self._check_settings(request)
 
+    def _granted(self, request: Request) -> tuple[Request, list[Note]]:
+        thinks = self._provider.thinks and self._api.thinks and request.prompt is None
+        return granted(request, self._api.sampling, thinks=thinks)
+
     def _check_settings(self, request: Request) -> None:
         """Raises UsageError for what the API has no place for: it would be dropped."""
         known = self._api.sampling
         unknown = [] if known is None else [name for name in request.sampling if name not in known]
         if request.logprobs is not None and not self._api.logprobs:
             unknown.append("logprobs")
-        if request.thinking is not None and not (self._provider.thinks and self._api.thinks):
-            unknown.append("thinking")
         if unknown:
             raise UsageError(f"{self.name} takes no {' and no '.join(unknown)}")
 
@@ -246,6 +259,8 @@ class Http:
                         over = True
                         await drain(response)
                     yield event
+                if not over:
+                    reader.feed(b"")  # an error that came behind these events, in the same piece
                 if reader.received > before:
                     patience.until(loop.time() + self.timeouts.between)
         finally:
@@ -279,7 +294,7 @@ class Http:
             headers[self._api.key_header] = self._key
         elif authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
-        url = (self.address.root if root else self.address).url(path)
+        url = whole_url((self.address.root if root else self.address).url(path))
         try:
             async with asyncio.timeout_at(due):
                 response = await session.request(

@@ -33,16 +33,18 @@ def in_mode(
 ) -> Model:
     """The model, asked in that way; what is `known` of its server is made use of. Raises UsageError."""
     field = known.grammar_field if known else ""
-    grammar: set[Capability] = {"grammar"} if field else set()
+    more: set[Capability] = {"grammar"} if field else set()
+    if known.can("completions") if known else model.api == "openai":
+        more.add("prompt")  # where nothing is known, the server may say no
     template = template or (known.template if known else "")
     name = model.model or (known.model if known else None)
     match mode:
         case "native":
             held: frozenset[Capability] = known.capabilities & {"required"} if known else frozenset()
-            return Heard(model.able(model.capabilities | held | grammar, field), dialect)
+            return Heard(model.able(model.capabilities | held | more, field), dialect)
         case "chat":
             spoken = get(dialect) if dialect else detect(template or None, name) if template or name else get(DEFAULT)
-            return Speaker(model.able((model.capabilities - {"tools"}) | grammar, field), spoken)
+            return Speaker(model.able((model.capabilities - {"tools"}) | more, field), spoken)
         case "raw":
             return Raw(model, template, dialect, grammar_field=field)
 

@@ -151,6 +151,8 @@ async def _asked(model: Http, request: Request, judge: Judge) -> Finding:
     """What one request shows; a refusal and a silence show something too."""
     try:
         return judge(await _ask(model, request))
+    except UsageError as error:  # the API has no word for it
+        return Finding("no", str(error))
     except ModelError as error:
         return _refused(error)
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
-from ..api.body import cannot
-from ..api.payloads import records
 from ..dialects import get
-from ..events import Event
-from ..types import Message, Request
 from ..wire.detect import ANY, detect
 from .http import Http
 from .speaker import Speaker
@@ -35,17 +30,3 @@ class Raw(Speaker):
         if grammar_field:
             asked = asked.able([*asked.capabilities, "grammar"], grammar_field)
         super().__init__(asked, spoken, template=template or None, variables=variables, raw=True)
-
-    async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        for message in request.messages:
-            _words_only(message)
-        async with aclosing(super().stream(request)) as events:
-            async for event in events:
-                yield event
-
-
-def _words_only(message: Message) -> None:
-    """Raises Refused where the message holds what no prompt can: an image, a sound."""
-    for part in records(cast("Any", message.get("content"))):
-        if part.get("type") not in ("text", "thinking", None):
-            raise cannot("messages", f"this model is asked through prompts, and none can hold {part.get('type')!r}")
