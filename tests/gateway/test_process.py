@@ -269,6 +269,21 @@ def test_workers_share_a_socket_and_their_figures_and_are_started_again(start: C
     assert all(gone(pid) for pid in workers)
 
 
+def test_what_is_to_be_done_at_the_end_is_done_in_a_worker() -> None:
+    code = """
+import atexit, os, signal
+from toolspeak.gateway.workers import supervise
+def work(_):
+    atexit.register(lambda: os.write(1, b"bye"))
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    os.kill(os.getppid(), signal.SIGTERM)
+    signal.sigwait([signal.SIGTERM])
+supervise(1, work)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (0, "bye"), done.stderr
+
+
 @needs_proc
 def test_workers_finish_what_they_began(start: Callable[..., Process], slow: Slow) -> None:
     process = start("--config", str(slow.path), "--workers", "2")
