@@ -217,7 +217,8 @@ def test_an_idle_gateway_ends_though_clients_keep_their_connections(start: Calla
     process = start("--model", "m=scripted:hello")
     with socket.create_connection(process.address) as idle:
         idle.sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n")
-        assert b"alive" in idle.recv(4096)
+        with idle.makefile("rb") as reader:
+            assert b"200" in reader.readline()
         process.signal(signal.SIGTERM)
         assert process.wait(10) == 0
 
@@ -267,6 +268,21 @@ def test_workers_share_a_socket_and_their_figures_and_are_started_again(start: C
     process.signal(signal.SIGTERM)
     assert process.wait() == 0
     assert all(gone(pid) for pid in workers)
+
+
+def test_what_is_to_be_done_at_the_end_is_done_in_a_worker() -> None:
+    code = """
+import atexit, os, signal
+from toolspeak.gateway.workers import supervise
+def work(_):
+    atexit.register(lambda: os.write(1, b"bye"))
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    os.kill(os.getppid(), signal.SIGTERM)
+    signal.sigwait([signal.SIGTERM])
+supervise(1, work)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (0, "bye"), done.stderr
 
 
 @needs_proc
