@@ -340,8 +340,9 @@ def test_a_client_that_leaves_stops_the_continuation(stream: bool, serve_models:
                 asking = asyncio.create_task(session.post(f"{running.url}/v1/completions", json=body))
                 await began.wait()
                 if stream:
-                    await asking
-                asking.cancel()
+                    (await asking).close()
+                else:
+                    asking.cancel()
             async with asyncio.timeout(2):
                 await server.aborted.wait()
 
