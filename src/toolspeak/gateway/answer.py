@@ -19,21 +19,22 @@ from ..wire.grammars.schemas import says_all
 
 
 async def answer(
-    request: Request, model: Model, *, tries: int = 3, live: bool = False
+    request: Request, model: Model, *, tries: int = 3, live: bool = False, whole: bool = False
 ) -> AsyncGenerator[Event | Done[Reply]]:
     """The events to pass on, by the same decision as `ts.decide`; `Done` with the reply last.
 
     A call is held back until it is whole and fits its schema. With `live`, or where a grammar makes sure of the
     schema, its pieces are passed on as they come, and a bad end is an error. Text is passed on at once, and stays
     said when the model is asked again; one that must fit a schema is held back while nothing holds the model to it.
+    `whole` is for a client who is told the reply alone: then nothing was said before the end, and all can be asked again.
     `Finished` and the reply tell what all tries spent, and all that was noted. Raises what the model or the decision
     raises.
     """
     spent = Usage()
     notes: dict[Note, None] = {}
     streaming = streams(request, model.capabilities)
-    passing = _Passing(request) if live or sure(request, model) else None
-    plan = decide(request, tries=tries, can=model.capabilities, cut_stands=True)
+    passing = _Passing(request) if not whole and (live or sure(request, model)) else None
+    plan = decide(request, tries=tries, can=model.capabilities, cut_stands=True, told=streaming and not whole)
     async with aclosing(play(plan, model)) as events:
         async for event in events:
             match event:

@@ -227,7 +227,7 @@ class Gateway:
 
 def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event | Done[Reply]]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    return side_by_side([served.answer(request) for request in asked.requests])
+    return side_by_side([served.answer(request, whole=not asked.stream) for request in asked.requests])
 
 
 def shown(settings: Settings) -> str:

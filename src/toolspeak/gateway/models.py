@@ -34,9 +34,10 @@ class Served:
     settings: ModelSettings
     model: Model
 
-    def answer(self, request: Request) -> AsyncGenerator[Event | Done[Reply]]:
+    def answer(self, request: Request, *, whole: bool = False) -> AsyncGenerator[Event | Done[Reply]]:
         """The events of a reply; see `answer.answer`."""
-        return answer(request, self.model, tries=self.settings.tries, live=self.settings.arguments == "live")
+        live = self.settings.arguments == "live"
+        return answer(request, self.model, tries=self.settings.tries, live=live, whole=whole)
 
 
 def made(settings: ModelSettings, limits: Limits = USUAL) -> Served:
