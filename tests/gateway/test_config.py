@@ -166,6 +166,12 @@ def test_what_is_wrong_is_said(text: str, said: str) -> None:
     assert said in "\n".join(wrong(text))
 
 
+def test_a_template_that_cannot_be_rendered_is_told(tmp_path: Path) -> None:
+    (tmp_path / "bad.jinja").write_text("{% for m in messages %}{{ m.content }}", "utf-8")
+    text = "[models.m]\nupstream = 'scripted:Hi'\ntemplate = 'bad.jinja'"
+    assert "gateway.toml:3: models.m.template: the chat template cannot be rendered" in "\n".join(wrong(text, tmp_path))
+
+
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         read_config(str(tmp_path / "none.toml"))

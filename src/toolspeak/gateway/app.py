@@ -15,6 +15,7 @@ from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
 from ..events import Event
+from ..models.pool import on_retry
 from ..types import Reply, Schema
 from .admission import Admission
 from .body import Gone, check_body, check_head, parse_body, read_body
@@ -91,6 +92,7 @@ class Gateway:
     def look(self) -> None:
         """Tells the metrics how full the gateway is now."""
         self.observer.metrics.full(self.admission.running, self.admission.waiting)
+        self.observer.metrics.breakers(self.models.breakers())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -158,6 +160,7 @@ class Gateway:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
         exchange.record.model = UNKNOWN  # until one of ours is found
+        on_retry.set(exchange.record.retried)
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None

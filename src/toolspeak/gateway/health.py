@@ -7,6 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..models.local import Local
+from ..models.pool import Pool
 from .exchange import Exchange
 from .metrics import CONTENT_TYPE
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from .models import Models
 
 log = logging.getLogger(__name__)
+
+PROBING = 5.0
+"""Seconds that a slow server may keep the gateway from being ready: it is asked by what is known until more is."""
 
 
 class Readiness:
@@ -48,9 +53,12 @@ class Readiness:
         self.loading = True
         try:
             await asyncio.to_thread(_import_client)
-            await asyncio.gather(*(self._load(name, served.model) for name, served in models.served.items()))
+            loads = {name: asyncio.create_task(self._load(name, one.model)) for name, one in models.served.items()}
+            await asyncio.gather(*(task for name, task in loads.items() if in_process(models.served[name].model)))
+            await asyncio.wait(loads.values(), timeout=PROBING)
         finally:
             self.loading = False
+        await asyncio.gather(*loads.values())
 
     async def _load(self, name: str, model: Model) -> None:
         if load := loader(model):
@@ -80,6 +88,12 @@ async def metrics(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """What Prometheus reads."""
     gateway.look()
     await exchange.reply(200, gateway.observer.metrics.text(), CONTENT_TYPE)
+
+
+def in_process(model: Any) -> bool:
+    """Whether a model, or one that is part of it, is loaded into this very process."""
+    parts = [one.model for one in model.upstreams] if isinstance(model, Pool) else [getattr(model, "model", None)]
+    return isinstance(model, Local) or any(in_process(part) for part in parts if part and not isinstance(part, str))
 
 
 def loader(model: Any) -> Callable[[], Awaitable[None]] | None:

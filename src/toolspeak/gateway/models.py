@@ -76,6 +76,11 @@ class Models:
         up = (not isinstance(one.model, Pool) or one.model.available for one in self.served.values())
         return [] if any(up) else list(self.served)
 
+    def breakers(self) -> list[tuple[str, str, bool]]:
+        """Of each upstream of each model (both by their names), whether it is left alone now."""
+        pools = ((name, one.model) for name, one in self.served.items() if isinstance(one.model, Pool))
+        return [(name, up.name, up.state == "open") for name, pool in pools for up in pool.upstreams]
+
     def names(self, visible: Callable[[str], bool]) -> list[str]:
         """The names that may be seen, in the order of the settings."""
         return [name for name in self.served if visible(name)]

@@ -51,6 +51,8 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("POST", "/v1/completions"): Operation(
         "Continue a prompt", ("Completion",), completions.BODY, stream=True, asks=True, never=(
+            _both(suffix={"type": "string", "minLength": 1}),
+            _both(best_of={"type": "integer", "minimum": 2}),
             _both(echo={"const": True}, logprobs={"type": "integer"}),
             _both(prompt={"type": "array", "minItems": 2}, n={"type": "integer", "minimum": 2}),
         ),
@@ -134,7 +136,7 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
     """The document of a gateway that serves the models `names`; `secured`: it has keys."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), operation in OPERATIONS.items():
-        paths.setdefault(path, {})[method.lower()] = _operation(path, operation, names, secured)
+        paths.setdefault(path, {})[method.lower()] = _operation(method, path, operation, names, secured)
     out: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
@@ -150,8 +152,8 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
     return out
 
 
-def _operation(path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
-    out: dict[str, Any] = {"summary": operation.summary, "tags": [operation.tag]}
+def _operation(method: str, path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"operationId": _id(method, path), "summary": operation.summary, "tags": [operation.tag]}
     if parameters := _parameters(path, operation, names):
         out["parameters"] = parameters
     if operation.body is not None:
@@ -168,6 +170,10 @@ def _operation(path: str, operation: Operation, names: Sequence[str], secured: b
     if secured and not operation.open:
         out["security"] = [{name: []} for name in SECURITY]
     return out
+
+
+def _id(method: str, path: str) -> str:
+    return method.lower() + "".join(c if c.isalnum() else "_" for c in path)
 
 
 def _parameters(path: str, operation: Operation, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..errors import (
     BadRequest,
     GenerationError,
@@ -17,6 +19,8 @@ from ..errors import (
     UsageError,
 )
 
+ADDRESS = re.compile(r"https?://[^\s,;]*")
+
 
 def refused(error: BaseException) -> Refused:
     """The error as it is told: a client's mistake as 4xx, an upstream's as 502 to 504, our own as 500 without detail."""
@@ -24,7 +28,7 @@ def refused(error: BaseException) -> Refused:
         case Refused():
             return error
         case UsageError():
-            return Refused(str(error), status=error.status, code="invalid_value")
+            return Refused(_without_addresses(str(error)), status=error.status, code="invalid_value")
         case GenerationError():
             return Refused(str(error), status=502, code="no_valid_reply")
         case LimitReached() | TimeoutError():
@@ -47,9 +51,14 @@ def refused(error: BaseException) -> Refused:
         case ServerFailed() | ModelError():
             return _failed(error)
         case ToolspeakError():
-            return Refused(str(error), status=error.status, code="failed")
+            return Refused(_without_addresses(str(error)), status=error.status, code="failed")
         case _:
             return Refused("the gateway failed; its log says why", status=500, code="internal_error")
+
+
+def _without_addresses(text: str) -> str:
+    """A message of ours for whoever holds the settings, such as what is missing there, may name a server."""
+    return ADDRESS.sub("the model's server", text)
 
 
 def _failed(error: ModelError) -> Refused:

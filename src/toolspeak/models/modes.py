@@ -77,7 +77,7 @@ class Auto:
         return self.model.capabilities
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        if self.mode == "raw" and not self._known:
+        if self.mode == "raw" and not self._known and request.prompt is None:
             await self._learn()  # without its template it would be asked in a layout that is none of its own
         events = self.model.stream(request)
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Literal, TypeVar
@@ -43,6 +44,9 @@ class Care:
     rest: float = 10.0
     budget: float = 0.2
 
+
+on_retry: ContextVar[Callable[[], None] | None] = ContextVar("on_retry", default=None)
+"""Called for each time that a request of this context is sent once more."""
 
 State = Literal["closed", "open", "half-open"]
 
@@ -255,6 +259,8 @@ class Pool:
     async def _wait(self, upstream: Upstream, seconds: float) -> None:
         log.info("%s failed; asking again in %.1f s", upstream.name, seconds)
         self.retries += 1
+        if note := on_retry.get():
+            note()
         await asyncio.sleep(seconds)
 
     async def load(self) -> None:

@@ -40,7 +40,7 @@ def decide(
     messages = list(asked.messages)
     tries = tries if streams(request, ()) or not streams(request, can) else 1  # what has streamed cannot be said anew
     while len(attempts) < tries:
-        reply = yield from ask(replace(asked, messages=messages), live=True)
+        reply = yield from ask(replace(asked, messages=messages) if attempts else asked, live=True)
         reply = read(reply) if read else reply
         reply, wrong, again = _judged(_bounded(reply, cut_stands, first and not request.parallel), request, cut_stands)
         if not wrong:

@@ -17,6 +17,8 @@ ANY_OBJECT = {"type": "object"}
 
 def in_words(request: Request, schema: Schema) -> Request:
     """The request with its schema asked for in words: of a model that nothing holds to it."""
+    if request.tools and request.choice not in ("auto", "none"):
+        return replace(request, schema=None)  # a call is wanted, no text
     wanted = _wanted(schema, bool(request.tools) and request.choice != "none")
     first, *rest = request.messages or [cast("Message", {})]
     if first.get("role") not in ("system", "developer"):

@@ -55,8 +55,8 @@ BODY: Schema = {
         "stream": FLAG,
         "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
         "n": {"type": ["integer", "null"], "minimum": 1, "maximum": MOST},
-        "best_of": {"type": ["integer", "null"], "minimum": 1, "maximum": 1},
-        "suffix": {"type": ["string", "null"], "maxLength": 0},
+        "best_of": {"type": ["integer", "null"], "minimum": 1, "maximum": 100},
+        "suffix": {"type": ["string", "null"]},
         "echo": FLAG,
         "logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
         "stop": STOP,
@@ -105,6 +105,10 @@ def read_request(body: Mapping[str, Any], tools: object = None) -> Asked:
 
 
 def _refuse(fields: Mapping[str, Any], each: int, prompts: int) -> None:
+    if fields.get("suffix"):
+        raise cannot("suffix", "a prompt is continued here; what comes after it cannot be given")
+    if (fields.get("best_of") or 1) > 1:
+        raise cannot("best_of", "as many replies are made as are told: give n alone")
     if fields.get("echo") and fields.get("logprobs") is not None:
         raise cannot("logprobs", "the likelihoods of a prompt that is echoed are not known here")
     if each > 1 and prompts > 1:

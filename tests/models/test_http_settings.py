@@ -1,0 +1,45 @@
+"""Settings of a request that a server's API has no place for are refused, never dropped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolspeak.errors import UsageError
+from toolspeak.models.http import Http
+from toolspeak.models.providers import PROVIDERS
+from toolspeak.types import Request
+
+HI: Any = [{"role": "user", "content": "Hi"}]
+
+
+@pytest.mark.parametrize(
+    ("api", "settings", "said"),
+    [
+        ("ollama", {"sampling": {"logit_bias": {"1": 2}}}, "no logit_bias"),
+        ("ollama", {"logprobs": 1}, "no logprobs"),
+        ("completions", {"sampling": {"verbosity": "low"}}, "no verbosity"),
+        ("completions", {"thinking": True}, "no thinking"),
+    ],
+)
+def test_what_has_no_place_is_refused(api: Any, settings: dict[str, Any], said: str) -> None:
+    asked = {"prompt": "Hi"} if api == "completions" else {"messages": HI}
+    with pytest.raises(UsageError, match=said):
+        Http("http://127.0.0.1:9", "m", api=api).body(Request(**asked, **settings))
+
+
+def test_what_has_one_is_sent() -> None:
+    request = Request(HI, thinking=False, logprobs=2, sampling={"logit_bias": {"1": 2}, "reasoning_effort": "low"})
+    body = json.loads(Http("http://127.0.0.1:9", "m").body(request))
+    assert body["chat_template_kwargs"] == {"enable_thinking": False}
+    assert (body["logprobs"], body["top_logprobs"], body["reasoning_effort"]) == (True, 2, "low")
+    asked = Request(HI, thinking=True, sampling={"repetition_penalty": 1.1})
+    body = json.loads(Http("http://127.0.0.1:9", "m", api="ollama").body(asked))
+    assert (body["think"], body["options"]) == (True, {"repeat_penalty": 1.1})
+
+
+def test_a_provider_that_knows_no_switch_for_reasoning() -> None:
+    with pytest.raises(UsageError, match="no thinking"):
+        Http("http://127.0.0.1:9", "m", provider=PROVIDERS["groq"]).body(Request(HI, thinking=True))
