@@ -14,11 +14,13 @@ from aiohttp import web
 
 from toolspeak.errors import KeyRefused, ModelUnreachable, UnknownModel, UsageError
 from toolspeak.events import CallStart, Event, TextDelta
+from toolspeak.gateway.answer import sure
 from toolspeak.models import probe as probing
 from toolspeak.models.abilities import Abilities, Finding, recall, remember
 from toolspeak.models.heard import Heard
 from toolspeak.models.http import Http
 from toolspeak.models.modes import Auto, abilities, in_mode
+from toolspeak.models.pool import Pool
 from toolspeak.models.probe import NAMES, probe
 from toolspeak.models.raw import Raw
 from toolspeak.models.speaker import Speaker
@@ -191,6 +193,37 @@ def test_the_mode_that_is_chosen(serve: Serve, persona: Persona, mode: str, why:
     assert why in known.choice[1]
 
 
+ANTHROPIC = (
+    'event: message_start\ndata: {"type": "message_start", "message": {"usage": {"input_tokens": 9}}}\n\n'
+    'event: content_block_start\ndata: {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}\n\n'
+    'event: content_block_delta\ndata: {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hello"}}\n\n'
+    'event: message_delta\ndata: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}\n\n'
+    'event: message_stop\ndata: {"type": "message_stop"}\n\n'
+)
+OLLAMA = '{"message": {"content": "hello"}, "done": true, "prompt_eval_count": 9, "eval_count": 1}\n'
+RESPONSES = (
+    'data: {"type": "response.output_text.delta", "output_index": 0, "delta": "hello"}\n\n'
+    'data: {"type": "response.completed", "response": {"status": "completed", "usage": {"input_tokens": 9}}}\n\n'
+)
+
+
+@pytest.mark.parametrize(("api", "text"), [("anthropic", ANTHROPIC), ("ollama", OLLAMA), ("responses", RESPONSES)])
+def test_other_apis(serve: Serve, api: Any, text: str) -> None:
+    async def main() -> Abilities:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            path = request.path
+            if request.method == "GET" or path.endswith("/completions"):
+                return web.json_response({"error": "not found"}, status=404)
+            return web.Response(text=text, content_type="text/event-stream")
+
+        async with serve(answer) as server:
+            return await probe(Http(server.url, "m", api=api))
+
+    known = asyncio.run(asyncio.wait_for(main(), 60))
+    assert (known.api, known.can("chat"), known.can("grammar"), known.mode) == (api, True, False, "chat")
+    assert "dropped" in known.found["tools"].evidence
+
+
 def test_a_refusal_is_an_answer(serve: Serve) -> None:
     found = probed(serve, Persona(system=False, completions=False)).found
     assert found["system"].answer == "no"
@@ -294,6 +327,7 @@ def test_auto_finds_its_mode_and_uses_what_was_found(serve: Serve) -> None:
             await made.load()
             assert isinstance(made.model, Speaker)
             assert made.model.dialect.name == "hermes"  # by the model's name
+            assert sure(replace(ASK, choice="required"), Pool([made]))
             persona.asked.clear()
             await ask(made, replace(ASK, choice="required"))
             (path, body) = persona.asked[0]

@@ -10,6 +10,8 @@ from ..drive import Done, play
 from ..errors import GenerationError
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..models.base import Model
+from ..models.modes import Auto
+from ..models.pool import Pool
 from ..models.speaker import Speaker, new_id
 from ..plan.decide import decide
 from ..plan.formed import streams
@@ -107,6 +109,10 @@ def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCal
 
 def sure(request: Request, model: Model) -> bool:
     """Whether a model is held to calls that cannot but fit their schemas."""
+    if isinstance(model, Pool):
+        return all(sure(request, one.model) for one in model.upstreams)
+    if isinstance(model, Auto):
+        model = model.model
     return (
         isinstance(model, Speaker)
         and "grammar" in model.model.capabilities

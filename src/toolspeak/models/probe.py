@@ -82,7 +82,7 @@ async def probe(model: Http) -> Abilities:
 
     work = _questions(asked, chats=bool(found["chat"]))
     server, template = await _program(asked)
-    fields = GRAMMAR_FIELDS[server] if model.api != "ollama" else ()
+    fields = GRAMMAR_FIELDS[server] if model.api in ("openai", "completions") else ()
     grammars = [_asked(*_by_grammar(asked, found, name)) for name in fields]
     told, held, models = await asyncio.gather(
         asyncio.gather(*(one(item) for item in work.values())),
@@ -299,8 +299,8 @@ async def _models(model: Http) -> tuple[str, ...]:
 
 
 async def _embeddings(model: Http) -> Finding:
-    if model.api == "ollama":
-        return Finding("unclear", "not asked")
+    if model.api not in ("openai", "completions"):
+        return Finding("unclear", "not asked: it is no part of this API")
     try:
         told = await model.fetch("/embeddings", {"model": model.model, "input": "hello"}, seconds=EACH)
     except ModelError as error:
