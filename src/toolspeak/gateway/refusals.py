@@ -53,6 +53,8 @@ def refused(error: BaseException) -> Refused:
 
 
 def _failure(error: ModelError) -> str:
-    if isinstance(error, ServerFailed) and 300 <= error.code < 400:  # its own words tell where to
-        return f"the model's server redirects ({error.code}), which is not followed"
+    if isinstance(error, ServerFailed):  # its own words are for its operator: addresses and names stand in them
+        if 300 <= error.code < 400:
+            return f"the model's server redirects ({error.code}), which is not followed"
+        return f"the model's server failed ({error.code})" if error.code else "the model's server failed"
     return error.reason or "the model's server failed"
