@@ -4,6 +4,7 @@
 - ```python title="name.py" is written to that file instead, and so is ```toml title="name.toml".
 - ```console blocks run their `$ ` lines; where output follows, it is compared. `make demo` with output
   stands for examples/demo.py.
+- `toolspeak serve` goes on until the page ends, at a port of its own: 8080 stands for it in the whole page.
 - `…` in expected output stands for anything. `<!-- skip: reason -->` above a block leaves it out.
 """
 
@@ -13,11 +14,13 @@ import contextlib
 import io
 import os
 import re
+import shlex
+import socket
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,7 @@ TITLE = re.compile(r'title="([^"]+)"')
 NOT_RUN = {"pip", "pipx", "uv", "uvx", "git", "cd", "make", "source", "export", "ollama", "python3"}
 """Commands that set a machine up: showing them is enough."""
 
+SERVE = "toolspeak serve"
 SHIM = "import sys; sys.argv[0] = 'toolspeak'; from toolspeak.cli import main; sys.exit(main())"
 
 
@@ -81,8 +85,17 @@ def commands(body: str) -> Iterator[tuple[str, str]]:
     """Each command of a console block with the output printed below it."""
     for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
         lines = part.splitlines()
-        last = next(i for i, line in enumerate(lines) if not line.endswith("\\"))
+        last = next((i for i, _ in enumerate(lines) if ends("\n".join(lines[: i + 1]))), len(lines) - 1)
         yield "\n".join(lines[: last + 1]), "\n".join(lines[last + 1 :])
+
+
+def ends(command: str) -> bool:
+    """Whether a command is whole: no line goes on, no quotation is open."""
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return not command.endswith("\\")
 
 
 def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -106,8 +119,31 @@ def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def free_port() -> str:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])
+
+
+@contextlib.contextmanager
+def serving(port: str, expected: str, folder: Path) -> Iterator[None]:
+    """A gateway that has said what it is expected to."""
+    command = [sys.executable, "-m", "toolspeak", "serve", "--port", port]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            said = "".join(server.stderr.readline() for _ in expected.strip().splitlines())
+            assert looks_like(expected, said), f"$ {SERVE}\n{said}"
+            yield
+        finally:
+            server.terminate()
+            server.stderr.read()
+
+
 def check_console(page: Path, block: Block, folder: Path) -> None:
     for command, expected in commands(block.body):
+        if command == SERVE:
+            continue
         if command == "make demo" and expected.strip():
             command = f"python '{ROOT}/examples/demo.py'"
         if command.split()[0] in NOT_RUN:
@@ -121,9 +157,20 @@ def check_console(page: Path, block: Block, folder: Path) -> None:
 
 
 def check_page(page: Path, folder: Path) -> None:
+    shown = list(blocks(page))
+    served = [told for block in shown for command, told in commands(block.body) if command == SERVE]
+    with contextlib.ExitStack() as stack:
+        if served:
+            port = free_port()
+            shown = [replace(block, body=block.body.replace("8080", port)) for block in shown]
+            stack.enter_context(serving(port, served[0].replace("8080", port), folder))
+        check_blocks(page, shown, folder)
+
+
+def check_blocks(page: Path, shown: list[Block], folder: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     printed: str | None = None
-    for block in blocks(page):
+    for block in shown:
         if block.language in ("python", "toml") and block.title:
             (folder / block.title).write_text(block.body, "utf-8")
         elif block.language == "python":

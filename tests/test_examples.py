@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,41 @@ def test_example(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert [part for part in EXPECTED[name] if part not in done.stdout] == [], done.stdout
+
+
+# ------------------------------------------------------------------ through the gateway
+
+THROUGH_GATEWAY = {
+    "openai_sdk.py": ['the model calls weather({"city": "Xiamen"})\n', "21 °C"],
+    "call.sh": ['"name":"weather","arguments":"{\\"city\\": \\"Xiamen\\"}"', '"finish_reason":"tool_calls"'],
+}
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a gateway that serves the embedded model."""
+    command = [sys.executable, "-m", "toolspeak", "serve", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path_factory.mktemp("gateway"), stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            said = server.stderr.readline()
+            found = re.search(r"at (http://\S+)", said)
+            assert found, said + server.stderr.read()
+            yield found[1]
+        finally:
+            server.terminate()
+
+
+def test_every_example_through_the_gateway_is_run() -> None:
+    assert {path.name for path in (EXAMPLES / "gateway").iterdir()} == {*THROUGH_GATEWAY}
+
+
+@pytest.mark.parametrize("name", THROUGH_GATEWAY)
+def test_example_through_the_gateway(name: str, gateway: str, tmp_path: Path) -> None:
+    path = EXAMPLES / "gateway" / name
+    assert len(path.read_text("utf-8").splitlines()) <= MAX_LINES
+    env = {**os.environ, "PYTHONIOENCODING": "utf-8", "OPENAI_BASE_URL": f"{gateway}/v1", "OPENAI_API_KEY": "none"}
+    command = ["sh", str(path)] if path.suffix == ".sh" else [sys.executable, "-W", "error", str(path)]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", timeout=240)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert [part for part in THROUGH_GATEWAY[name] if part not in done.stdout] == [], done.stdout

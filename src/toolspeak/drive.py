@@ -29,6 +29,8 @@ from .wire.collect import collect
 T = TypeVar("T")
 Runner = Callable[[Sequence[ToolCall]], Awaitable[tuple[ToolResult, ...]]]
 log = logging.getLogger("toolspeak")
+content = logging.getLogger("toolspeak.content")
+"""What was said and given, which not everybody who reads logs may read: the gateway turns it off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,21 +215,21 @@ def _log_effect(effect: Effect, model: Model, level: int) -> None:
             for event in events:
                 if isinstance(event, Noted):
                     log.log(level, "%s", event.note.rule)
-                    log.debug("%s: %s", event.note.rule, event.note.detail)
+                    content.debug("%s: %s", event.note.rule, event.note.detail)
 
 
 def _log_outcome(outcome: Any, level: int) -> None:
     if isinstance(outcome, Reply):
         wanted = ", ".join(call.name for call in outcome.calls)
         log.log(level, "%s: %d characters%s", outcome.finish, len(outcome.text), f", calls {wanted}" if wanted else "")
-        log.debug("said %r", outcome.text)
+        content.debug("said %r", outcome.text)
         for call in outcome.calls:
-            log.debug("wants %s(%s)", call.name, call.json or call.arguments)
+            content.debug("wants %s(%s)", call.name, call.json or call.arguments)
     elif isinstance(outcome, tuple):
         for result in cast("tuple[ToolResult, ...]", outcome):
             became = f"failed with {type(result.error).__name__}" if result.error else "done"
             log.log(level, "%s %s in %.2f s", result.name, became, result.seconds)
-            log.debug("%s gave %s", result.name, result.text)
+            content.debug("%s gave %s", result.name, result.text)
 
 
 # ------------------------------------------------------------------ for code that does not await

@@ -97,10 +97,11 @@ class Refused(ToolspeakError):
     """The gateway does not take a request: it is malformed, too large, has no key, or there are too many.
 
     `code` is a word for it that programs can read, `param` where in the body (`messages.0.role`), `retry_after`
-    in seconds where coming back may help.
+    in seconds where coming back may help, `request_id` what the gateway's log knows the request by.
     """
 
     status = 400
+    request_id: str | None = None
 
     def __init__(
         self,

@@ -145,6 +145,8 @@ def test_what_was_repaired_is_told() -> None:
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
+        ({"suffix": "end"}, "suffix"),
+        ({"best_of": 2}, "best_of"),
         ({"echo": True, "logprobs": 0}, "logprobs"),
         ({"prompt": ["a", "b"], "n": 2}, "n"),
     ],
@@ -160,7 +162,7 @@ def test_only_texts_are_prompts(prompt: Any) -> None:
     assert not judge(BODY).is_valid({"model": "m", "prompt": prompt})
 
 
-@pytest.mark.parametrize("fields", [{"suffix": "end"}, {"best_of": 2}, {"n": 9}, {"logprobs": True}, {"max_tokens": 0}])
+@pytest.mark.parametrize("fields", [{"n": 9}, {"logprobs": True}, {"max_tokens": 0}])
 def test_what_does_not_fit_the_schema(fields: dict[str, Any]) -> None:
     assert not judge(BODY).is_valid({"model": "m", "prompt": "x", **fields})
 

@@ -206,6 +206,8 @@ def test_a_turn_of_several_items_is_one_message() -> None:
     [
         ({"tools": [{"type": "web_search"}]}, "tools.0.type", "runs at its provider"),
         ({"tools": [{"type": "mcp", "server_label": "x"}]}, "tools.0.type", "runs at its provider"),
+        ({"tools": [{"type": "namespace", "name": "x", "tools": [{"type": "web_search"}]}]}, "tools.0.tools.0.type",
+         "runs at its provider"),
         ({"tools": [{"type": "function", "function": {"name": "x"}}]}, "tools.0.name", "beside its type"),
         ({"tools": [WEATHER], "tool_choice": {"type": "function", "name": "whether"}}, "tool_choice.name", "weather"),
         ({"tools": [WEATHER], "tool_choice": {"type": "web_search_preview"}}, "tool_choice.type", "provider"),
@@ -264,6 +266,23 @@ def test_a_regex_for_a_custom_tool_is_held_to() -> None:
     form = {"type": "grammar", "syntax": "regex", "definition": "[0-9]+"}
     tool = read_request(body(tools=[PATCH | {"format": form}])).request.tools[0]
     assert tool.parameters["properties"]["input"]["pattern"] == "^(?:[0-9]+)$"
+
+
+def test_tools_in_a_namespace_have_one_name_each_and_are_called_by_both() -> None:
+    space = {"type": "namespace", "name": "mcp__docs", "description": "Docs.", "tools": [WEATHER, PATCH]}
+    own = {"type": "namespace", "name": "functions", "description": "", "tools": [WEATHER]}
+    before = {"type": "function_call", "call_id": "z", "namespace": "mcp__docs", "name": "weather", "arguments": "{}"}
+    fields = {"tools": [space, own], "input": [{"role": "user", "content": "Hi"}, before]}
+    asked = read_request(body(**fields, tool_choice={"type": "function", "namespace": "mcp__docs", "name": "weather"}))
+    assert [tool.name for tool in asked.request.tools or ()] == ["mcp__docs__weather", "mcp__docs__patch", "weather"]
+    assert asked.request.choice == "mcp__docs__weather"
+    assert asked.request.messages[1]["tool_calls"][0]["function"]["name"] == "mcp__docs__weather"
+    assert "tools.0.description" in asked.ignored
+    events = [*call("mcp__docs__weather", "a", "{}"), *call("mcp__docs__patch", "b", '{"input": "x"}'), Finished()]
+    output = told(stream(events, **fields))[-1]["response"]["output"]
+    assert [(item["type"], item["namespace"], item["name"]) for item in output] == [
+        ("function_call", "mcp__docs", "weather"), ("custom_tool_call", "mcp__docs", "patch"),
+    ]  # fmt: skip
 
 
 def test_what_the_api_has_no_word_for_is_not_sent() -> None:

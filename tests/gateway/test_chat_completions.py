@@ -435,6 +435,19 @@ def test_a_model_that_is_held_to_a_schema_streams(play: Play) -> None:
     play(native(good, bad, can=("tools", "schema")), scene)
 
 
+def test_a_server_that_is_trusted_with_a_schema_and_forgets_it_is_told_in_words(play: Play) -> None:
+    model = native([TextDelta("Big."), Finished()], [TextDelta(XIAMEN), Finished()], can=("tools", "schema"))
+
+    async def scene(client: openai.AsyncOpenAI) -> None:
+        reply = await client.chat.completions.parse(model="m", messages=QUESTION, response_format=City)
+        assert reply.choices[0].message.parsed == City(name="Xiamen", people=5)
+
+    play(model, scene)
+    first, second = model.requests
+    assert first.schema == second.schema is not None
+    assert '"people"' in str(second.messages[-1]["content"])
+
+
 # ------------------------------------------------------------------ several replies, stops, likelihoods, settings
 
 

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from toolspeak.errors import ServerFailed
+from toolspeak.events import Event, Finished
 from toolspeak.gateway.settings import Limits
-from toolspeak.models.base import Model
+from toolspeak.models.base import Capability, Model
 from toolspeak.models.http import Http
 from toolspeak.models.speaker import Speaker
+from toolspeak.types import Request
 
 SOON = 0.25 * 4
 """Seconds: what is promised, and room for a machine that does other things as well."""
@@ -248,5 +251,66 @@ def test_a_client_that_leaves_while_it_sends(serve_models: Callable[..., Any]) -
                 assert await until(lambda: not running.gateway.open, SOON)
                 assert upstream.requests == 0
                 assert kept.records[0]["status"] == 499
+
+    asyncio.run(go())
+
+
+class Forked:
+    """A model that fails the first time it is asked, and is silent every other time."""
+
+    name = "forked"
+    capabilities: frozenset[Capability] = frozenset({"tools"})
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.stopped = 0
+
+    async def stream(self, request: Request) -> AsyncIterator[Event]:
+        self.asked += 1
+        if self.asked == 1:
+            await asyncio.sleep(0.05)
+            raise ServerFailed("no", code=500)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            self.stopped += 1
+        yield Finished()
+
+
+def test_of_several_replies_that_are_wanted_one_fails_and_the_others_are_not_left_behind(
+    serve_models: Callable[..., Any],
+) -> None:
+    async def go() -> None:
+        model = Forked()
+        async with serve_models(m=model) as running:
+            reader, writer = await ask(running.url, "/v1/chat/completions", {"messages": ASKED, "n": 3})
+            assert b" 502 " in await asyncio.wait_for(reader.readline(), 5)
+            assert (model.asked, model.stopped) == (3, 2)
+            writer.close()
+
+    asyncio.run(go())
+
+
+def test_who_never_reads_does_not_hold_a_place_for_ever(
+    serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolspeak.gateway.app.LAST_WORDS", 0.2)
+
+    async def go() -> None:
+        settings = {"limits": Limits(deadline=0.5)}
+        async with (
+            stopping("flood") as upstream,
+            serve_models(settings=settings, m=asked("/v1/messages", upstream.url)) as running,
+        ):
+            running.gateway.observer.lines = kept = Kept()
+            body = {**BODIES["/v1/messages"], "stream": True, "tools": []}
+            reader, writer = await ask(running.url, "/v1/messages", body)
+            await reader.readline()
+            await asyncio.wait_for(upstream.left.wait(), 10)
+            assert await until(lambda: not running.gateway.open)
+            assert running.gateway.admission.running == 0
+            (line,) = kept.records
+            assert (line["status"], line["code"]) == (200, "deadline")
+            writer.transport.abort()
 
     asyncio.run(go())

@@ -159,10 +159,17 @@ path = 5
         ("[models]\nm = 'local'", "expected a table"),
         ("[server]\nport = true", "expected a whole number"),
         ("[limits]\ndeadline = nan", "expected a number"),
+        ("[store]\npath = 'not/there/x.sqlite'", "store.path: not/there: there is no such folder"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, said: str) -> None:
     assert said in "\n".join(wrong(text))
+
+
+def test_a_template_that_cannot_be_rendered_is_told(tmp_path: Path) -> None:
+    (tmp_path / "bad.jinja").write_text("{% for m in messages %}{{ m.content }}", "utf-8")
+    text = "[models.m]\nupstream = 'scripted:Hi'\ntemplate = 'bad.jinja'"
+    assert "gateway.toml:3: models.m.template: the chat template cannot be rendered" in "\n".join(wrong(text, tmp_path))
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:

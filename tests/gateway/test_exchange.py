@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from toolspeak.errors import StreamCut
+from toolspeak.events import Event, TextDelta
+from toolspeak.gateway.app import Gateway
 from toolspeak.gateway.body import Gone
 from toolspeak.gateway.exchange import Exchange
+from toolspeak.gateway.models import Served
+from toolspeak.gateway.settings import ModelSettings, Settings
+from toolspeak.models.base import Capability
+from toolspeak.types import Request
 
 
 class Line:
@@ -103,10 +110,8 @@ def test_two_writers_never_pass_each_other() -> None:
         with attending(exchange):
             exchange.keep_alive(lambda: b"[opening]", 0.01, 0.01)
             await asyncio.sleep(0.1)  # the sign of life hangs at a reader who does not read
-            writing = asyncio.create_task(exchange.write(b"event"))
-            await asyncio.sleep(0.05)
             line.free.set()
-            await writing
+            await exchange.write(b"event")  # at once, before the one that hangs has noticed that the line is free
             await exchange.end()
         assert line.body.startswith(b"[opening]event") or line.body == b"[opening]event"
         assert line.sent[0]["type"] == "http.response.start"
@@ -195,5 +200,45 @@ def test_there_is_one_answer() -> None:
         exchange.stop(Gone())  # it is answered: nobody is stopped any more
         await asyncio.sleep(0)
         assert line.body == b"first"
+
+    run(go)
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_an_error_that_is_being_told_is_told_though_more_goes_wrong(leaves: bool) -> None:
+    async def go() -> None:
+        line = Line()
+        body = b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "Hi"}]}'
+        coming = [{"type": "http.request", "body": body}]
+
+        class Breaks:
+            name = "breaks"
+            capabilities: frozenset[Capability] = frozenset({"tools"})
+
+            async def stream(self, request: Request) -> AsyncIterator[Event]:
+                yield TextDelta("Well, ")
+                line.free.clear()  # from now on the reader is slow
+                raise StreamCut("no more")
+
+        async def receive() -> Any:
+            return coming.pop() if coming else await line.receive()
+
+        settings = ModelSettings("m", ("scripted:",))
+        gateway = Gateway(Settings({"m": settings}))
+        gateway.models.served["m"] = Served(settings, Breaks())
+        headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers}
+        answering = asyncio.create_task(gateway(scope, receive, line.send))
+        await asyncio.sleep(0.1)
+        (exchange,) = gateway.open
+        if leaves:
+            line.left.set()
+        else:
+            exchange.stop(RuntimeError("another reason"))
+        await asyncio.sleep(0.05)
+        line.free.set()
+        await answering
+        assert b"Well, " in line.body
+        assert b"upstream_cut" in line.body
 
     run(go)

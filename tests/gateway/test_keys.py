@@ -18,10 +18,12 @@ import openai
 import pytest
 
 from toolspeak.errors import Refused, UsageError
+from toolspeak.events import Finished, TextDelta
 from toolspeak.gateway.keys import Keys, check_openness, digest, hashed, is_loopback, new_key
 from toolspeak.gateway.rates import Counter
 from toolspeak.gateway.settings import Key, Rates, Settings, Store
 from toolspeak.models.scripted import Scripted
+from toolspeak.types import Usage
 
 ALICE, BOB = "alice-has-a-long-key", "bob-has-another-one"
 QUESTION = [{"role": "user", "content": "Hi"}]
@@ -392,3 +394,44 @@ def test_a_client_sees_its_rates(serve_models: Callable[..., Any], tmp_path: Pat
         assert os.path.exists(tmp_path / "gateway.sqlite")
 
     asyncio.run(go())
+
+
+def test_the_tokens_of_every_api_are_counted(serve_models: Callable[..., Any]) -> None:
+    def told(headers: dict[str, str]) -> int:
+        return int(headers["x-ratelimit-remaining-tokens"])
+
+    async def go() -> None:
+        spent = Finished("stop", Usage(400, 100))
+        model = Scripted([[TextDelta("Hello"), spent]], repeat=True, capabilities=["tools"])
+        silent = Scripted("x" * 4000, repeat=True)
+        settings = {"keys": (key(ALICE, tokens=1_000_000),)}
+        bodies = {
+            "/v1/chat/completions": {"messages": QUESTION},
+            "/v1/messages": {"messages": QUESTION, "max_tokens": 100},
+            "/v1/responses": {"input": "Hi"},
+        }
+        async with serve_models(m=model, silent=silent, settings=settings) as running:
+            running.gateway.door._counter._clock = Clock()  # so that nothing fills up meanwhile
+            left = told((await asked(running.url, "/v1/models", "GET", x_api_key=ALICE))[1])
+            for path, body in bodies.items():
+                for stream in (False, True):
+                    status, _, _ = await told_(running.url, path, {**body, "model": "m", "stream": stream})
+                    assert status == 200
+                    now = told((await asked(running.url, "/v1/models", "GET", x_api_key=ALICE))[1])
+                    assert left - now == 500, (path, stream)
+                    left = now
+            status, _, text = await told_(
+                running.url, "/v1/chat/completions", {"model": "silent", "messages": QUESTION}
+            )
+            assert status == 200, text
+            now = told((await asked(running.url, "/v1/models", "GET", x_api_key=ALICE))[1])
+            assert left - now > 500  # nobody told, so bytes are counted
+
+    asyncio.run(go())
+
+
+async def told_(url: str, path: str, body: Any) -> tuple[int, Any, str]:
+    """Like `asked`, for what is no JSON."""
+    async with aiohttp.ClientSession() as session:
+        async with session.post(url + path, json=body, headers={"x-api-key": ALICE}) as response:
+            return response.status, response.headers, await response.text()

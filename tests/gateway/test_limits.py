@@ -204,29 +204,29 @@ def test_what_json_leaves_open_is_settled() -> None:
 # ------------------------------------------------------------------ numbers
 
 
-def integers(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """Every place in a body's schema that takes an integer."""
+def numbers(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Every place in a body's schema that takes a number."""
     if not isinstance(schema, dict):
         return
     kinds = schema.get("type", ())
-    if "integer" in ([kinds] if isinstance(kinds, str) else kinds):
+    if {"integer", "number"} & set([kinds] if isinstance(kinds, str) else kinds):
         yield path, schema
     for word in ("anyOf", "oneOf", "allOf"):
         for inner in schema.get(word, ()):
-            yield from integers(inner, path)
+            yield from numbers(inner, path)
     for name, inner in schema.get("properties", {}).items():
-        yield from integers(inner, (*path, name))
-    yield from integers(schema.get("items"), (*path, 0))
-    yield from integers(schema.get("additionalProperties"), (*path, "any"))
+        yield from numbers(inner, (*path, name))
+    yield from numbers(schema.get("items"), (*path, 0))
+    yield from numbers(schema.get("additionalProperties"), (*path, "any"))
 
 
-PLACES = [(path, place, schema) for path, whole in BODIES.items() for place, schema in integers(whole)]
+PLACES = [(path, place, schema) for path, whole in BODIES.items() for place, schema in numbers(whole)]
 
 
 @pytest.mark.parametrize(
     ("path", "place", "schema"), PLACES, ids=[f"{p}:{'.'.join(map(str, w))}" for p, w, _ in PLACES]
 )
-def test_every_integer_has_bounds(path: str, place: tuple[str | int, ...], schema: dict[str, Any]) -> None:
+def test_every_number_has_bounds(path: str, place: tuple[str | int, ...], schema: dict[str, Any]) -> None:
     assert "minimum" in schema or "exclusiveMinimum" in schema
     assert "maximum" in schema
     for value in (2**63, -(2**63), 2**64, -(2**63) - 1, 10**300, 10**4000):

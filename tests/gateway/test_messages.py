@@ -174,6 +174,8 @@ def test_errors_before_the_stream_have_their_status_and_shape(serve_models: Serv
         with pytest.raises(anthropic.NotFoundError) as caught:
             await client.messages.create(**ASKED | {"model": "n"}, stream=True)
         assert caught.value.body["error"]["type"] == "not_found_error"
+        assert caught.value.request_id
+        assert caught.value.request_id == caught.value.body["request_id"]
         with pytest.raises(anthropic.BadRequestError, match="runs on Anthropic's servers") as wrong:
             await client.messages.create(**ASKED, tools=[{"type": "web_search_20250305", "name": "web_search"}])
         assert wrong.value.body["type"] == "error"
@@ -223,8 +225,9 @@ def test_headers_a_query_and_unknown_fields_do_not_matter(serve_models: Serve) -
     async def go() -> None:
         async with serve_models(m=hermes("Hi")) as running:
             body = {**ASKED, "metadata": {"user_id": "u"}, "context_management": {"edits": []}, "speed": None, "x": 1}
-            status, reply, _ = await told(running.url, body)
+            status, reply, heads = await told(running.url, body)
             assert (status, reply["content"][0]["text"]) == (200, "Hi")
+            assert heads["x-toolspeak-ignored"] == "context_management, metadata, speed, x"
             status, reply, _ = await told(running.url, {"model": "m"})
             assert (status, reply["type"], reply["error"]["type"]) == (400, "error", "invalid_request_error")
             status, reply, _ = await told(running.url, {}, "/v1/messages/batches")
@@ -284,7 +287,8 @@ def test_tokens_are_estimated_where_nobody_can_count(serve_models: Serve) -> Non
             body = {"model": "m", "messages": QUESTION}
             status, few, headers = await told(running.url, body, path)
             assert (status, headers["x-toolspeak-estimate"]) == (200, "true")
-            _, more, _ = await told(running.url, {**body, "tools": [WEATHER], "system": "Be brief"}, path)
+            _, more, heads = await told(running.url, {**body, "tools": [WEATHER], "system": "Be", "speed": "x"}, path)
+            assert heads["x-toolspeak-ignored"] == "speed"
             assert 0 < few["input_tokens"] < more["input_tokens"]
             status, wrong, _ = await told(running.url, {"model": "m"}, path)
             assert (status, wrong["error"]["type"]) == (400, "invalid_request_error")

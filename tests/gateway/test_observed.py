@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from toolspeak.errors import ServerFailed
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, TextDelta
 from toolspeak.gateway import traces
 from toolspeak.gateway.keys import digest
@@ -24,6 +25,7 @@ from toolspeak.gateway.log import Lines, request_line
 from toolspeak.gateway.record import Record, request_id
 from toolspeak.gateway.settings import Key
 from toolspeak.gateway.traces import Traces
+from toolspeak.models.pool import Care, Pool
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.types import Usage
@@ -117,6 +119,30 @@ def test_tokens_are_counted_over_all_tries(serve_models: Callable[..., Any]) -> 
             assert (kept.records[0]["tokens_in"], kept.records[0]["tokens_out"]) == (30, 12)
             told = (await get(running.url + "/metrics"))[2]
             assert 'toolspeak_tokens_total{kind="output",model="m"} 12.0' in told
+
+    asyncio.run(go())
+
+
+def test_retries_are_counted_and_breakers_told(
+    serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolspeak.models.retry.FIRST", 0.01)
+
+    async def go() -> None:
+        fine = [TextDelta("Fine."), Finished("stop", Usage(20, 7))]
+        once = Scripted([ServerFailed("no", code=500), fine], capabilities=["tools"])
+        down = Scripted([ServerFailed("no", code=500)], capabilities=["tools"], repeat=True)
+        models = {"m": Pool([once]), "n": Pool([down], care=Care(attempts=1, failures=1))}
+        async with serve_models(**models) as running:
+            running.gateway.observer.lines = kept = Kept()
+            assert (await post(running.url, CHAT))[0] == 200
+            assert kept.records[0]["retries"] == 1
+            await post(running.url, {**CHAT, "model": "n"})
+            told = (await get(running.url + "/metrics"))[2]
+            assert 'toolspeak_retries_total{model="m"} 1.0' in told
+            assert 'toolspeak_breaker_open{model="m",upstream="scripted"} 0.0' in told
+            assert 'toolspeak_breaker_open{model="n",upstream="scripted"} 1.0' in told
+            assert (await get(running.url + "/readyz"))[0] == 200  # one model can still be asked
 
     asyncio.run(go())
 

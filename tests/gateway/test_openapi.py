@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import re
 import subprocess
 import sys
@@ -17,11 +18,14 @@ import jsonschema_rs
 import pytest
 
 from toolspeak.api.embeddings import Vectors
+from toolspeak.gateway.keys import digest
 from toolspeak.gateway.openapi import ASKED, OPERATIONS, document
 from toolspeak.gateway.routes import ROUTES
+from toolspeak.gateway.settings import Key, Store
 from toolspeak.gateway.shapes import SHAPES
 from toolspeak.models.scripted import Scripted
 
+KEY = "a-key-of-twenty-letters-and-more"
 EXAMPLES = int(os.environ.get("TOOLSPEAK_SCHEMATHESIS", "10"))
 """Examples of each operation; 1,000 and more by hand."""
 
@@ -46,27 +50,22 @@ class Everything(Scripted):
 @contextmanager
 def running(serve_models: Callable[..., Any], **how: Any) -> Iterator[str]:
     """The address of a gateway that runs in a thread of its own."""
-    loop = asyncio.new_event_loop()
-    ready = threading.Event()
-    stop = asyncio.Event()
-    url = ""
+    told: queue.SimpleQueue[tuple[str, Callable[[], object]]] = queue.SimpleQueue()
 
     async def live() -> None:
-        nonlocal url
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
         async with serve_models(m=Everything(), **how) as gateway:
-            url = gateway.url
-            ready.set()
-            await stop.wait()
+            told.put((gateway.url, lambda: loop.call_soon_threadsafe(over.set)))
+            await over.wait()
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(live()))
+    thread = threading.Thread(target=lambda: asyncio.run(live()))
     thread.start()
+    url, stop = told.get(timeout=10)
     try:
-        assert ready.wait(10)
         yield url
     finally:
-        loop.call_soon_threadsafe(stop.set)
+        stop()
         thread.join(10)
-        loop.close()
 
 
 def test_every_route_is_published_and_nothing_else() -> None:
@@ -92,9 +91,12 @@ def test_the_document_is_one() -> None:
 @pytest.mark.timeout(900 if EXAMPLES > 100 else 240)
 def test_the_gateway_does_what_the_document_says(serve_models: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
-    with running(serve_models) as url:
+    store = Store(str(tmp_path / "store.sqlite"), responses=True)
+    settings = {"store": store, "keys": (Key("tester", digest(KEY)),)}
+    with running(serve_models, settings=settings) as url:
         command = ["run", f"{url}/openapi.json", "--seed=1", "--checks=all", f"--max-examples={EXAMPLES}"]
         command += ["--generation-database=none", "--max-response-time=5", "--no-color"]
+        command += ["--header", f"Authorization: Bearer {KEY}"]
         done = subprocess.run(
             [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", *command],
             cwd=tmp_path, capture_output=True, text=True, timeout=880,

@@ -30,7 +30,7 @@ CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 class Slow:
     """An upstream that says a word and then nothing until it is let go."""
 
-    def __init__(self) -> None:
+    def __init__(self, tmp_path: Path, drain: float) -> None:
         self.free = threading.Event()
         outer = self
 
@@ -52,6 +52,8 @@ class Slow:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1#up"
+        self.path = tmp_path / "gateway.toml"
+        self.path.write_text(f'[models.m]\nupstream = "{self.url}"\nmode = "native"\n[limits]\ndrain = {drain}\n')
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
@@ -61,8 +63,8 @@ class Slow:
 
 
 @pytest.fixture
-def slow() -> Iterator[Slow]:
-    made = Slow()
+def slow(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Slow]:
+    made = Slow(tmp_path, getattr(request, "param", 30.0))
     try:
         yield made
     finally:
@@ -171,7 +173,7 @@ def gone(pid: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_told_to_stop_it_finishes_what_it_began(start: Callable[..., Process], slow: Slow, number: int) -> None:
-    process = start("--model", f"m={slow.url}")
+    process = start("--config", str(slow.path))
     stream = process.stream()
     process.signal(number)
     until(lambda: process.get("/readyz") == 503)
@@ -188,10 +190,9 @@ def test_told_to_stop_it_finishes_what_it_began(start: Callable[..., Process], s
         socket.create_connection(process.address)
 
 
-def test_what_does_not_end_by_itself_is_ended(start: Callable[..., Process], slow: Slow, tmp_path: Path) -> None:
-    path = tmp_path / "gateway.toml"
-    path.write_text(f'[models.m]\nupstream = "{slow.url}"\n[limits]\ndrain = 0.3\n')
-    process = start("--config", str(path))
+@pytest.mark.parametrize("slow", [0.3], indirect=True)
+def test_what_does_not_end_by_itself_is_ended(start: Callable[..., Process], slow: Slow) -> None:
+    process = start("--config", str(slow.path))
     stream = process.stream()
     process.signal(signal.SIGTERM)
     rest = stream.read().decode()
@@ -203,7 +204,7 @@ def test_what_does_not_end_by_itself_is_ended(start: Callable[..., Process], slo
 
 
 def test_a_second_signal_ends_it_at_once(start: Callable[..., Process], slow: Slow) -> None:
-    process = start("--model", f"m={slow.url}")
+    process = start("--config", str(slow.path))
     stream = process.stream()
     process.signal(signal.SIGINT)
     until(lambda: process.get("/readyz") == 503)
@@ -216,7 +217,8 @@ def test_an_idle_gateway_ends_though_clients_keep_their_connections(start: Calla
     process = start("--model", "m=scripted:hello")
     with socket.create_connection(process.address) as idle:
         idle.sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n")
-        assert b"alive" in idle.recv(4096)
+        with idle.makefile("rb") as reader:
+            assert b"200" in reader.readline()
         process.signal(signal.SIGTERM)
         assert process.wait(10) == 0
 
@@ -233,6 +235,14 @@ def test_every_line_it_logs_is_json(start: Callable[..., Process]) -> None:
     assert [json.loads(line)["route"] for line in logged if '"request"' in line] == ["/v1/chat/completions"]
     for line in logged:
         json.loads(line)
+
+
+def test_a_server_that_is_slow_to_be_probed_does_not_keep_it_from_being_ready(
+    start: Callable[..., Process], slow: Slow
+) -> None:
+    process = start("--model", f"m={slow.url}")  # returns when it is ready
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
 
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
@@ -260,9 +270,24 @@ def test_workers_share_a_socket_and_their_figures_and_are_started_again(start: C
     assert all(gone(pid) for pid in workers)
 
 
+def test_what_is_to_be_done_at_the_end_is_done_in_a_worker() -> None:
+    code = """
+import atexit, os, signal
+from toolspeak.gateway.workers import supervise
+def work(_):
+    atexit.register(lambda: os.write(1, b"bye"))
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    os.kill(os.getppid(), signal.SIGTERM)
+    signal.sigwait([signal.SIGTERM])
+supervise(1, work)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (0, "bye"), done.stderr
+
+
 @needs_proc
 def test_workers_finish_what_they_began(start: Callable[..., Process], slow: Slow) -> None:
-    process = start("--model", f"m={slow.url}", "--workers", "2")
+    process = start("--config", str(slow.path), "--workers", "2")
     streams = [process.stream() for _ in range(4)]
     process.signal(signal.SIGTERM)
     time.sleep(0.2)

@@ -18,9 +18,11 @@ from toolspeak.events import Finished, TextDelta
 from toolspeak.gateway.keys import digest
 from toolspeak.gateway.settings import Key, Limits, ModelSettings, Store
 from toolspeak.models.http import Http
+from toolspeak.models.names import model as named_model
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
-from toolspeak.types import Usage
+from toolspeak.models.wrap import NativeOrSpoken
+from toolspeak.types import Request, Usage
 
 WEATHER = {
     "type": "function",
@@ -192,6 +194,52 @@ def test_a_custom_tool_and_its_output(asked: Callable[..., Any]) -> None:
             assert (await client.responses.create(model="m", input=items, tools=[PATCH])).output_text == "Done."
 
     asyncio.run(go())
+
+
+def test_an_agent_that_sends_everything_each_time(asked: Callable[..., Any]) -> None:
+    """What coding agents send: freeform tools, namespaces, encrypted reasoning that is not there, nothing kept."""
+    lark = {"type": "grammar", "syntax": "lark", "definition": "start: /.+/s"}
+    space = {"type": "namespace", "name": "mcp__docs", "description": "Docs.", "tools": [WEATHER]}
+    body: dict[str, Any] = {
+        "model": "m",
+        "instructions": "You are an agent.",
+        "tools": [PATCH | {"format": lark}, space],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+        "reasoning": {"effort": "medium", "summary": "auto"},
+        "include": ["reasoning.encrypted_content"],
+        "store": False,
+        "stream": True,
+        "prompt_cache_key": "abc",
+        "client_metadata": {"x": "y"},
+    }
+    search = '<think>hm</think><tool_call>\n{"name": "mcp__docs__weather", "arguments": {"city": "X"}}\n</tool_call>'
+    patch = '<tool_call>\n{"name": "patch", "arguments": {"input": "*** Begin"}}\n</tool_call>'
+    model = hermes(search, patch)
+
+    async def turn(client: openai.AsyncOpenAI, items: list[Any]) -> list[dict[str, Any]]:
+        answer = await client._client.post("/responses", json={**body, "input": items})
+        ignored = answer.headers["x-toolspeak-ignored"].split(", ")
+        assert {"tools.0.format", "prompt_cache_key", "client_metadata"} <= set(ignored)
+        rows = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+        done = [row["item"] for row in rows if row["type"] == "response.output_item.done"]
+        assert rows[-1]["type"] == "response.completed"
+        assert rows[-1]["response"]["output"] == done
+        return done
+
+    async def go() -> None:
+        async with asked(model) as client:
+            items: list[Any] = [{"role": "user", "content": [{"type": "input_text", "text": "Go."}]}]
+            thought, call = await turn(client, items)
+            assert thought["summary"] == [{"type": "summary_text", "text": "hm"}]
+            assert (call["namespace"], call["name"]) == ("mcp__docs", "weather")
+            items += [thought, call, {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}]
+            [call] = await turn(client, items)
+            assert (call["type"], call["input"]) == ("custom_tool_call", "*** Begin")
+
+    asyncio.run(go())
+    said = json.dumps(model.model.requests[1].messages, ensure_ascii=False)
+    assert all(words in said for words in ("You are an agent.", "Go.", "mcp__docs__weather", "sunny"))
 
 
 def test_a_reply_that_breaks_off_is_never_complete(asked: Callable[..., Any]) -> None:
@@ -368,6 +416,17 @@ def test_a_gateway_behind_a_gateway(serve_models: Callable[..., Any]) -> None:
         assert [json.loads(item.arguments)["city"] for item in reply.output[2:]] == ["Xiamen", "Paris"]
 
     asyncio.run(go())
+
+
+def test_a_server_of_this_api_has_a_name() -> None:
+    made = named_model("openai-responses:big", key="k")
+    assert isinstance(made, NativeOrSpoken | Http)
+    asking = Http("http://127.0.0.1:9/v1", "big", api="responses")
+    assert asking.endpoint == "http://127.0.0.1:9/v1/responses"
+    sent = json.loads(asking.body(Request([{"role": "user", "content": "Hi"}])))
+    assert sent == {
+        "model": "big", "input": [{"type": "message", "role": "user", "content": "Hi"}], "stream": True, "store": False,
+    }  # fmt: skip
 
 
 def test_the_embedded_model_calls(serve_models: Callable[..., Any]) -> None:

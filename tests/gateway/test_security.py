@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 
-from toolspeak.gateway.keys import digest
+from toolspeak.gateway.keys import digest, hashed
 from toolspeak.gateway.routes import ROUTES
 from toolspeak.gateway.settings import Key, ModelSettings
 from toolspeak.models.scripted import Scripted
 
+SRC = Path(__file__).resolve().parents[2] / "src"
 KEY, UPSTREAM_KEY = "the-key-of-a-client", "the-key-of-the-upstream"
 KEYS = {"keys": (Key("client", digest(KEY)),)}
 MESSAGES = [{"role": "user", "content": "Hi"}]
@@ -59,8 +64,8 @@ class Upstream:
 
 
 @asynccontextmanager
-async def upstream(*args: Any, **headers: str) -> AsyncIterator[Upstream]:
-    made = Upstream(*args, **headers)
+async def upstream(*args: Any, made: Upstream | None = None, **headers: str) -> AsyncIterator[Upstream]:
+    made = made or Upstream(*args, **headers)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", made.handle)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -343,5 +348,171 @@ def test_an_upstreams_error_holds_no_secret(status: int, serve_models: Callable[
                 assert told in (400, 404, 413, 429, 502, 503, 504), text
                 assert UPSTREAM_KEY not in text + json.dumps(headers)
                 assert server.url.partition("//")[2] not in text + json.dumps(headers)
+
+    asyncio.run(go())
+
+
+# ------------------------------------------------------------------ canaries
+
+CANARIES = {
+    "client key": "canary-client-key-0123456789", "wrong key": "canary-wrong-key-0123456789",
+    "upstream key": "canary-upstream-key-0123456789", "header": "canary-header-0123456789",
+    "query": "canary-query-0123456789", "body": "canary-body-0123456789", "tool": "canary-tool-result-0123456789",
+    "error": "canary-upstream-error-0123456789", "reply": "canary-reply-0123456789", "field": "canary_field_0123456789",
+    "userinfo": "canary-userinfo-0123456789", "path": "canary-path-0123456789", "model": "canary-model-0123456789",
+}  # fmt: skip
+
+
+async def _everything(url: str) -> list[str]:
+    """Goes every way there is, canaries everywhere, and gives what came back of it."""
+    told: list[str] = []
+    secret = {"x-canary": CANARIES["header"], "cookie": f"a={CANARIES['header']}"}
+    good = {**secret, "authorization": f"Bearer {CANARIES['client key']}"}
+    wrong = {**secret, "authorization": f"Bearer {CANARIES['wrong key']}"}
+    said = [
+        {"role": "user", "content": CANARIES["body"]},
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "call_1", "content": CANARIES["tool"]},
+    ]  # fmt: skip
+    plain = [{"role": "user", "content": CANARIES["body"]}]
+    bodies = [
+        (CHAT, {"messages": said}), (CHAT, {"messages": said, "stream": True}),
+        ("/v1/messages", {"messages": plain, "max_tokens": 10}), ("/v1/responses", {"input": CANARIES["body"]}),
+        (CHAT, {"messages": plain, CANARIES["field"]: CANARIES["body"], "temperature": CANARIES["body"]}),
+        (CHAT, {"messages": CANARIES["body"]}),
+    ]  # fmt: skip
+    async with aiohttp.ClientSession() as session:
+        for path, body in bodies:
+            for model in ("good", "down", "failing", "flaky", "odd", CANARIES["model"]):
+                for headers in (good, wrong):
+                    where = f"{url}{path}?api_key={CANARIES['query']}"
+                    async with session.post(where, json={"model": model, **body}, headers=headers) as response:
+                        told.append(json.dumps(dict(response.headers)) + await response.text())
+        for method, path in (("GET", f"/v1/{CANARIES['path']}"), ("DELETE", CHAT), ("GET", "/v1/models"), ("GET", "/health"),
+                             ("GET", f"/v1/models/{CANARIES['path']}"), ("GET", "/metrics")):  # fmt: skip
+            async with session.request(method, f"{url}{path}?q={CANARIES['query']}", headers=good) as response:
+                text = await response.text()
+                told.append(text if path == "/metrics" else "")
+        async with session.post(url + CHAT, data=b"{" + CANARIES["body"].encode(), headers=good) as response:
+            await response.text()
+    return told
+
+
+class Flaky(Upstream):
+    """Fails at first, so that it is asked again, and cuts a reply off every now and then."""
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.answer = (
+            (200, COMPLETION, {}) if len(self.paths) % 2 else (503, {"error": CANARIES["error"]}, {"retry-after": "0"})
+        )
+        return await super().handle(request)
+
+
+def test_no_canary_comes_out_of_anything(tmp_path: Any) -> None:
+    async def go() -> tuple[list[str], str]:
+        error = {"error": {"message": f"{CANARIES['error']} {CANARIES['upstream key']}"}}
+        reply = json.loads(json.dumps(COMPLETION).replace("Hello", CANARIES["reply"]))
+        async with (
+            upstream(200, reply) as good, upstream(401, error) as failing, upstream(200, CANARIES["error"]) as odd,
+            upstream(made=Flaky()) as flaky,
+        ):  # fmt: skip
+            config = tmp_path / "gateway.toml"
+            models = {
+                "good": good.url,
+                "failing": failing.url,
+                "flaky": flaky.url,
+                "odd": odd.url,
+                "down": "http://127.0.0.1:9",
+            }
+            lines = [f'[keys.client]\nhash = "{hashed(CANARIES["client key"])}"']
+            for name, url in models.items():
+                url = url.replace("//", f"//user:{CANARIES['userinfo']}@") if name == "down" else url
+                lines.append(f'[models.{name}]\nupstream = "{url}/v1?k={CANARIES["userinfo"]}#up"')
+                lines += [] if name == "down" else ['key = { env = "CANARY_KEY" }']
+            config.write_text("\n".join(lines))
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "toolspeak", "-vv", "--debug", "serve", "--config", str(config), "--port", "0",
+                stderr=asyncio.subprocess.PIPE,
+                env={**os.environ, "CANARY_KEY": CANARIES["upstream key"],
+                     "PYTHONPATH": os.pathsep.join([str(SRC), os.environ.get("PYTHONPATH", "")])},
+            )  # fmt: skip
+            assert process.stderr
+            logged = ""
+            while "curl" not in logged:
+                line = (await process.stderr.readline()).decode()
+                assert line, logged
+                logged += line
+            found = re.search(r"at (http://\S+)", logged)
+            assert found
+            told, rest = await asyncio.gather(_ended(process, found[1]), process.stderr.read())
+            assert CANARIES["upstream key"] in json.dumps(good.headers)  # it was really used
+            assert any(CANARIES["tool"] in json.dumps(body) for body in good.bodies)
+            return told, logged + rest.decode()
+
+    told, logged = asyncio.run(go())
+    assert logged.count('"message": "request"') > 50, logged[-2000:]
+    for name, canary in CANARIES.items():
+        assert canary not in logged, f"{name}: {logged[max(0, logged.find(canary) - 300) :][:400]}"
+    for text in told:
+        for name in ("client key", "wrong key", "upstream key", "header", "query", "userinfo"):
+            assert CANARIES[name] not in text, (name, text)
+    metrics = next(text for text in told if "toolspeak_requests" in text)
+    assert "canary" not in metrics
+
+
+async def _ended(process: asyncio.subprocess.Process, url: str) -> list[str]:
+    try:
+        return await _everything(url)
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def test_a_trace_holds_no_canary(serve_models: Callable[..., Any]) -> None:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from toolspeak.gateway.traces import Traces
+
+    async def go() -> str:
+        spans = InMemorySpanExporter()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(spans))
+        error = {"error": {"message": f"{CANARIES['error']} {CANARIES['upstream key']}"}}
+        async with upstream() as good, upstream(500, error, retry_after="0") as failing:
+            models = {
+                name: ModelSettings(name, (server.url + "/v1#up",), key=CANARIES["upstream key"])
+                for name, server in (
+                    ("good", good),
+                    ("failing", failing),
+                    ("flaky", failing),
+                    ("down", failing),
+                    ("odd", failing),
+                )
+            }
+            settings = {"keys": (Key("client", digest(CANARIES["client key"])),)}
+            async with serve_models(settings=settings, **models) as running:
+                running.gateway.observer.traces = Traces(provider)
+                await _everything(running.url)
+        return "".join(span.to_json() for span in spans.get_finished_spans())
+
+    traced = asyncio.run(go())
+    assert '"good"' in traced
+    assert "canary" not in traced, traced[max(0, traced.find("canary") - 300) :][:500]
+
+
+def test_a_request_id_is_taken_only_if_it_is_harmless(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serve_models(m=says("Hello")) as running:
+            for good in ("abc-123_X.y", "a" * 64):
+                assert (await _sent(running, BODIES[CHAT], x_request_id=good))[2]["x-request-id"] == good
+            for bad in ("a" * 65, "a b", "a;b", "<script>", "é", '"', "a/b", "${jndi:x}"):
+                status, _, headers = await _sent(running, BODIES[CHAT], x_request_id=bad)
+                assert status == 200
+                assert re.fullmatch(r"req_[0-9a-f]{24}", headers["x-request-id"]), bad
+            ids = {(await _sent(running, BODIES[CHAT]))[2]["x-request-id"] for _ in range(5)}
+            assert len(ids) == 5
 
     asyncio.run(go())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
+import re
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -54,10 +56,10 @@ def sdk(running: Any) -> openai.AsyncOpenAI:
 
 def test_every_route_is_found_by_its_own_path() -> None:
     for route in ROUTES:
-        start, hole, _ = route.path.partition("{")
-        routes, rest = find(start + ("a/b:c" if hole else ""))
+        path = re.sub(r"\{\w+\}", "a/b:c", route.path)
+        routes, rest = find(path)
         assert routes[route.method] is route
-        assert rest == ("a/b:c" if hole else "")
+        assert rest == ("a/b:c" if "{" in route.path else "")
 
 
 @pytest.mark.parametrize(
@@ -296,5 +298,63 @@ def test_a_client_that_leaves_closes_the_server_s_work(serve_models: Callable[..
             asking.cancel()
             async with asyncio.timeout(2):
                 await server.aborted.wait()
+
+    asyncio.run(go())
+
+
+def raw(url: str) -> ModelSettings:
+    return ModelSettings("m", (f"{url}/v1#up",), mode="raw", dialect="hermes")
+
+
+def test_a_server_of_raw_completions_is_given_the_very_prompt(serve_models: Callable[..., Any]) -> None:
+    chunks = [{"index": 0, "text": " time", "finish_reason": None}, {"index": 0, "text": "", "finish_reason": "stop"}]
+    answer = "".join(f"data: {json.dumps({'choices': [chunk]})}\n\n" for chunk in chunks).encode() + b"data: [DONE]\n\n"
+
+    async def go() -> None:
+        async with serving(answer) as server, serve_models(m=raw(server.url)) as running, sdk(running) as client:
+            reply = await client.completions.create(model="m", prompt="Once <|im_end|>", top_p=0.5, logprobs=1)
+        assert reply.choices[0].text == " time"
+        asked = server.bodies[-1]
+        assert (server.paths[-1], asked["prompt"]) == ("POST /v1/completions", "Once <|im_end|>")
+        assert (asked["top_p"], asked["logprobs"], asked["model"]) == (0.5, 1, "up")
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_stops_the_continuation(stream: bool, serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        began = asyncio.Event()
+
+        async def slow(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+            await response.prepare(request)
+            await response.write(b'data: {"choices": [{"index": 0, "text": "a", "finish_reason": null}]}\n\n')
+            began.set()
+            await asyncio.sleep(60)
+            raise AssertionError
+
+        async with serving(slow) as server, serve_models(m=raw(server.url)) as running:
+            async with aiohttp.ClientSession() as session:
+                body = {"model": "m", "prompt": "x", "stream": stream}
+                asking = asyncio.create_task(session.post(f"{running.url}/v1/completions", json=body))
+                await began.wait()
+                if stream:
+                    (await asking).close()
+                else:
+                    asking.cancel()
+            async with asyncio.timeout(2):
+                await server.aborted.wait()
+
+    asyncio.run(go())
+
+
+def test_what_is_missing_in_the_settings_names_no_server(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with serving(web.json_response({}, status=404)) as server, serve_models(m=raw(server.url)) as running:
+            async with sdk(running) as client:
+                with pytest.raises(openai.APIStatusError, match="does not tell its chat template") as told:
+                    await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}])
+        assert server.url.removeprefix("http://") not in str(told.value.body)
 
     asyncio.run(go())

@@ -89,3 +89,20 @@ def test_a_client_that_leaves_frees_the_server(url: str) -> None:
             assert [event async for event in model.stream(Request(FRANCE, max_tokens=2))]  # type: ignore[arg-type]
 
     asyncio.run(main())
+
+
+def test_the_messages_api(url: str) -> None:
+    model = Http(url + "/v1", "m", api="anthropic", key=KEY)
+    events = ask(model, Request(FRANCE, max_tokens=20, temperature=0.0))  # type: ignore[arg-type]
+    assert "Paris" in text(events)
+    last = events[-1]
+    assert isinstance(last, Finished)
+    assert asyncio.run(model.count(Request(FRANCE))) == last.usage.prompt_tokens  # type: ignore[arg-type]
+
+
+def test_tokens_are_counted(url: str) -> None:
+    chat = Http(url, "m", key=KEY)
+    (*_, last) = ask(chat, Request(FRANCE, max_tokens=2))  # type: ignore[arg-type]
+    assert isinstance(last, Finished)
+    assert asyncio.run(chat.count(Request(FRANCE))) == last.usage.prompt_tokens  # type: ignore[arg-type]
+    assert asyncio.run(chat.count(Request(prompt="one two three"))) == 3

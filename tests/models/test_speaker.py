@@ -163,3 +163,52 @@ def test_a_dialect_that_was_chosen_goes_before_likelihoods() -> None:
     assert by_likelihood.continuations
     assert not by_prompt.continuations
     assert "<tool_call>" in str(by_prompt.messages[0]["content"])
+
+
+class Even(ts.Scripted):
+    """A text model that finds every text equally likely, and so replies in words."""
+
+    async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
+        return [0.0] * len(continuations)
+
+
+def test_a_text_that_must_fit_is_asked_for_even_after_results() -> None:
+    model = Speaker(Even(['{"sum": 3}'], capabilities=["score", "schema"]))
+    called = {"id": "a", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    messages: Any = [
+        *ASK.messages,
+        {"role": "assistant", "content": None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "a", "content": "3"},
+    ]
+    reply = ts.collect(events(model, Request(messages, tools=TOOLS, schema={"type": "object"})))
+    assert reply.text == '{"sum": 3}'
+    assert model.model.requests[0].schema == {"type": "object"}  # type: ignore[attr-defined]
+
+
+def test_what_a_decision_by_likelihood_makes_no_use_of_is_told() -> None:
+    model = Speaker(Even(['1", "2"'] * 3, repeat=True, capabilities=["score"]))
+    request = Request(ASK.messages, tools=TOOLS, choice="required", temperature=0.5, sampling={"top_p": 0.1})
+    notes = ts.collect(events(model, request)).notes
+    assert [note.detail for note in notes if note.rule == "not-sampled"] == [
+        "decided by likelihood, without temperature, top_p"
+    ]
+
+
+def test_reasoning_is_asked_for_in_the_prompt_that_can_say_so_or_of_the_server() -> None:
+    asked = Request(ASK.messages, tools=TOOLS, sampling={"reasoning_effort": "low"})
+    for dialect, told in (("empower", True), ("hermes", False)):
+        text = ts.Scripted(["<c>Hi"] if told else ["Hi"])
+        events(Speaker(text, dialect), asked)
+        (got,) = text.requests
+        assert ("include your thinking" in str(got.messages)) is told
+        assert (got.sampling == {}) is told
+        assert got.thinking is None
+
+
+@pytest.mark.parametrize("wrong", [{"logprobs": 1}, {"image": True}])
+def test_what_a_prompt_cannot_hold_is_refused(wrong: dict[str, Any]) -> None:
+    parts: Any = [{"type": "image_url", "image_url": {"url": "x"}}]
+    messages: Any = [{"role": "user", "content": parts}] if "image" in wrong else ASK.messages
+    model = Speaker(Even(["x"], capabilities=["score"]))
+    with pytest.raises(ts.UsageError):
+        events(model, Request(messages, tools=TOOLS, logprobs=wrong.get("logprobs")))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from ..errors import ServerFailed
+from ..errors import ModelError, ServerFailed
 from .failure import excerpt, failure
 from .sse import LONGEST, EventParser, ServerEvent
 
@@ -47,6 +48,7 @@ class Payloads:
         self.done = False
         self.whole = False
         self.received = 0
+        self._failed: ModelError | None = None
         self._lines = lines
         self._kind = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -55,10 +57,15 @@ class Payloads:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[Payload]:
+        """The payloads that are complete. An error in the middle is raised by the next call; `feed(b"")` asks for it."""
+        if self._failed:
+            raise self._failed
         return self._take(self._decoder.decode(chunk))
 
     def close(self) -> list[Payload]:
         """The last payloads; whether the reply may end here is for the codec to say."""
+        if self._failed:
+            raise self._failed
         payloads = self._take(self._decoder.decode(b"", True))
         if self._kind == "events":
             return payloads + self._events([event for event in self._parser.close() if not self._cut(event.data)])
@@ -94,7 +101,7 @@ class Payloads:
             return []
         *whole, rest = "".join(self._text).split("\n")
         self._text, self._size = [rest], len(rest)
-        return [self._parse(line) for line in whole if line.strip()]
+        return self._each((line, False) for line in whole if line.strip())
 
     def _grow(self, size: int) -> None:
         self._size += size
@@ -104,7 +111,9 @@ class Payloads:
             raise ServerFailed(f"the server sent more than {LONGEST:,} characters without an end")
 
     def _events(self, events: list[ServerEvent]) -> list[Payload]:
-        payloads: list[Payload] = []
+        return self._each(self._told(events))
+
+    def _told(self, events: list[ServerEvent]) -> Iterator[tuple[str, bool]]:
         for event in events:
             if self.done:
                 break
@@ -112,7 +121,18 @@ class Payloads:
             if data == "[DONE]":
                 self.done = True
             elif data:
-                payloads.append(self._parse(event.data, error=event.event == "error"))
+                yield event.data, event.event == "error"
+
+    def _each(self, texts: Iterable[tuple[str, bool]]) -> list[Payload]:
+        """The payloads of texts; an error waits for its turn behind those that came before it."""
+        payloads: list[Payload] = []
+        try:
+            for text, error in texts:
+                payloads.append(self._parse(text, error=error))
+        except ModelError as error:
+            if not payloads:
+                raise
+            self._failed = error
         return payloads
 
     def _parse(self, text: str, *, error: bool = False) -> Payload:

@@ -118,6 +118,10 @@ def _with_key(settings: Settings, given: str | None) -> Any:
         click.echo(f"note: others on this machine can see --api-key; ${KEY_VARIABLE} keeps it to yourself", err=True)
     elif not key:
         return settings.keys
+    if any(one.name == "default" for one in settings.keys):
+        raise UsageError(
+            "[keys.default] is the name of the key that a flag or the environment gives: name it otherwise"
+        )
     return (*settings.keys, Key("default", digest(key)))
 
 

@@ -10,6 +10,8 @@ from ..drive import Done, play
 from ..errors import GenerationError
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..models.base import Model
+from ..models.modes import Auto
+from ..models.pool import Pool
 from ..models.speaker import Speaker, new_id
 from ..plan.decide import decide
 from ..plan.formed import streams
@@ -19,21 +21,22 @@ from ..wire.grammars.schemas import says_all
 
 
 async def answer(
-    request: Request, model: Model, *, tries: int = 3, live: bool = False
+    request: Request, model: Model, *, tries: int = 3, live: bool = False, whole: bool = False
 ) -> AsyncGenerator[Event | Done[Reply]]:
     """The events to pass on, by the same decision as `ts.decide`; `Done` with the reply last.
 
     A call is held back until it is whole and fits its schema. With `live`, or where a grammar makes sure of the
     schema, its pieces are passed on as they come, and a bad end is an error. Text is passed on at once, and stays
     said when the model is asked again; one that must fit a schema is held back while nothing holds the model to it.
+    `whole` is for a client who is told the reply alone: then nothing was said before the end, and all can be asked again.
     `Finished` and the reply tell what all tries spent, and all that was noted. Raises what the model or the decision
     raises.
     """
     spent = Usage()
     notes: dict[Note, None] = {}
     streaming = streams(request, model.capabilities)
-    passing = _Passing(request) if live or sure(request, model) else None
-    plan = decide(request, tries=tries, can=model.capabilities, cut_stands=True)
+    passing = _Passing(request) if not whole and (live or sure(request, model)) else None
+    plan = decide(request, tries=tries, can=model.capabilities, cut_stands=True, told=streaming and not whole)
     async with aclosing(play(plan, model)) as events:
         async for event in events:
             match event:
@@ -106,6 +109,10 @@ def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCal
 
 def sure(request: Request, model: Model) -> bool:
     """Whether a model is held to calls that cannot but fit their schemas."""
+    if isinstance(model, Pool):
+        return all(sure(request, one.model) for one in model.upstreams)
+    if isinstance(model, Auto):
+        model = model.model
     return (
         isinstance(model, Speaker)
         and "grammar" in model.model.capabilities

@@ -15,6 +15,7 @@ from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
 from ..events import Event
+from ..models.pool import on_retry
 from ..types import Reply, Schema
 from .admission import Admission
 from .body import Gone, check_body, check_head, parse_body, read_body
@@ -73,7 +74,7 @@ class Gateway:
     def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
         self.settings = settings
         self.observer = observer or Observer()
-        self.models = Models(settings.models)
+        self.models = Models(settings.models, settings.limits)
         self.door = Door(settings)
         self.toolsets = Toolsets()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
@@ -91,6 +92,7 @@ class Gateway:
     def look(self) -> None:
         """Tells the metrics how full the gateway is now."""
         self.observer.metrics.full(self.admission.running, self.admission.waiting)
+        self.observer.metrics.breakers(self.models.breakers())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -122,6 +124,7 @@ class Gateway:
         exchange.ended = error  # nobody else ends it now
         told = refused(error)
         exchange.record.code = told.code
+        told.request_id = exchange.record.id
         if told.status == 500:
             log.error("request %s failed", exchange.record.id, exc_info=error)
         if exchange.over:
@@ -133,7 +136,7 @@ class Gateway:
         with suppress(TimeoutError, Gone):
             async with asyncio.timeout(LAST_WORDS):
                 if not exchange.started:
-                    await exchange.reply_json(told.status, codec_for(exchange.scope["path"]).write_error(told))
+                    await exchange.reply_json(told.status, codec_for(exchange).write_error(told))
                 elif exchange.writer:
                     await exchange.write(exchange.writer.error(told))
                     await exchange.end()
@@ -157,10 +160,12 @@ class Gateway:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
         self.admission.check()
         exchange.record.model = UNKNOWN  # until one of ours is found
+        on_retry.set(exchange.record.retried)
         limits = self.settings.limits
         check_head(exchange.scope["headers"])
         length = exchange.header(b"content-length") or None
         raw = await read_body(exchange.receive, length, limits)
+        exchange.received = len(raw)
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = parse_body(raw, limits)
         check_body(body, schema)
@@ -222,7 +227,7 @@ class Gateway:
 
 def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event | Done[Reply]]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
-    return side_by_side([served.answer(request) for request in asked.requests])
+    return side_by_side([served.answer(request, whole=not asked.stream) for request in asked.requests])
 
 
 def shown(settings: Settings) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..dialects import get as get_dialect
-from ..errors import ToolspeakError, UnknownDialect, UsageError
+from ..errors import TemplateError, ToolspeakError, UnknownDialect, UsageError
 from ..models.address import USERINFO
 from ..models.names import model as named_model
+from ..wire.templates.engine import render_template
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .keys import PREFIX
 from .models import Models
@@ -75,13 +76,24 @@ def _model(name: str, table: Table) -> ModelSettings:
         several or (one,),
         mode=_word(table, "mode", "auto", "native", "chat", "raw"),
         dialect=table.take("dialect", _dialect, None),
-        template=table.read("template"),
+        template=_template(table),
         arguments=_word(table, "arguments", "whole", "live"),
         tries=table.take("tries", whole(1, 10), 3),
         key=table.secret("key"),
     )
     table.close()
     return made
+
+
+def _template(table: Table) -> str | None:
+    """The text of a chat template, tried on the shortest of conversations."""
+    found = table.read("template")
+    if found:
+        try:
+            render_template(found, [{"role": "user", "content": "Hi"}], None)
+        except TemplateError as error:
+            table.wrong(str(error), "template")
+    return found
 
 
 def _dialect(value: Any) -> str:
@@ -140,6 +152,8 @@ def _store(table: Table) -> Store:
     if not table.has("path"):
         table.wrong('expected path = "FILE"')
     usual = Store(str(table.file.folder / path))
+    if path and not Path(usual.path).parent.is_dir():
+        table.wrong(f"{Path(usual.path).parent}: there is no such folder", "path")
     made = Store(
         usual.path,
         responses=table.take("responses", flag, usual.responses),

@@ -33,6 +33,7 @@ async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
     asked = anthropic.read_request(body, exchange.tools)
     model = gateway.models.find(asked.model, exchange.visible).model
+    exchange.tell_ignored(asked.ignored)
     exchange.record.model = asked.model
     async with gateway.admitted(exchange):
         count = await counted(model, asked.request)

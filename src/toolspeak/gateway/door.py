@@ -75,4 +75,4 @@ class Door:
             try:
                 await answer()
             finally:
-                spent.tokens = exchange.record.tokens_in + exchange.record.tokens_out
+                spent.tokens = exchange.tokens

@@ -7,14 +7,20 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..models.local import Local
+from ..models.pool import Pool
 from .exchange import Exchange
 from .metrics import CONTENT_TYPE
 
 if TYPE_CHECKING:
+    from ..models.base import Model
     from .app import Gateway
     from .models import Models
 
 log = logging.getLogger(__name__)
+
+PROBING = 5.0
+"""Seconds that a slow server may keep the gateway from being ready: it is asked by what is known until more is."""
 
 
 class Readiness:
@@ -47,15 +53,20 @@ class Readiness:
         self.loading = True
         try:
             await asyncio.to_thread(_import_client)
-            for name, served in models.served.items():
-                if load := loader(served.model):
-                    try:
-                        await load()
-                    except Exception as error:  # noqa: BLE001 - told by readiness, and to whoever asks for the model
-                        self.failed[name] = type(error).__name__
-                        log.error("the model %s cannot be loaded: %s", name, error)
+            loads = {name: asyncio.create_task(self._load(name, one.model)) for name, one in models.served.items()}
+            await asyncio.gather(*(task for name, task in loads.items() if in_process(models.served[name].model)))
+            await asyncio.wait(loads.values(), timeout=PROBING)
         finally:
             self.loading = False
+        await asyncio.gather(*loads.values())
+
+    async def _load(self, name: str, model: Model) -> None:
+        if load := loader(model):
+            try:
+                await load()
+            except Exception as error:  # noqa: BLE001 - told by readiness, and to whoever asks for the model
+                self.failed[name] = type(error).__name__
+                log.error("the model %s cannot be loaded: %s", name, error)
 
 
 async def live(_: Gateway, exchange: Exchange, __: str) -> None:
@@ -65,7 +76,7 @@ async def live(_: Gateway, exchange: Exchange, __: str) -> None:
 
 async def ready(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """Whether to send requests here."""
-    status, told = gateway.readiness.status(())
+    status, told = gateway.readiness.status(gateway.models.broken())
     if status == 503:
         exchange.headers.append((b"retry-after", b"1"))
     if not gateway.door.knows(exchange):
@@ -77,6 +88,12 @@ async def metrics(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """What Prometheus reads."""
     gateway.look()
     await exchange.reply(200, gateway.observer.metrics.text(), CONTENT_TYPE)
+
+
+def in_process(model: Any) -> bool:
+    """Whether a model, or one that is part of it, is loaded into this very process."""
+    parts = [one.model for one in model.upstreams] if isinstance(model, Pool) else [getattr(model, "model", None)]
+    return isinstance(model, Local) or any(in_process(part) for part in parts if part and not isinstance(part, str))
 
 
 def loader(model: Any) -> Callable[[], Awaitable[None]] | None:

@@ -16,6 +16,10 @@ from .record import Record
 Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
+CONTENT = "toolspeak.content"
+"""The logger of what was said: none of it goes out here, however verbose."""
+
+
 class Lines(logging.Handler):
     """Writes each record of `logging` as a line of JSON; `write` takes the lines of requests as well.
 
@@ -30,7 +34,8 @@ class Lines(logging.Handler):
         self.detail = detail
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.write(self.line(record))
+        if record.name != CONTENT:
+            self.write(self.line(record))
 
     def line(self, record: logging.LogRecord) -> str:
         """A record of `logging` as JSON."""

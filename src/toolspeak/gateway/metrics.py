@@ -22,8 +22,9 @@ class Metrics:
     """The metrics of one gateway. Raises ImportError without prometheus-client."""
 
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
+        disable_created_metrics()  # when each series began: as many lines again, and nobody asks
         self.registry = registry = CollectorRegistry()
         self.requests = Counter(
             "toolspeak_requests", "Requests answered.", ["route", "model", "status"], registry=registry

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from ..api.asked import Asked
 from ..api.body import cannot
 from ..drive import Done
-from ..errors import Refused
+from ..errors import Refused, UsageError
 from ..events import Event
 from ..models.base import Model
+from ..models.http import Http
+from ..models.modes import Auto, in_mode
 from ..models.names import model as named_model
+from ..models.names import over_http
+from ..models.pool import Care, Pool
 from ..models.speaker import speaking
+from ..models.wrap import NativeOrSpoken
 from ..schema.near import did_you_mean, near
 from ..types import Reply, Request
 from .answer import answer
-from .settings import ModelSettings
+from .settings import Limits, ModelSettings
+
+USUAL = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +34,30 @@ class Served:
     settings: ModelSettings
     model: Model
 
-    def answer(self, request: Request) -> AsyncGenerator[Event | Done[Reply]]:
+    def answer(self, request: Request, *, whole: bool = False) -> AsyncGenerator[Event | Done[Reply]]:
         """The events of a reply; see `answer.answer`."""
-        return answer(request, self.model, tries=self.settings.tries, live=self.settings.arguments == "live")
+        live = self.settings.arguments == "live"
+        return answer(request, self.model, tries=self.settings.tries, live=live, whole=whole)
 
 
-def made(settings: ModelSettings) -> Served:
+def made(settings: ModelSettings, limits: Limits = USUAL) -> Served:
     """The model that settings describe; nothing is asked or loaded yet. Raises UsageError."""
-    return Served(settings, speaking(named_model(settings.upstreams[0], dialect=settings.dialect, key=settings.key)))
+    care = Care(limits.attempts, limits.failures, limits.rest)
+    upstreams = [_upstream(name, settings) for name in settings.upstreams]
+    return Served(settings, Pool(upstreams, name=settings.name, care=care))
+
+
+def _upstream(name: str, settings: ModelSettings) -> Model:
+    """One of a model's upstreams, asked in the mode of the settings. The pool around it is what retries."""
+    if not over_http(name):
+        if settings.mode == "native":
+            raise UsageError(f"the model {settings.name}: {name} has no tools of its own, so its mode cannot be native")
+        return speaking(named_model(name, dialect=settings.dialect, key=settings.key))
+    found = named_model(name, key=settings.key, retries=0)
+    model = cast("Http", found.model if isinstance(found, NativeOrSpoken) else found)
+    if settings.mode == "auto" or (settings.mode == "raw" and not settings.template):
+        return Auto(model, settings.mode, dialect=settings.dialect, template=settings.template or "")
+    return in_mode(settings.mode, model, dialect=settings.dialect, template=settings.template or "")
 
 
 def check_able(asked: Asked, served: Served) -> None:
@@ -45,8 +69,18 @@ def check_able(asked: Asked, served: Served) -> None:
 class Models:
     """Finds a model by name."""
 
-    def __init__(self, settings: Mapping[str, ModelSettings]) -> None:
-        self.served = {name: made(one) for name, one in settings.items()}
+    def __init__(self, settings: Mapping[str, ModelSettings], limits: Limits = USUAL) -> None:
+        self.served = {name: made(one, limits) for name, one in settings.items()}
+
+    def broken(self) -> list[str]:
+        """The names of all models where none has an upstream that is up; nothing as long as any of them can answer."""
+        up = (not isinstance(one.model, Pool) or one.model.available for one in self.served.values())
+        return [] if any(up) else list(self.served)
+
+    def breakers(self) -> list[tuple[str, str, bool]]:
+        """Of each upstream of each model (both by their names), whether it is left alone now."""
+        pools = ((name, one.model) for name, one in self.served.items() if isinstance(one.model, Pool))
+        return [(name, up.name, up.state == "open") for name, pool in pools for up in pool.upstreams]
 
     def names(self, visible: Callable[[str], bool]) -> list[str]:
         """The names that may be seen, in the order of the settings."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
@@ -18,20 +18,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is published of a route: what it is for, the schema of its body, the shape of its answer.
+    """What is published of a route: what it is for, the shapes of its answer and its errors, the schema of its body.
 
     `stream` is for one that answers in events as well, `never` says which bodies its API understands and refuses.
-    `asks` is for one that reaches a model's server, `open` for one that needs no key; `kind` is what it answers in.
+    `asks` is for one that reaches a model's server, `either` for one that answers in the form of both APIs. `query`
+    holds the schemas of what may be asked behind the path. `open` is for one that needs no key; `kind` is what it
+    answers in.
     """
 
     summary: str
-    shape: str
+    shapes: tuple[str, ...]
     body: Schema | None = None
     stream: bool = False
     never: Sequence[Schema] = ()
     asks: bool = False
-    error: str = "OpenAIError"
+    errors: tuple[str, ...] = ("OpenAIError",)
     tag: str = "OpenAI"
+    either: bool = False
+    query: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
     open: bool = False
     kind: str = "application/json"
 
@@ -43,37 +47,48 @@ def _both(**fields: Schema) -> Schema:
 
 OPERATIONS: dict[tuple[str, str], Operation] = {
     ("POST", "/v1/chat/completions"): Operation(
-        "Answer a conversation, with tools", "ChatCompletion", openai_chat.BODY, stream=True, asks=True
+        "Answer a conversation, with tools", ("ChatCompletion",), openai_chat.BODY, stream=True, asks=True
     ),
     ("POST", "/v1/completions"): Operation(
-        "Continue a prompt", "Completion", completions.BODY, stream=True, asks=True, never=(
+        "Continue a prompt", ("Completion",), completions.BODY, stream=True, asks=True, never=(
+            _both(suffix={"type": "string", "minLength": 1}),
+            _both(best_of={"type": "integer", "minimum": 2}),
             _both(echo={"const": True}, logprobs={"type": "integer"}),
             _both(prompt={"type": "array", "minItems": 2}, n={"type": "integer", "minimum": 2}),
         ),
     ),
     ("POST", "/v1/messages"): Operation(
-        "Answer a conversation, with tools", "Message", anthropic.BODY, stream=True, asks=True, error="AnthropicError",
-        tag="Anthropic",
+        "Answer a conversation, with tools", ("Message",), anthropic.BODY, stream=True, asks=True,
+        errors=("AnthropicError",), tag="Anthropic",
     ),
     ("POST", "/v1/messages/count_tokens"): Operation(
-        "Count the tokens of a request", "TokenCount", anthropic.COUNT_BODY, asks=True, error="AnthropicError",
-        tag="Anthropic",
+        "Count the tokens of a request", ("TokenCount",), anthropic.COUNT_BODY, asks=True,
+        errors=("AnthropicError",), tag="Anthropic",
     ),
-    ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", "Embeddings", embeddings.BODY, asks=True),
+    ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", ("Embeddings",), embeddings.BODY, asks=True),
     ("POST", "/v1/responses"): Operation(
-        "Answer a conversation given as items, with tools", "Response", openai_responses.BODY, stream=True, asks=True
+        "Answer a conversation, with tools", ("Response",), openai_responses.BODY, stream=True, asks=True
     ),
-    ("GET", "/v1/responses/{response}"): Operation(
-        "Show a response that was kept; /input_items after its id shows what it was made from", "Response"
+    ("GET", "/v1/responses/{response}"): Operation("Show a response that was kept", ("Response",)),
+    ("GET", "/v1/responses/{response}/input_items"): Operation(
+        "List what a response that was kept answers", ("Items",), query={
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+            "order": {"enum": ["asc", "desc"]},
+            "after": {"type": "string", "minLength": 1},
+        },
     ),
-    ("DELETE", "/v1/responses/{response}"): Operation("Drop a response that was kept", "DroppedResponse"),
-    ("GET", "/v1/models"): Operation("List the models", "Models"),
-    ("GET", "/v1/models/{model}"): Operation("Show a model", "Model"),
-    ("GET", "/openapi.json"): Operation("This document", "Document", tag="Gateway"),
-    ("GET", "/livez"): Operation("Whether the process answers", "Health", tag="Gateway", open=True),
-    ("GET", "/readyz"): Operation("Whether to send requests here", "Health", tag="Gateway", open=True),
-    ("GET", "/health"): Operation("The same as /readyz", "Health", tag="Gateway", open=True),
-    ("GET", "/metrics"): Operation("Figures for Prometheus", "Text", tag="Gateway", kind="text/plain"),
+    ("DELETE", "/v1/responses/{response}"): Operation("Forget a response that was kept", ("Forgotten",)),
+    ("GET", "/v1/models"): Operation(
+        "List the models", ("Models", "AnthropicModels"), errors=("OpenAIError", "AnthropicError"), either=True
+    ),
+    ("GET", "/v1/models/{model}"): Operation(
+        "Show a model", ("Model", "AnthropicModel"), errors=("OpenAIError", "AnthropicError"), either=True
+    ),
+    ("GET", "/openapi.json"): Operation("This document", ("Document",), tag="Gateway"),
+    ("GET", "/livez"): Operation("Whether the process answers", ("Health",), tag="Gateway", open=True),
+    ("GET", "/readyz"): Operation("Whether to send requests here", ("Health",), tag="Gateway", open=True),
+    ("GET", "/health"): Operation("The same as /readyz", ("Health",), tag="Gateway", open=True),
+    ("GET", "/metrics"): Operation("Figures for Prometheus", ("Text",), tag="Gateway", kind="text/plain"),
 }  # fmt: skip
 """What is published of each route."""
 
@@ -121,7 +136,7 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
     """The document of a gateway that serves the models `names`; `secured`: it has keys."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), operation in OPERATIONS.items():
-        paths.setdefault(path, {})[method.lower()] = _operation(path, operation, names, secured)
+        paths.setdefault(path, {})[method.lower()] = _operation(method, path, operation, names, secured)
     out: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
@@ -137,27 +152,45 @@ def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, A
     return out
 
 
-def _operation(path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
-    out: dict[str, Any] = {"summary": operation.summary, "tags": [operation.tag]}
-    if "{" in path:
-        hole = path.partition("{")[2].rstrip("}")
-        held = _model(names) if hole == "model" else {"type": "string", "minLength": 1}
-        name = {"name": hole, "in": "path", "required": True, "schema": held}
-        out["parameters"] = [name]
+def _operation(method: str, path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"operationId": _id(method, path), "summary": operation.summary, "tags": [operation.tag]}
+    if parameters := _parameters(path, operation, names):
+        out["parameters"] = parameters
     if operation.body is not None:
         schema = _narrowed(operation, names)
         out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    content: dict[str, Any] = {operation.kind: {"schema": ref(operation.shape)}}
+    content: dict[str, Any] = {operation.kind: {"schema": _either(operation.shapes)}}
     if operation.stream:
         content["text/event-stream"] = {"schema": EVENT}
     out["responses"] = {"200": {"description": "The answer", "content": content}}
     for status in _statuses(path, operation, secured):
-        shape = operation.shape if operation.open and status == 503 else operation.error
-        error = {"application/json": {"schema": ref(shape)}}
+        shapes = operation.shapes if operation.open and status == 503 else operation.errors
+        error = {"application/json": {"schema": _either(shapes)}}
         out["responses"][str(status)] = {"description": WHY[status], "content": error}
     if secured and not operation.open:
         out["security"] = [{name: []} for name in SECURITY]
     return out
+
+
+def _id(method: str, path: str) -> str:
+    return method.lower() + "".join(c if c.isalnum() else "_" for c in path)
+
+
+def _parameters(path: str, operation: Operation, names: Sequence[str]) -> list[dict[str, Any]]:
+    """What a request may say beside its body."""
+    found: list[dict[str, Any]] = []
+    if hole := path.partition("{")[2].partition("}")[0]:
+        schema = _model(names) if hole == "model" else {"type": "string", "minLength": 1, "maxLength": 256}
+        found.append({"name": hole, "in": "path", "required": True, "schema": schema})
+    found += [{"name": name, "in": "query", "schema": schema} for name, schema in operation.query.items()]
+    if operation.either:
+        why = "Given, the answer has the form of Anthropic's API."
+        found.append({"name": "anthropic-version", "in": "header", "schema": {"type": "string"}, "description": why})
+    return found
+
+
+def _either(names: Sequence[str]) -> Schema:
+    return ref(names[0]) if len(names) == 1 else {"oneOf": [ref(name) for name in names]}
 
 
 def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:

@@ -78,6 +78,10 @@ class Record:
             self.tokens_out += event.usage.completion_tokens
             self.finish = event.finish
 
+    def retried(self) -> None:
+        """The request was sent to an upstream once more."""
+        self.retries += 1
+
     def close(self, *, gone: bool) -> None:
         """The request is over."""
         self.seconds = perf_counter() - self.began

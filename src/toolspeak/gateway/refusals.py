@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..errors import (
     BadRequest,
     GenerationError,
@@ -17,6 +19,8 @@ from ..errors import (
     UsageError,
 )
 
+ADDRESS = re.compile(r"https?://[^\s,;]*")
+
 
 def refused(error: BaseException) -> Refused:
     """The error as it is told: a client's mistake as 4xx, an upstream's as 502 to 504, our own as 500 without detail."""
@@ -24,7 +28,7 @@ def refused(error: BaseException) -> Refused:
         case Refused():
             return error
         case UsageError():
-            return Refused(str(error), status=error.status, code="invalid_value")
+            return Refused(_without_addresses(str(error)), status=error.status, code="invalid_value")
         case GenerationError():
             return Refused(str(error), status=502, code="no_valid_reply")
         case LimitReached() | TimeoutError():
@@ -45,16 +49,27 @@ def refused(error: BaseException) -> Refused:
         case StreamCut():
             return Refused("the model's reply broke off", status=502, code="upstream_cut")
         case ServerFailed() | ModelError():
-            return Refused(_failure(error), status=502, code="upstream_failed")
+            return _failed(error)
         case ToolspeakError():
-            return Refused(str(error), status=error.status, code="failed")
+            return Refused(_without_addresses(str(error)), status=error.status, code="failed")
         case _:
             return Refused("the gateway failed; its log says why", status=500, code="internal_error")
 
 
-def _failure(error: ModelError) -> str:
-    if isinstance(error, ServerFailed):  # its own words are for its operator: addresses and names stand in them
-        if 300 <= error.code < 400:
-            return f"the model's server redirects ({error.code}), which is not followed"
-        return f"the model's server failed ({error.code})" if error.code else "the model's server failed"
-    return error.reason or "the model's server failed"
+def _without_addresses(text: str) -> str:
+    """A message of ours for whoever holds the settings, such as what is missing there, may name a server."""
+    return ADDRESS.sub("the model's server", text)
+
+
+def _failed(error: ModelError) -> Refused:
+    if not isinstance(error, ServerFailed):
+        return Refused(error.reason or "the model's server failed", status=502, code="upstream_failed")
+    # What a server says of its failure is for who runs it: its addresses and its insides stand there.
+    if error.code == 503:  # for now: coming back may help
+        said = "the model's server cannot answer now"
+        return Refused(said, status=503, code="upstream_down", retry_after=error.retry_after)
+    if 300 <= error.code < 400:  # its own words tell where to
+        said = f"the model's server redirects ({error.code}), which is not followed"
+    else:
+        said = f"the model's server failed ({error.code})" if error.code else "the model's server failed"
+    return Refused(said, status=502, code="upstream_failed")

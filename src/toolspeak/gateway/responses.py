@@ -71,16 +71,21 @@ async def create(gateway: Gateway, exchange: Exchange, _: str) -> None:
     await gateway.generate(exchange, openai_responses, Session(gateway, exchange))
 
 
-async def show(gateway: Gateway, exchange: Exchange, rest: str) -> None:
-    """Answers `GET /v1/responses/{id}` and `GET /v1/responses/{id}/input_items`. Raises Refused (404)."""
-    key, slash, part = rest.partition("/")
-    if slash and part != "input_items":
-        raise _missing(rest)
-    query = dict(parse_qsl(exchange.scope.get("query_string", b"").decode("latin-1")))
-    if not slash and query.get("stream") == "true":
+async def show(gateway: Gateway, exchange: Exchange, key: str) -> None:
+    """Answers `GET /v1/responses/{id}`. Raises Refused (404)."""
+    if _query(exchange).get("stream") == "true":
         raise Refused("stream: a response that is over is shown whole", code="unsupported_parameter", param="stream")
+    await exchange.reply_json(200, (await _found(gateway, exchange, key)).body)
+
+
+async def show_input(gateway: Gateway, exchange: Exchange, key: str) -> None:
+    """Answers `GET /v1/responses/{id}/input_items`. Raises Refused (404)."""
     kept = await _found(gateway, exchange, key)
-    await exchange.reply_json(200, _page(kept.input, query) if slash else kept.body)
+    await exchange.reply_json(200, _page(kept.input, _query(exchange)))
+
+
+def _query(exchange: Exchange) -> dict[str, str]:
+    return dict(parse_qsl(exchange.scope.get("query_string", b"").decode("latin-1")))
 
 
 async def drop(gateway: Gateway, exchange: Exchange, rest: str) -> None:

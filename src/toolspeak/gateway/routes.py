@@ -53,8 +53,8 @@ class Codec(Protocol):
 class Route:
     """A path, and what answers it. HEAD is answered wherever GET is.
 
-    A path may end in a hole (`/v1/models/{model}`), which takes the rest of a path, slashes too. Errors are told in
-    the shape of `codec`. An `open` route needs no key.
+    A path may have a hole (`/v1/models/{model}`), which takes what there is, slashes too. Errors are told in the shape
+    of `codec`. An `open` route needs no key.
     """
 
     method: str
@@ -86,6 +86,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/embeddings", embed, OPENAI),
     Route("POST", "/v1/responses", responses.create, RESPONSES),
     Route("GET", "/v1/responses/{response}", responses.show, RESPONSES),
+    Route("GET", "/v1/responses/{response}/input_items", responses.show_input, RESPONSES),
     Route("DELETE", "/v1/responses/{response}", responses.drop, RESPONSES),
     Route("GET", "/v1/models", listing.list_models, OPENAI),
     Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
@@ -99,17 +100,20 @@ ROUTES: tuple[Route, ...] = (
 _BY_PATH: dict[str, dict[str, Route]] = {}
 for _route in ROUTES:
     _BY_PATH.setdefault(_route.path, {})[_route.method] = _route
-_HOLES = {path.partition("{")[0]: routes for path, routes in _BY_PATH.items() if "{" in path}
-"""The routes that have a hole, by what comes before it."""
+_HOLES = [
+    (path[: path.index("{")], path[path.index("}") + 1 :], routes) for path, routes in _BY_PATH.items() if "{" in path
+]
+_HOLES.sort(key=lambda hole: len(hole[1]), reverse=True)
+"""What stands before a hole and after it, and the routes; those with something after it first."""
 
 
 def find(path: str) -> tuple[dict[str, Route], str]:
     """The routes of a path, each by its method, and what stands in its hole; none where there is no such path."""
     if "{" not in path and (found := _BY_PATH.get(path)):
         return found, ""
-    for start, routes in _HOLES.items():
-        if path.startswith(start) and len(path) > len(start):
-            return routes, path[len(start) :]
+    for start, end, routes in _HOLES:
+        if path.startswith(start) and path.endswith(end) and len(path) > len(start) + len(end):
+            return routes, path[len(start) : len(path) - len(end)]
     return {}, ""
 
 
@@ -119,12 +123,14 @@ def is_open(path: str) -> bool:
     return bool(routes) and all(route.open for route in routes.values())
 
 
-def codec_for(path: str) -> Codec:
-    """The API in whose shape an error at a path is told: its own, that of the path it begins with, else OpenAI's."""
+def codec_for(exchange: Exchange) -> Codec:
+    """The API in whose shape an error is told: that of the path, or of what it begins with, or of the client, if one
+    names the version of Anthropic's; else OpenAI's."""
+    path: str = exchange.scope["path"]
     routes, _ = find(path)
-    for route in routes.values():
-        return route.codec
-    return next((route.codec for route in ROUTES if path.startswith(route.path + "/")), OPENAI)
+    asked = [*routes.values(), *(route for route in ROUTES if path.startswith(route.path + "/"))]
+    codec = asked[0].codec if asked else OPENAI
+    return ANTHROPIC if codec is OPENAI and exchange.header(b"anthropic-version") else codec
 
 
 async def answer_route(gateway: Gateway, exchange: Exchange) -> None:
@@ -132,7 +138,7 @@ async def answer_route(gateway: Gateway, exchange: Exchange) -> None:
     path, method = exchange.scope["path"], exchange.scope["method"]
     routes, rest = find(path)
     if not routes:
-        known = [known.partition("/{")[0] for known in _BY_PATH]
+        known = [known.partition("/{")[0] for known in _BY_PATH]  # a hole is no name to suggest
         said = f"there is no {path[:200]} here.{did_you_mean(near(path[:200], dict.fromkeys(known)))}"
         raise Refused(said, status=404, code="not_found")
     exchange.record.route = next(iter(routes.values())).path

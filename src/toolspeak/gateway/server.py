@@ -71,7 +71,7 @@ def work(settings: Settings, listening: socket.socket, orphaned: int | None = No
     lines = set_up(model.key for model in settings.models.values() if model.key)
     gateway = Gateway(settings, Observer(lines))
     config = uvicorn.Config(
-        gateway, http=http_protocol(settings.limits), log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False,
+        gateway, http=http_protocol(settings.limits), log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False, proxy_headers=False,
         ws="none", backlog=BACKLOG, timeout_graceful_shutdown=1,
     )  # fmt: skip
     try:
@@ -79,6 +79,8 @@ def work(settings: Settings, listening: socket.socket, orphaned: int | None = No
             runner.run(run(gateway, config, listening, orphaned))
     finally:
         gateway.door.close()
+        if gateway.store:
+            gateway.store.close()
 
 
 async def run(gateway: Gateway, config: uvicorn.Config, listening: socket.socket, orphaned: int | None = None) -> None:

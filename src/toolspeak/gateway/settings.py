@@ -14,7 +14,8 @@ class Limits:
     `body` and `head` (the request line and the headers) arrive within `reading`; `schema` bounds the JSON Schema of
     a tool or of a reply. `deadline` bounds a whole request; `first` the wait for its first event before the status is sent; `keep_alive`
     is the pause after which a silent stream is told to be alive; `running` requests are answered at once, `waiting`
-    more may wait for `patience`; `drain` is what streams get to end once the gateway is told to stop.
+    more may wait for `patience`; `drain` is what streams get to end once the gateway is told to stop. A request is
+    sent to upstreams `attempts` times at most; one that failed `failures` times in a row is left alone for `rest`.
     """
 
     body: int = 10_000_000
@@ -30,6 +31,9 @@ class Limits:
     waiting: int = 128
     patience: float = 30.0
     drain: float = 30.0
+    attempts: int = 3
+    failures: int = 5
+    rest: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

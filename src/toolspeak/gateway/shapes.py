@@ -52,6 +52,15 @@ BLOCK: Schema = {
     ]
 }  # fmt: skip
 
+ANTHROPIC_MODEL = obj(
+    {
+        "type": {"const": "model"},
+        "id": {"type": "string"},
+        "display_name": {"type": "string"},
+        "created_at": {"type": "string"},
+    }
+)
+
 SHAPES: dict[str, Schema] = {
     "Notes": NOTES,
     "Usage": USAGE,
@@ -88,48 +97,6 @@ SHAPES: dict[str, Schema] = {
             "usage": ref("Usage"),
         }
     ),
-    "Message": obj(
-        {
-            "id": {"type": "string", "pattern": "^msg_"},
-            "type": {"const": "message"},
-            "role": {"const": "assistant"},
-            "model": {"type": "string"},
-            "content": many(BLOCK),
-            "stop_reason": {"enum": ["end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"]},
-            "stop_sequence": WORDS,
-            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT}),
-        },
-        toolspeak=ref("Notes"),
-    ),
-    "TokenCount": obj({"input_tokens": COUNT}),
-    "AnthropicError": obj(
-        {
-            "type": {"const": "error"},
-            "error": obj({"type": {"type": "string"}, "message": {"type": "string"}}),
-            "request_id": WORDS,
-        }
-    ),
-    "Response": obj(
-        {
-            "id": {"type": "string", "pattern": "^resp_"},
-            "object": {"const": "response"},
-            "created_at": COUNT,
-            "status": {"enum": ["completed", "incomplete"]},
-            "model": {"type": "string"},
-            "output": many(
-                obj(
-                    {
-                        "type": {"enum": ["message", "reasoning", "function_call", "custom_tool_call"]},
-                        "id": {"type": "string"},
-                    }
-                )
-            ),
-            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT, "total_tokens": COUNT}),
-            "store": {"type": "boolean"},
-        },
-        toolspeak=ref("Notes"),
-    ),
-    "DroppedResponse": obj({"id": {"type": "string"}, "object": {"const": "response"}, "deleted": {"const": True}}),
     "Embeddings": obj(
         {
             "object": {"const": "list"},
@@ -148,6 +115,55 @@ SHAPES: dict[str, Schema] = {
     ),
     "Model": MODEL,
     "Models": obj({"object": {"const": "list"}, "data": many(ref("Model"))}),
+    "AnthropicError": obj(
+        {
+            "type": {"const": "error"},
+            "error": obj({"type": {"type": "string"}, "message": {"type": "string"}}),
+            "request_id": WORDS,
+        }
+    ),
+    "Message": obj(
+        {
+            "id": {"type": "string", "pattern": "^msg_"},
+            "type": {"const": "message"},
+            "role": {"const": "assistant"},
+            "model": {"type": "string"},
+            "content": many(BLOCK),
+            "stop_reason": {"enum": ["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"]},
+            "stop_sequence": WORDS,
+            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT}),
+        },
+        toolspeak=ref("Notes"),
+    ),
+    "TokenCount": obj({"input_tokens": COUNT}),
+    "AnthropicModel": ANTHROPIC_MODEL,
+    "AnthropicModels": obj(
+        {"data": many(ref("AnthropicModel")), "has_more": {"type": "boolean"}, "first_id": WORDS, "last_id": WORDS}
+    ),
+    "Response": obj(
+        {
+            "id": {"type": "string", "pattern": "^resp_"},
+            "object": {"const": "response"},
+            "created_at": {"type": "number"},
+            "status": {"enum": ["completed", "incomplete"]},
+            "error": {"type": "null"},
+            "incomplete_details": {"type": ["object", "null"]},
+            "model": {"type": "string"},
+            "output": many(obj({"id": {"type": "string"}, "type": {"type": "string"}})),
+            "usage": obj({"input_tokens": COUNT, "output_tokens": COUNT, "total_tokens": COUNT}),
+        },
+        toolspeak=ref("Notes"),
+    ),
+    "Items": obj(
+        {
+            "object": {"const": "list"},
+            "data": many({"type": "object"}),
+            "first_id": {"type": "string"},
+            "last_id": {"type": "string"},
+            "has_more": {"type": "boolean"},
+        }
+    ),
+    "Forgotten": obj({"id": {"type": "string"}, "object": {"const": "response"}, "deleted": {"const": True}}),
     "Text": {"type": "string"},
     "Health": obj({"status": {"enum": ["alive", "ready", "not ready"]}}),
     "Document": obj({"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}),

@@ -139,7 +139,12 @@ class ResponseStore:
         with self._transaction() as database:
             fresh = self._clock() - self.settings.age
             done = database.execute("DELETE FROM response WHERE id = ? AND owner = ? AND at >= ?", (key, owner, fresh))
-            return done.rowcount > 0
+            found = done.rowcount > 0
+        if found:  # the log still holds what was wiped; where others read in it, it is wiped later
+            database.execute("PRAGMA busy_timeout = 50")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            database.execute("PRAGMA busy_timeout = 5000")
+        return found
 
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:

@@ -7,6 +7,7 @@ of an embedded one do not survive a fork.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
@@ -100,7 +101,8 @@ class _Supervisor:
         except BaseException:  # noqa: BLE001 - the end of a process: nobody else tells what went wrong
             traceback.print_exc()
         finally:
-            logging.shutdown()
+            # What others want done at the end, such as spans that are still to be sent; `os._exit` does none of it.
+            atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportAttributeAccessIssue]
             with contextlib.suppress(OSError, ValueError):
                 sys.stdout.flush()
                 sys.stderr.flush()

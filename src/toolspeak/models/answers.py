@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..api.failure import failure
@@ -13,9 +14,18 @@ from .retry import retry_after
 
 if TYPE_CHECKING:
     import aiohttp
+    from yarl import URL
 
 DRAIN = 0.25
 """Seconds that a server gets to close a reply that is over, so that its connection can be used again."""
+
+
+@lru_cache(256)
+def whole_url(text: str) -> URL:
+    """A URL taken apart, which costs as much as making all the rest of a request."""
+    from yarl import URL
+
+    return URL(text)
 
 
 async def refusal(response: aiohttp.ClientResponse) -> ModelError:
@@ -62,6 +72,8 @@ def _shown(url: str) -> str:
 
 REASONS = {
     "ServerDisconnectedError": "it closed the connection",
+    "ClientOSError": "the connection was closed or broke",
+    "ClientConnectionResetError": "it closed the connection",
     "ClientPayloadError": "the connection was cut",
     "ClientConnectorCertificateError": "its certificate is not trusted",
     "InvalidUrlClientError": "there can be no such address",

@@ -8,9 +8,8 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..api import embeddings
@@ -27,17 +26,19 @@ from ..errors import (
     UnknownModel,
     UsageError,
 )
-from ..events import Event, Finished
-from ..types import Request
+from ..events import Event, Finished, Noted
+from ..types import Note, Request
 from .address import parse_address, redact
-from .answers import cause, drain, read_all, read_start, refusal
+from .answers import cause, drain, read_all, read_start, refusal, whole_url
 from .apis import APIS, Reader
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
+from .exchange import Timeouts, clean_key, timeouts
 from .patience import Patience
 from .providers import ANY, Provider
 from .retry import pause
 from .sessions import close_sessions, get_session
+from .wishes import granted
 
 if TYPE_CHECKING:
     import aiohttp
@@ -48,16 +49,7 @@ VECTORS = 256_000_000
 """Bytes of vectors in one answer: 2,048 of 4,096 numbers each, in JSON, and some more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds to wait for a connection, for the reply to begin, and for more of it.
-
-    A keep-alive comment is not more of it.
-    """
-
-    connect: float = 10.0
-    first: float = 300.0
-    between: float = 120.0
+NAME_ONE = "name one: model=… or #name at the end of the address"
 
 
 class Http:
@@ -86,9 +78,10 @@ class Http:
         trust_env: bool = False,
         provider: Provider = ANY,
     ) -> None:
-        kind = api or provider.api
+        kind: str = api or provider.api
         if kind not in APIS:
             raise UsageError(f"expected api to be one of {', '.join(APIS)}, got {kind!r}")
+        self.api = kind
         self._api = APIS[kind]
         self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
         self._provider = provider
@@ -97,9 +90,9 @@ class Http:
         self.address = address.root if self._api.path.startswith("/v1") else address
         self.name = name or self.address.shown + (f"#{model}" if model else "")
         self.capabilities = self._api.native if native else self._api.plain
-        self.timeouts = _timeouts(timeout)
+        self.timeouts = timeouts(timeout)
         self.retries = retries
-        self._key = _clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
+        self._key = clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
         self._trust_env = trust_env
 
     def __repr__(self) -> str:
@@ -112,13 +105,29 @@ class Http:
 
     def body(self, request: Request) -> bytes:
         """The exact body of a request; the model's name is empty until the server was asked for it."""
+        request, _ = self._granted(request)
         self._check(request)
         return _encode(self._api.write(request, self.model or "", **self._writing))
 
     def without_tools(self) -> Http:
         """The same model for what is asked without tools."""
+        return self.able(self.capabilities - {"tools"})
+
+    def able(self, capabilities: Collection[Capability], grammar_field: str = "") -> Http:
+        """The same model, known to have these capabilities; `grammar_field` is where its server takes a grammar."""
         other = copy.copy(self)
-        other.capabilities = self.capabilities - {"tools"}
+        other.capabilities = frozenset(capabilities)
+        if grammar_field:
+            other._writing = {**self._writing, "grammar_field": grammar_field}
+        return other
+
+    def completing(self) -> Http:
+        """The same model behind the same server's /completions: it continues a prompt."""
+        if self.api not in ("openai", "completions", "responses"):
+            raise UsageError(f"{self.name} is asked through an API that continues no exact prompt")
+        other = copy.copy(self)
+        other.api, other._api, other._writing = "completions", APIS["completions"], {}
+        other.capabilities = other._api.native
         return other
 
     async def aclose(self) -> None:
@@ -127,12 +136,21 @@ class Http:
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol. Closing the iterator closes the connection at once."""
+        request, notes = self._granted(request)
         self._check(request)
+        if request.prompt is not None and self.api != "completions":
+            async with aclosing(self.completing().stream(request)) as events:
+                async for event in events:
+                    yield event
+            return
         begun = False
         for tried in range(1, self.retries + 2):
             try:
                 async with aclosing(self._try(request)) as events:
                     async for event in events:
+                        if not begun:  # whoever asks again does so while nothing has come
+                            for note in notes:
+                                yield Noted(note)
                         begun = True
                         yield event
                 return
@@ -162,7 +180,7 @@ class Http:
         """One exchange, without retries."""
         import aiohttp
 
-        self.model = self.model or await self._only_model()
+        self.model = self.model or await self.only_model()
         body = _encode(self._api.write_texts(texts, self.model, dimensions))
         due = asyncio.get_running_loop().time() + self.timeouts.first
         response = await self._send("POST", self._api.embed_path, due, body)
@@ -182,28 +200,18 @@ class Http:
     async def count(self, request: Request) -> int | None:
         """The tokens of a request, as the server counts them; None where it cannot. Raises what the server reports
         only where counting is a part of its API."""
-        self.model = self.model or await self._only_model()
+        self.model = self.model or await self.only_model()
         if self._api is APIS["anthropic"]:
-            try:
-                return await count_messages(self._fetch, self._api.path + "/count_tokens", request, self.model)
-            except ModelError as error:
-                raise self._told(error) from None
+            return await count_messages(self._post, self._api.path + "/count_tokens", request, self.model)
         if self._api is APIS["ollama"]:
             return None
         if request.prompt is not None:
-            return await count_text(self._fetch, request.prompt, self.model)
-        return await count_chat(self._fetch, request, self.model)
+            return await count_text(self._post, request.prompt, self.model)
+        return await count_chat(self._post, request, self.model)
 
-    async def _fetch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """What the server answers to a body posted to a path beside its API: `/v1` is no part of it."""
-        due = asyncio.get_running_loop().time() + self.timeouts.connect
-        response = await self._send("POST", path, due, _encode(body), root=True)
-        try:
-            return record(json.loads(await read_start(response, 4_000_000)))
-        except ValueError:
-            raise ServerFailed("the server answered with something that is not JSON") from None
-        finally:
-            response.close()
+        return await self.fetch(path, body, seconds=self.timeouts.connect, root=True)
 
     def _check(self, request: Request) -> None:
         wanted: dict[Capability, bool] = {
@@ -218,21 +226,23 @@ class Http:
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
         self._check_settings(request)
 
+    def _granted(self, request: Request) -> tuple[Request, list[Note]]:
+        thinks = self._provider.thinks and self._api.thinks and request.prompt is None
+        return granted(request, self._api.sampling, thinks=thinks)
+
     def _check_settings(self, request: Request) -> None:
         """Raises UsageError for what the API has no place for: it would be dropped."""
         known = self._api.sampling
         unknown = [] if known is None else [name for name in request.sampling if name not in known]
         if request.logprobs is not None and not self._api.logprobs:
             unknown.append("logprobs")
-        if request.thinking is not None and not (self._provider.thinks and self._api.thinks):
-            unknown.append("thinking")
         if unknown:
             raise UsageError(f"{self.name} takes no {' and no '.join(unknown)}")
 
     async def _try(self, request: Request) -> AsyncGenerator[Event]:
         """One exchange, without retries."""
         loop = asyncio.get_running_loop()
-        self.model = self.model or await self._only_model()
+        self.model = self.model or await self.only_model()
         body = self.body(request)
         due = loop.time() + self.timeouts.first
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
@@ -249,6 +259,8 @@ class Http:
                         over = True
                         await drain(response)
                     yield event
+                if not over:
+                    reader.feed(b"")  # an error that came behind these events, in the same piece
                 if reader.received > before:
                     patience.until(loop.time() + self.timeouts.between)
         finally:
@@ -282,7 +294,7 @@ class Http:
             headers[self._api.key_header] = self._key
         elif authorization := f"Bearer {self._key}" if self._key else self.address.basic:
             headers["Authorization"] = authorization
-        url = (self.address.root if root else self.address).url(path)
+        url = whole_url((self.address.root if root else self.address).url(path))
         try:
             async with asyncio.timeout_at(due):
                 response = await session.request(
@@ -301,25 +313,40 @@ class Http:
         finally:
             response.close()
 
-    async def _only_model(self) -> str:
-        """The one model that the server has, asked once."""
-        due = asyncio.get_running_loop().time() + self.timeouts.first
-        advice = "name one: model=… or #name at the end of the address"
+    async def models(self) -> list[str]:
+        """The names of the models that the server has. Raises ModelError, UnknownModel where it does not tell."""
         try:
-            response = await self._send("GET", self._api.models_path, due)
+            return self._api.read_models(await self.fetch(self._api.models_path, seconds=self.timeouts.first))
         except (BadRequest, ServerFailed):
-            raise UnknownModel(f"{self.address.shown} does not list its models; {advice}") from None
+            raise UnknownModel(f"{self.address.shown} does not list its models; {NAME_ONE}") from None
+
+    async def fetch(self, path: str, body: Any = None, *, seconds: float = 10.0, root: bool = False) -> dict[str, Any]:
+        """The JSON object at a path of the API, with a `body` that of a POST; `root`: of the server, beside its API.
+
+        An empty one where it is something else. Raises ModelError; ServerFailed for what is no JSON.
+        """
+        due = asyncio.get_running_loop().time() + seconds
+        data = None if body is None else _encode(body)
         try:
-            names = self._api.read_models(record(json.loads(await read_start(response, 4_000_000))))
-        except ValueError:
-            raise UnknownModel(f"{self.address.shown} does not list its models; {advice}") from None
-        finally:
-            response.close()
+            response = await self._send("GET" if body is None else "POST", path, due, data, root=root)
+            try:
+                return record(json.loads(await read_start(response, 4_000_000)))
+            except (ValueError, RecursionError):
+                raise ServerFailed("the server answered with something that is not JSON") from None
+            finally:
+                response.close()
+        except ModelError as error:
+            raise self._told(error) from None
+
+    async def only_model(self) -> str:
+        """The one model that the server has. Raises UnknownModel where it has several or does not tell."""
+        names = await self.models()
         if len(names) != 1:
             listed = self._hide(", ".join(excerpt(name, 100) for name in names[:20])) + (
                 f" and {len(names) - 20} more" if len(names) > 20 else ""
             )
-            raise UnknownModel(f"{self.address.shown} has {f'the models {listed}' if names else 'no model'}; {advice}")
+            have = f"the models {listed}" if names else "no model"
+            raise UnknownModel(f"{self.address.shown} has {have}; {NAME_ONE}")
         return names[0]
 
     def _too_slow(self) -> ModelUnreachable:
@@ -332,6 +359,8 @@ class Http:
 
     def _told(self, error: ModelError) -> ModelError:
         """The same error, saying who and where, and holding no secret."""
+        if error.reason:
+            return error
         where = self.name if self.address.shown in self.name else f"{self.name} at {self.address.shown}"
         message = f"{where}: {error}"
         if isinstance(error, KeyRefused):
@@ -354,17 +383,3 @@ def _encode(body: dict[str, Any]) -> bytes:
         return json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise UsageError(f"the request holds something that is not JSON: {error}") from None
-
-
-def _timeouts(given: float | Timeouts | None) -> Timeouts:
-    if given is None:
-        return Timeouts()
-    return given if isinstance(given, Timeouts) else Timeouts(min(given, 10.0), given, given)
-
-
-def _clean_key(key: str) -> str:
-    """A key read from a file ends in a line break; one with a character that no header may hold is no key."""
-    key = key.strip()
-    if not key.isascii() or not key.isprintable():
-        raise UsageError("the key holds a character that no key has (a line break, a blank, a letter beyond ASCII)")
-    return key

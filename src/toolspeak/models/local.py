@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
-from ..events import Event, Finished, Logprobs, TextDelta
+from ..events import Event, Finished, Logprobs, Noted, TextDelta
 from ..types import Finish, Request, Usage
 from . import gguf, weights
 from .base import Capability
+from .wishes import granted
 
 LONGEST = 512
 """Tokens of a reply where the request gives no `max_tokens`: a weak model may never stop by itself."""
@@ -54,6 +55,9 @@ class Local:
         self.name = f"local:{self.path}" if self.path else "local"
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        request, notes = granted(request, SAMPLING, thinks=request.prompt is None)
+        for note in notes:
+            yield Noted(note)
         body = _body(request, EMBEDDED_SYSTEM if self.path is None else "")
         server = await asyncio.to_thread(self._server)
         loop = asyncio.get_running_loop()

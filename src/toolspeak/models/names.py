@@ -38,10 +38,10 @@ def model(name: str | Model | None = None, *, dialect: Any = None, key: str | No
         if options or key is not None:
             raise UsageError(f"{', '.join(options) or 'key'} cannot be set on a model that is already made")
         return _spoken(chosen, dialect)
-    if dialect is not None and "native" not in options and _over_http(chosen):
+    if dialect is not None and "native" not in options and over_http(chosen):
         options["native"] = False
     made = _made(chosen.strip(), key, options)
-    if dialect is None and "tools" in made.capabilities and _over_http(chosen):
+    if dialect is None and "tools" in made.capabilities and over_http(chosen):
         return _spoken_once_refused(made)
     return _spoken(made, dialect)
 
@@ -140,7 +140,8 @@ def _spoken_once_refused(made: Model) -> Model:
     return NativeOrSpoken(made) if isinstance(made, Http) else made
 
 
-def _over_http(name: str) -> bool:
+def over_http(name: str) -> bool:
+    """Whether a name means a model behind a server."""
     kind = name.strip().partition(":")[0]
     return kind in PROVIDERS or kind in ("http", "https")
 

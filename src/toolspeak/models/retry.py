@@ -14,7 +14,8 @@ FIRST, LONGEST = 0.5, 8.0
 PATIENCE = 60.0
 """Seconds that a server may ask for and get. One that asks for more is told of to the caller instead."""
 
-PASSING = frozenset({408, 500, 502, 503, 504, 529})
+LASTING = frozenset({501, 505})
+"""The 5xx that will be the same the next time."""
 
 
 def pause(error: ModelError, tried: int) -> float | None:
@@ -35,7 +36,9 @@ def _passing(error: ModelError) -> bool:
         return not error.timed_out  # a server too slow once is not helped by the same work again
     if isinstance(error, RateLimited):
         return "insufficient_quota" not in str(error) and "exceeded your current quota" not in str(error)
-    return isinstance(error, StreamCut) or (isinstance(error, ServerFailed) and error.code in PASSING)
+    if isinstance(error, ServerFailed):
+        return error.code == 408 or (error.code >= 500 and error.code not in LASTING)
+    return isinstance(error, StreamCut)
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:

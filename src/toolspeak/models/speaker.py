@@ -27,7 +27,8 @@ TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})
 
 class Speaker:
     """Makes a text model call tools. `dialect` is a name or a value; `template` the model's own chat template, if
-    that knows tools, and `variables` what it asks for (bos_token, …).
+    that knows tools, and `variables` what it asks for (bos_token, …). `raw` is for a model that continues prompts and
+    answers no conversation.
 
     Without a dialect a model that gives likelihoods decides by them, and any other is asked in DEFAULT."""
 
@@ -38,8 +39,10 @@ class Speaker:
         *,
         template: str | None = None,
         variables: Mapping[str, Any] | None = None,
+        raw: bool = False,
     ) -> None:
         self.model = model
+        self.raw = raw
         self.dialect = dialect if isinstance(dialect, Dialect) else get(dialect or DEFAULT)
         self.chosen = dialect is not None
         self.template = template
@@ -58,6 +61,7 @@ class Speaker:
             variables=self.variables,
             now=now,
             ids=new_id,
+            raw=self.raw,
         )
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:

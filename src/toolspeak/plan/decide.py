@@ -10,7 +10,7 @@ from ..events import Noted
 from ..types import Message, Note, Reply, Request, ToolCall
 from .calls import answer, assistant, checked, error_text, problem_text
 from .effects import Plan, ask, tell
-from .formed import formed, in_words, streams
+from .formed import formed, in_words, order
 
 Read = Callable[[Reply], Reply]
 
@@ -26,21 +26,22 @@ def decide(
     can: Collection[str] = ("schema",),
     cut_stands: bool = False,
     first: bool = True,
+    told: bool = False,
 ) -> Plan[Reply]:
     """The model's reply, every call in it offered and valid, its text fitting the schema where one is set. Nothing is
     executed.
 
     `read` sees each reply first. `can` is what the model can do: one without "schema" is asked in words, and again
-    where the text does not fit. With `cut_stands` a reply that was cut at its length is one, without the call that
+    where the text does not fit, unless it was `told` as it came and cannot be said anew. With `cut_stands` a reply that was cut at its length is one, without the call that
     was cut. Where only one call may come, others are left out with a note, if `first`. Raises GenerationError with every attempt when no reply fits. A model that gives the same wrong reply
     twice is not asked again.
     """
     attempts: list[Attempt] = []
     asked = request if request.schema is None or "schema" in can else in_words(request, request.schema)
     messages = list(asked.messages)
-    tries = tries if streams(request, ()) or not streams(request, can) else 1  # what has streamed cannot be said anew
+    tries = 1 if told and request.schema is not None else tries
     while len(attempts) < tries:
-        reply = yield from ask(replace(asked, messages=messages), live=True)
+        reply = yield from ask(replace(asked, messages=messages) if attempts else asked, live=True)
         reply = read(reply) if read else reply
         reply, wrong, again = _judged(_bounded(reply, cut_stands, first and not request.parallel), request, cut_stands)
         if not wrong:
@@ -120,7 +121,7 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Repl
     if request.schema is None:
         return reply, "", []
     reply, wrong = formed(reply, request.schema)
-    asked = f"That does not fit: {wrong}. Answer again, with the JSON value and nothing else."
+    asked = f"That does not fit: {wrong}. {order(request.schema)}"
     return reply, wrong and f"the text does not fit its schema: {wrong}", [{"role": "user", "content": asked}]
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+from ..errors import ToolspeakError
 from ..events import Event
-from ..types import Reply, Request, ToolCall, ToolResult
+from ..types import Reply, Request, ToolCall, ToolResult, Usage
 
 T = TypeVar("T")
 
@@ -66,6 +67,23 @@ def run(calls: Sequence[ToolCall]) -> Plan[tuple[ToolResult, ...]]:
     """The result of each call."""
     outcome: tuple[ToolResult, ...] = yield Run(calls)
     return outcome
+
+
+def spending(plan: Plan[T], spent: list[Usage]) -> Plan[T]:
+    """The same plan; what each reply in it cost is added to `spent`. What likelihoods cost, no model tells."""
+    try:
+        effect = next(plan)
+        while True:
+            try:
+                outcome = yield effect
+            except ToolspeakError as error:
+                effect = plan.throw(error)
+                continue
+            if isinstance(outcome, Reply):
+                spent.append(outcome.usage)
+            effect = plan.send(outcome)
+    except StopIteration as end:
+        return cast("T", end.value)
 
 
 def tell(*events: Event) -> Plan[None]:

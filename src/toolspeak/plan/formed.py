@@ -17,20 +17,23 @@ ANY_OBJECT = {"type": "object"}
 
 def in_words(request: Request, schema: Schema) -> Request:
     """The request with its schema asked for in words: of a model that nothing holds to it."""
-    wanted = _wanted(schema, bool(request.tools) and request.choice != "none")
+    if request.tools and request.choice not in ("auto", "none"):
+        return replace(request, schema=None)  # a call is wanted, no text
+    asked = order(schema, bool(request.tools) and request.choice != "none")
     first, *rest = request.messages or [cast("Message", {})]
     if first.get("role") not in ("system", "developer"):
-        messages: list[Message] = [{"role": "system", "content": wanted}, *request.messages]
+        messages: list[Message] = [{"role": "system", "content": asked}, *request.messages]
         return replace(request, schema=None, messages=messages)
     content = first.get("content")
     if isinstance(content, list):
-        said: Any = [*content, {"type": "text", "text": f"\n\n{wanted}"}]
+        said: Any = [*content, {"type": "text", "text": f"\n\n{asked}"}]
     else:
-        said = f"{content}\n\n{wanted}" if content else wanted
+        said = f"{content}\n\n{asked}" if content else asked
     return replace(request, schema=None, messages=[cast("Message", {**first, "content": said}), *rest])
 
 
-def _wanted(schema: Schema, tools: bool) -> str:
+def order(schema: Schema, tools: bool = False) -> str:
+    """The sentence that asks for a text of a schema."""
     where = "When you call no tool, answer" if tools else "Answer"
     if schema == ANY_OBJECT:
         return f"{where} with one JSON object and nothing else: no other words, no code fence."

@@ -49,15 +49,17 @@ def _marked(part: Part, parts: list[Part]) -> str:
 
 def put_back(messages: Sequence[Message], parts: Sequence[Part]) -> list[Message]:
     """The messages with each mark replaced by its part. Raises UsageError where one was lost on the way."""
+    if not parts:
+        return list(messages)
     found: list[int] = []
 
     def filled(content: str) -> list[Part]:
         made: list[Part] = []
         for place, piece in enumerate(PLACE.split(content)):
-            if place % 2:
+            if place % 2 and int(piece) < len(parts):
                 found.append(int(piece))
                 made.append(parts[found[-1]])
-            elif piece:
+            elif piece and not place % 2:
                 made.append({"type": "text", "text": piece})
         return made
 

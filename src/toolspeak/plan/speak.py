@@ -10,12 +10,14 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import reduce
 from typing import Any
 
 from ..errors import UsageError
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from ..schema.check import check
-from ..types import Message, Note, Request, Tool
+from ..types import Message, Note, Request, Tool, Usage
+from ..wire.collect import add_usage
 from ..wire.decode import Decoder
 from ..wire.grammar import grammar
 from ..wire.program import program
@@ -23,7 +25,7 @@ from ..wire.render import Rendered, render
 from ..wire.syntax import Dialect, When
 from .choose import choose
 from .conclude import conclude
-from .effects import Ask, Plan, tell
+from .effects import Ask, Plan, spending, tell
 from .fill import fill
 from .formed import in_words
 from .parts import has_parts, put_back, taken_out
@@ -39,23 +41,25 @@ def speak(
     variables: Mapping[str, Any] | None = None,
     now: datetime | None = None,
     ids: Callable[[], str] | None = None,
+    raw: bool = False,
 ) -> Plan[None]:
     """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
-    where that knows tools."""
+    where that knows tools; `raw` is for a model that continues prompts and answers no conversation."""
     if request.prompt is not None and not request.tools:  # the very bytes to continue
         yield Ask(request, live=True)
         return
     tools = offered(request)
-    if not tools:
+    if not tools and not raw:
         yield from _words(request, dialect, can)
         return
-    _speakable(request, can, bool(template))
-    request = request if request.schema is None else in_words(request, request.schema)
-    if "score" in can and not template:
+    raw = raw or bool(template)
+    _speakable(request, bool(tools), can, raw)
+    if tools and "score" in can and not template:
         yield from _weighed(request, tools, dialect, can, ids or _counted())
     else:
+        request = request if request.schema is None else in_words(request, request.schema)
         request = _thoughtful(request, dialect, template)
-        yield _told(request, tools, dialect, can, template, variables, now, ids)
+        yield _told(request, tools, dialect, can, template, variables, now, ids, raw)
 
 
 def _told(
@@ -67,17 +71,18 @@ def _told(
     variables: Mapping[str, Any] | None,
     now: datetime | None,
     ids: Callable[[], str] | None,
+    raw: bool,
 ) -> Ask:
     """The question with the tools told in the dialect."""
     messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
-    rendered = render(messages, tools, dialect, template, request.thinking, now, None, variables, request.choice)
+    rendered = render(messages, tools, dialect, template, request.thinking, now, None, variables, request.choice, raw)
     if parts:
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
-    prompt = rendered.prompt if template else ""
-    asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), bool(template))
+    prompt = rendered.prompt if raw else ""
+    asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), raw)
     if _says_thinking(dialect, template):
         asked = replace(asked, request=replace(asked.request, thinking=None))
-    if _holds(request, can) and not program(dialect, True).opened(prompt):
+    if tools and _holds(request, can) and not program(dialect, True).opened(prompt):
         several = request.parallel and request.choice == "required"
         # Only a model that was made to think knows when to stop: its template says so.
         text = grammar(dialect, tools, "required", "gbnf", several, prompt, thinking=bool(template))
@@ -102,9 +107,9 @@ def _says_thinking(dialect: Dialect, template: str | None) -> bool:
     return bool(template) or any(isinstance(part, When) and part.what == "thinking" for part in opening)
 
 
-def _speakable(request: Request, can: Collection[str], raw: bool) -> None:
+def _speakable(request: Request, tools: bool, can: Collection[str], raw: bool) -> None:
     """Raises UsageError for what cannot be had from a model whose tools stand in its prompt."""
-    if request.logprobs is not None:
+    if request.logprobs is not None and tools:
         raise UsageError("logprobs cannot be told together with tools: this model writes its calls as text")
     if (raw or "score" in can) and has_parts(request.messages):
         raise UsageError("this model takes text alone, and a message holds an image or another part that is none")
@@ -130,7 +135,6 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
 
 def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) -> Ask:
     """One question through a dialect, its answer read as it comes."""
-
     # The user's stop strings could cut a call: they are held to the text that is read.
     asked = replace(request, tools=None, choice="auto", stop=())
     if raw:
@@ -181,7 +185,7 @@ def _words(request: Request, dialect: Dialect, can: Collection[str]) -> Plan[Non
     if request.schema is not None and "schema" not in can:
         request = in_words(request, request.schema)
     messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
-    told = put_back(render(messages, (), dialect).messages, parts)
+    told = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
     asked = replace(request, messages=told, tools=None, choice="auto")
     if dialect.thinking is None:
         yield Ask(asked, live=True)
@@ -199,23 +203,35 @@ def _weighed(
     """A decision by likelihood: which tool, with what; or words."""
     question, results = _question(request.messages)
     if results and request.choice == "auto":
+        if request.schema is not None:
+            yield from _words(request, dialect, can)
+            return
         reply = yield from conclude(question, results[0] if len(results) == 1 else "\n".join(results))
-        yield from tell(*(Noted(note) for note in reply.notes), TextDelta(reply.text), Finished("stop", reply.usage))
+        said = Stops(request.stop).feed([TextDelta(reply.text), Finished("stop", reply.usage)])
+        yield from tell(*(Noted(note) for note in reply.notes), *said)
         return
+    spent: list[Usage] = []
     tool = yield from choose(tools, question, may_reply=request.choice == "auto")
     if tool is None:
         yield from _words(request, dialect, can)
         return
-    arguments, notes = yield from fill(tool, question)
+    arguments, notes = yield from spending(fill(tool, question), spent)
     if problems := check(tool, arguments):
         notes = (*notes, *(Note("unfilled", problem.message) for problem in problems))
     yield from tell(
         CallStart(tool.name, ids()),
         ArgumentsDelta(json.dumps(arguments, ensure_ascii=False)),
         CallEnd(),
-        *(Noted(note) for note in notes),
-        Finished("tool_calls"),
+        *(Noted(note) for note in (*notes, *_unsampled(request))),
+        Finished("tool_calls", reduce(add_usage, spent, Usage())),
     )
+
+
+def _unsampled(request: Request) -> tuple[Note, ...]:
+    """What a decision by likelihood makes no use of."""
+    given = {"temperature": request.temperature, "seed": request.seed, "max_tokens": request.max_tokens}
+    names = [name for name, value in given.items() if value is not None] + sorted(request.sampling)
+    return (Note("not-sampled", f"decided by likelihood, without {', '.join(names)}"),) if names else ()
 
 
 def _question(messages: Sequence[Message]) -> tuple[str, list[str]]:

@@ -21,7 +21,9 @@ class Stops:
         for event in events:
             if self.over:
                 return out
-            if isinstance(event, TextDelta):
+            if not self._stops:
+                out.append(event)
+            elif isinstance(event, TextDelta):
                 self._read(event.text, out)
             elif isinstance(event, ThoughtDelta):
                 out.append(event)

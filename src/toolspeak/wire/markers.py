@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from ..types import Note, Tool, ToolCall
+from .kept import Kept
 from .syntax import Dialect
 from .turns import Turn
 
@@ -101,6 +102,8 @@ def cleaner(markers: Iterable[str], notes: list[Note], template: str | None = No
         return match[0] + INVISIBLE
 
     def clean(text: str) -> str:
+        if not removed:
+            return pattern.sub(broken, text)
         for left in _left(text, removed):
             if made := next((match for match in pattern.finditer(left) if match.lastindex), None):
                 notes.append(Note("control-marker", made[0] + str(made[1] or made[2] or made[3] or made[4])))
@@ -167,6 +170,24 @@ def _call(call: ToolCall, clean: Clean) -> ToolCall:
         return call
     arguments = cast("dict[str, Any]", new) if isinstance(new, dict) else call.arguments
     return replace(call, arguments=arguments, json=json.dumps(new, ensure_ascii=False, default=str))
+
+
+_tools: Kept[tuple[tuple[Tool[..., Any], ...], tuple[Note, ...]]] = Kept()
+
+
+def cleaned_tools(
+    tools: Sequence[Tool[..., Any]], markers: tuple[str, ...], notes: list[Note], template: str | None = None
+) -> tuple[Tool[..., Any], ...]:
+    """The tools as they may be declared; see `cleaner`."""
+
+    def make() -> tuple[tuple[Tool[..., Any], ...], tuple[Note, ...]]:
+        found: list[Note] = []
+        clean = cleaner(markers, found, template)
+        return tuple(cleaned_tool(tool, clean) for tool in tools), tuple(found)
+
+    made, found = _tools.get(tools, (markers, template), make, lambda made: sum(len(str(tool)) for tool in made[0]))
+    notes += found
+    return made
 
 
 def cleaned_tool(tool: Tool[..., Any], clean: Clean) -> Tool[..., Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import TemplateError
 from ..types import Message, Note, Tool
-from .markers import cleaned_tool, cleaned_turn, cleaner, control_markers
+from .markers import cleaned_tools, cleaned_turn, cleaner, control_markers
 from .normal import thoughts_apart
 from .said import unsayable
 from .speech import Wanted, tell
@@ -44,12 +44,13 @@ def render(
     continue_final: bool | None = None,
     variables: Mapping[str, Any] | None = None,
     choice: str = "auto",
+    laid_out: bool = True,
 ) -> Rendered:
     """The conversation as the dialect tells it, with the model's own chat `template` where one is given.
 
     Without tools, or with `choice` none, nothing of tools is told. `now` is the date to tell, `variables`
     (bos_token, datetime, ...) go before what would be worked out. `continue_final` leaves the last
-    message, an assistant's, open. A control marker in what comes from outside is broken by a zero-width space
+    message, an assistant's, open. Without `laid_out` the prompt is left empty where no template is given. A control marker in what comes from outside is broken by a zero-width space
     (U+200B) after its first character, with a note, and nothing else is changed; `markers.restore` undoes it.
     Raises TemplateError for what is no conversation and for what a template refuses.
     """
@@ -61,9 +62,10 @@ def render(
         raise TemplateError(f"expected a choice of auto, none, required or an offered tool ({names}), got {choice!r}")
     if continue_final and turns[-1].role != "assistant":
         raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
-    clean = cleaner(control_markers(d, template, variables), notes, template)
+    markers = control_markers(d, template, variables)
+    clean = cleaner(markers, notes, template)
     turns = [cleaned_turn(turn, clean) for turn in turns]
-    safe = tuple(cleaned_tool(tool, clean) for tool in offered)
+    safe = cleaned_tools(offered, markers, notes, template)
     notes += unsayable(turns, d, safe)
     want = Wanted(safe, _date(now, variables), thinking, clean(choice), dict(variables or {}))
     lost: list[Note] = []
@@ -72,9 +74,12 @@ def render(
     if template is not None:
         prompt, native = by_template(template, turns, d, want, now, open_ended, notes)
         return Rendered(prompt, told, d.stop, _unique(notes if native else notes + lost))
+    stop = d.stop if d.layout else (*d.stop, *PLAIN_STOP)
+    if not laid_out:
+        return Rendered("", told, stop, _unique(lost + notes))
     native = tell(turns, d, replace(want, native=True), []) if d.layout else told
     prompt = _lay_out(native, d, want, open_ended)
-    return Rendered(prompt, told, d.stop if d.layout else (*d.stop, *PLAIN_STOP), _unique(lost + notes))
+    return Rendered(prompt, told, stop, _unique(lost + notes))
 
 
 def _date(now: datetime | None, variables: Mapping[str, Any] | None) -> str:

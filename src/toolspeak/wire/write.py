@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from ..types import Tool, ToolCall
 from .codecs import json_args, json_call, keywords, raw, tagged, tree
+from .kept import Kept
 from .syntax import (
     ARGS,
     ID,
@@ -121,8 +122,16 @@ def written_id(given: str, d: Dialect, index: int) -> str:
     return str(index + 1).zfill(d.id_length)
 
 
-def write_tools(tools: Sequence[Tool[..., Any]], how: ToolJson | ToolRows | ToolSignatures | ToolReprs) -> str:
+Declaring = ToolJson | ToolRows | ToolSignatures | ToolReprs
+_declared: Kept[str] = Kept()
+
+
+def write_tools(tools: Sequence[Tool[..., Any]], how: Declaring) -> str:
     """The tools as they are declared to the model."""
+    return _declared.get(tools, how, lambda: _written(tools, how), len)
+
+
+def _written(tools: Sequence[Tool[..., Any]], how: Declaring) -> str:
     if isinstance(how, ToolSignatures):
         return "\n".join(_signature_block(tool) for tool in sorted(tools, key=lambda t: t.name))
     if isinstance(how, ToolReprs):

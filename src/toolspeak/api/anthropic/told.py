@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from ...errors import Refused
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
@@ -38,6 +37,7 @@ KINDS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+_dumped = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 
 
@@ -101,7 +101,9 @@ class ReplyWriter:
         return closed + _data({"type": "content_block_start", "index": self._index, "content_block": block})
 
     def _delta(self, delta: Payload) -> bytes:
-        return _data({"type": "content_block_delta", "index": self._index, "delta": delta})
+        # By hand, for there is one of these for every token.
+        head = f'event: content_block_delta\ndata: {{"type":"content_block_delta","index":{self._index},"delta":'
+        return f"{head}{_dumped(delta)}}}\n\n".encode()
 
     def _end(self) -> bytes:
         if not self._open:
@@ -170,11 +172,11 @@ def write_usage(usage: Usage) -> Payload:
     return out
 
 
-def write_error(error: Refused, request_id: str | None = None) -> Payload:
-    """An error's body; `request_id` is what a log would know it by."""
+def write_error(error: Refused) -> Payload:
+    """An error's body."""
     kind = KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
-    body: Payload = {"type": "error", "error": {"type": kind, "message": str(error)}, "request_id": request_id}
-    return body
+    told: Payload = {"type": kind, "message": str(error)}
+    return {"type": "error", "error": told, "request_id": error.request_id}
 
 
 BORN = "1970-01-01T00:00:00Z"
@@ -198,5 +200,4 @@ def write_counted(count: int) -> Payload:
 
 
 def _data(payload: Payload) -> bytes:
-    data: Any = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-    return f"event: {payload['type']}\ndata: {data}\n\n".encode()
+    return f"event: {payload['type']}\ndata: {_dumped(payload)}\n\n".encode()

@@ -10,6 +10,7 @@ from ...errors import UsageError
 from ...types import Request, Schema
 from ..asked import Asked
 from ..body import FLAG, MAX_TOKENS, MODEL, PENALTY, SHARE, STOP, TEMPERATURE, cannot, given, stops
+from ..openai_chat import write_grammar
 from ..payloads import Payload, record
 
 TOKENS = 1024
@@ -20,8 +21,8 @@ SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "logit_bias", "top
 """Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
 
 
-def write_request(request: Request, model: str) -> Payload:
-    """The JSON body of a streamed request; it must have a `prompt`."""
+def write_request(request: Request, model: str, *, grammar_field: str = "") -> Payload:
+    """The JSON body of a streamed request; it must have a `prompt`. `grammar_field`: where the server takes a grammar."""
     if request.prompt is None:
         raise UsageError("/v1/completions continues a prompt, and the request holds messages: render them first")
     body: Payload = {
@@ -35,6 +36,8 @@ def write_request(request: Request, model: str) -> Payload:
     body |= {key: value for key, value in sampling.items() if value is not None}
     if request.stop:
         body["stop"] = list(request.stop)
+    if request.grammar is not None and grammar_field:
+        body |= write_grammar(grammar_field, request.grammar)
     return body | dict(request.sampling)
 
 
@@ -52,8 +55,8 @@ BODY: Schema = {
         "stream": FLAG,
         "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
         "n": {"type": ["integer", "null"], "minimum": 1, "maximum": MOST},
-        "best_of": {"type": ["integer", "null"], "minimum": 1, "maximum": 1},
-        "suffix": {"type": ["string", "null"], "maxLength": 0},
+        "best_of": {"type": ["integer", "null"], "minimum": 1, "maximum": 100},
+        "suffix": {"type": ["string", "null"]},
         "echo": FLAG,
         "logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
         "stop": STOP,
@@ -102,6 +105,10 @@ def read_request(body: Mapping[str, Any], tools: object = None) -> Asked:
 
 
 def _refuse(fields: Mapping[str, Any], each: int, prompts: int) -> None:
+    if fields.get("suffix"):
+        raise cannot("suffix", "a prompt is continued here; what comes after it cannot be given")
+    if (fields.get("best_of") or 1) > 1:
+        raise cannot("best_of", "as many replies are made as are told: give n alone")
     if fields.get("echo") and fields.get("logprobs") is not None:
         raise cannot("logprobs", "the likelihoods of a prompt that is echoed are not known here")
     if each > 1 and prompts > 1:

@@ -39,11 +39,13 @@ def write_request(
     usage: bool = True,
     thoughts: bool = False,
     max_tokens_field: str = "max_tokens",
+    grammar_field: str = "",
 ) -> Payload:
     """The JSON body of a streamed request.
 
     `usage`: ask for the tokens spent, which a few servers refuse to be asked. `thoughts`: send back the
-    reasoning of earlier turns, which a few servers want and others refuse.
+    reasoning of earlier turns, which a few servers want and others refuse. `grammar_field`: where the server
+    takes a grammar.
     """
     body: Payload = {"model": model, "messages": write_messages(request.messages, thoughts=thoughts), "stream": True}
     if usage:
@@ -59,6 +61,8 @@ def write_request(
     elif request.schema is not None:
         form = {"name": "reply", "schema": dict(request.schema), "strict": is_strict(request.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
+    if request.grammar is not None and grammar_field:
+        body |= write_grammar(grammar_field, request.grammar)
     sampling = {max_tokens_field: request.max_tokens, "temperature": request.temperature, "seed": request.seed}
     body |= {key: value for key, value in sampling.items() if value is not None}
     if request.stop:
@@ -68,6 +72,12 @@ def write_request(
     if request.logprobs is not None:
         body |= {"logprobs": True, "top_logprobs": request.logprobs}
     return body | dict(request.sampling)
+
+
+def write_grammar(field: str, grammar: str) -> Payload:
+    """A grammar where a server takes it: `grammar` (llama.cpp), `structured_outputs` or `guided_grammar` (vLLM),
+    `ebnf` (SGLang)."""
+    return {field: {"grammar": grammar} if field == "structured_outputs" else grammar}
 
 
 def is_strict(schema: Any) -> bool:

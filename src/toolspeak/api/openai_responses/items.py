@@ -13,6 +13,7 @@ from ...errors import Refused, UsageError
 from ...types import Message
 from ..body import cannot
 from ..payloads import Payload, record, records
+from .tools import full_name
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -84,7 +85,8 @@ class _Reading:
         turn = self._turn()
         turn.setdefault("content", None)
         calls = turn.setdefault("tool_calls", [])
-        calls.append({"id": item["call_id"], "type": "function", "function": {"name": item["name"], "arguments": text}})
+        function = {"name": full_name(item.get("namespace"), item["name"]), "arguments": text}
+        calls.append({"id": item["call_id"], "type": "function", "function": function})
         self._called.add(item["call_id"])
 
     def _result(self, item: Payload, at: str) -> None:

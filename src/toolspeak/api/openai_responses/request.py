@@ -56,7 +56,11 @@ BODY: Schema = {
                 "description": {"type": ["string", "null"]},
                 "parameters": {"type": ["object", "null"]},
                 "strict": FLAG,
-                "format": {"type": ["object", "null"]}}}},
+                "format": {"type": ["object", "null"]},
+                "tools": {"type": "array", "maxItems": 10_000, "items": {
+                    "type": "object", "required": ["type"], "properties": {
+                        "type": TEXT, "name": {"type": "string", "minLength": 1, "maxLength": 256},
+                        "description": {"type": ["string", "null"]}, "parameters": {"type": ["object", "null"]}}}}}}},
         "tool_choice": {"anyOf": [
             {"enum": ["auto", "none", "required", None]},
             {"type": "object", "required": ["type"], "properties": {

@@ -1,13 +1,14 @@
 """Tools and the choice among them as the Responses API has them, both directions.
 
 A function lies flat in its tool. A `custom` tool takes any text: to a model it is a function of one text, `input`,
-and its calls are told as calls of a custom tool again.
+and its calls are told as calls of a custom tool again. A `namespace` holds tools of which a model sees the full names;
+a call tells both parts again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...errors import Refused
@@ -22,18 +23,38 @@ def read_tools(value: Any, tools: Tools) -> tuple[tuple[Tool[..., Any], ...], tu
     """The tools offered, and what of them says nothing to us. Raises Refused for a tool that runs at its provider."""
     rows: list[Payload] = []
     ignored: list[str] = []
-    for at, tool in enumerate(records(value)):
-        kind, where = tool.get("type"), f"tools.{at}"
+    for where, namespace, tool in _each(value):
+        kind = tool.get("type")
+        if kind == "namespace":
+            ignored.append(f"{where}.description")
+            continue
         if kind not in ("function", "custom"):
             said = f"a tool of the type {str(kind)[:100]!r} runs at its provider; functions and custom tools can be offered"
             raise cannot(f"{where}.type", said)
         if not isinstance(tool.get("name"), str):
             hint = ", beside its type and not within `function`" if "function" in tool else ""
             raise Refused(f"{where}.name: a tool needs a name{hint}", code="invalid_value", param=f"{where}.name")
-        rows.append(_custom(tool) if kind == "custom" else _function(tool))
+        row = _custom(tool) if kind == "custom" else _function(tool)
+        rows.append({**row, "name": full_name(namespace, tool["name"])})
         if record(tool.get("format")).get("syntax") == "lark":
             ignored.append(f"{where}.format")
     return tools(rows) or (), tuple(ignored)
+
+
+def _each(value: Any) -> Iterator[tuple[str, str, Payload]]:
+    """Every tool with where it stands and the namespace that it is in; a namespace itself before its tools."""
+    for at, tool in enumerate(records(value)):
+        yield f"tools.{at}", "", tool
+        if tool.get("type") == "namespace":
+            for inside, inner in enumerate(records(tool.get("tools"))):
+                yield f"tools.{at}.tools.{inside}", str(tool.get("name") or ""), inner
+
+
+def full_name(namespace: Any, name: str) -> str:
+    """The one name of a tool in a namespace; the namespace of all that have none is `functions`."""
+    if not isinstance(namespace, str) or namespace in ("", "functions"):
+        return name
+    return f"{namespace}{name}" if namespace.endswith("__") else f"{namespace}__{name}"
 
 
 def _function(tool: Payload) -> Payload:
@@ -53,9 +74,16 @@ def _custom(tool: Payload) -> Payload:
     return {"name": tool["name"], "description": said.strip(), "parameters": schema}
 
 
-def custom_names(tools: Any) -> frozenset[str]:
-    """The names of the custom tools among these."""
-    return frozenset(tool["name"] for tool in records(tools) if tool.get("type") == "custom")
+def told_names(value: Any) -> dict[str, tuple[bool, Payload]]:
+    """By the full name of a tool, whether it is a custom one, and the name that a call of it is told with."""
+    return {
+        full_name(namespace, tool["name"]): (
+            tool["type"] == "custom",
+            {"name": tool["name"], **({"namespace": namespace} if namespace else {})},
+        )
+        for _, namespace, tool in _each(value)
+        if tool["type"] != "namespace"
+    }
 
 
 def custom_input(arguments: str) -> str:
@@ -74,13 +102,10 @@ def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, t
     choice = record(value)
     kind = choice.get("type")
     if kind in ("function", "custom"):
-        _named(choice, "tool_choice", offered)
-        return choice["name"], offered
+        return _named(choice, "tool_choice", offered), offered
     if kind == "allowed_tools":
         rows = records(choice.get("tools"))
-        for at, row in enumerate(rows):
-            _named(row, f"tool_choice.tools.{at}", offered)
-        allowed = {row["name"] for row in rows}
+        allowed = {_named(row, f"tool_choice.tools.{at}", offered) for at, row in enumerate(rows)}
         return _possible(choice.get("mode") or "auto", tuple(tool for tool in offered if tool.name in allowed))
     raise cannot("tool_choice.type", f"{str(kind)[:100]!r} is a tool that runs at its provider")
 
@@ -91,12 +116,13 @@ def _possible(choice: str, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tu
     return choice, offered
 
 
-def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ...]) -> None:
-    name = row.get("name")
+def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ...]) -> str:
+    name = full_name(row.get("namespace"), str(row.get("name")))
     names = [tool.name for tool in offered]
     if name not in names:
         shown = ", ".join(names[:20]) or "none"
-        raise _unoffered(f"{where}.name: {str(name)[:100]!r} is not among the tools ({shown})", f"{where}.name")
+        raise _unoffered(f"{where}.name: {name[:100]!r} is not among the tools ({shown})", f"{where}.name")
+    return name
 
 
 def _unoffered(said: str, param: str = "tool_choice") -> Refused:

@@ -29,7 +29,7 @@ from ..asked import Asked, Stamp
 from ..openai_chat import write_error as write_error
 from ..openai_chat.written import KEEP_ALIVE, write_notes
 from ..payloads import Payload, record
-from .tools import custom_input, custom_names
+from .tools import custom_input, told_names
 
 REASONS: dict[Finish, str] = {
     "length": "max_output_tokens",
@@ -61,7 +61,7 @@ class Building:
         self._stamp = stamp
         self._echo = {**DEFAULTS, **asked.echo}
         self._echoed = _dumped(self._echo)
-        self._custom = custom_names(asked.echo.get("tools"))
+        self._names = told_names(asked.echo.get("tools"))
         self._summary = bool(record(asked.echo.get("reasoning")).get("summary"))
         self._thoughts = asked.thoughts
         self._sequence = -1
@@ -197,8 +197,9 @@ class Building:
         return item, added + self._tell(f"{kind}.added", **self._at(item), **place, part=part)
 
     def _call(self, name: str, call_id: str) -> str:
-        named = {"call_id": call_id, "name": name}
-        if name in self._custom:
+        custom, told = self._names.get(name, (False, {"name": name}))
+        named = {"call_id": call_id, **told}
+        if custom:
             item = _Item("function_call", {"type": "custom_tool_call", **named, "input": ""})
             return self._add(item, "ctc", "")
         item = _Item("function_call", {"type": "function_call", **named, "arguments": ""})

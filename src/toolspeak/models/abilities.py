@@ -1,0 +1,137 @@
+"""What a server was seen to be able to do, remembered in the user's cache."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ..api.payloads import record
+from ..wire.detect import by_template
+from .base import Capability
+from .weights import cache_dir
+
+Answer = Literal["yes", "no", "unclear"]
+Mode = Literal["native", "chat", "raw"]
+
+FORM = 1
+"""Goes up when what is kept changes its form: what an older program kept is then asked anew."""
+DAY = 86400.0
+"""Seconds for which what was seen is believed: a server is started again with other settings."""
+
+GRAMMAR_FIELDS = {
+    "llama.cpp": ("grammar",),
+    "vllm": ("structured_outputs", "guided_grammar"),
+    "sglang": ("ebnf",),
+    "ollama": (),
+    "": ("grammar", "structured_outputs", "guided_grammar", "ebnf"),
+}
+"""Where servers take a grammar, the newer name first; a server that is not known is asked in each way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Whether a server can do one thing, and what was seen of it."""
+
+    answer: Answer
+    evidence: str = ""
+
+    def __bool__(self) -> bool:
+        return self.answer == "yes"
+
+
+UNKNOWN = Finding("unclear", "not asked")
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What one model of one server can do: each of `found` by its name, with what was seen.
+
+    `api` is how it is asked, `server` the program where that is known, `template` the model's chat template where
+    the server tells it, `grammar_field` where it takes a grammar, `at` when it was asked, in seconds since 1970.
+    """
+
+    address: str
+    model: str
+    api: str
+    found: Mapping[str, Finding] = field(default_factory=dict[str, Finding])
+    server: str = ""
+    models: tuple[str, ...] = ()
+    template: str = ""
+    grammar_field: str = ""
+    at: float = 0.0
+
+    def can(self, name: str) -> bool:
+        """Whether it was seen to do that."""
+        return bool(self.found.get(name, UNKNOWN))
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """The same in the words of the models' protocol."""
+        seen: dict[Capability, bool] = {
+            "tools": self.can("tools"),
+            "required": self.can("required") and self.can("named"),
+            "schema": self.can("schema"),
+            "grammar": bool(self.grammar_field),
+        }
+        return frozenset(capability for capability, is_seen in seen.items() if is_seen)
+
+    @property
+    def mode(self) -> Mode:
+        """How tools are best offered."""
+        return self.choice[0]
+
+    @property
+    def choice(self) -> tuple[Mode, str]:
+        """The mode, and why it is the best."""
+        tools = self.found.get("tools", UNKNOWN)
+        if tools:
+            return "native", f"it takes tools: {tools.evidence}"
+        if self.can("completions") and self.template and by_template(self.template):
+            return "raw", "it takes no tools, continues prompts, and tells a chat template that knows tools"
+        if self.can("chat"):
+            return "chat", f"tools go into the messages, for it takes none: {tools.evidence}"
+        if self.can("completions"):
+            return "raw", "it only continues prompts"
+        return "chat", "nothing else was seen to work"
+
+
+def recall(address: str, model: str, age: float = DAY) -> Abilities | None:
+    """What was remembered of a model within the last `age` seconds, None where that is nothing."""
+    try:
+        kept = record(json.loads(_path(address, model).read_text("utf-8")))
+        found = {name: Finding(**record(finding)) for name, finding in record(kept.pop("found")).items()}
+        fits = kept.pop("form", None) == FORM
+        told = Abilities(found=found, models=tuple(kept.pop("models")), **kept) if fits else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    if told is None or (told.address, told.model) != (address, model) or not 0 <= time.time() - told.at < age:
+        return None
+    return told
+
+
+def remember(abilities: Abilities) -> None:
+    """Keeps what was seen, in a file of its own that appears whole; where that cannot be, nothing is kept."""
+    path = _path(abilities.address, abilities.model)
+    text = json.dumps({"form": FORM, **asdict(abilities)}, ensure_ascii=False)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        number, part = tempfile.mkstemp(dir=path.parent, prefix=".probe-")
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(part).replace(path)
+        finally:
+            Path(part).unlink(missing_ok=True)
+
+
+def _path(address: str, model: str) -> Path:
+    name = hashlib.sha256(f"{address}\n{model}".encode()).hexdigest()[:32]
+    return cache_dir() / "probes" / f"{name}.json"

@@ -1,0 +1,156 @@
+"""How a served model is asked: with tools as its API has them, in a dialect inside messages, or by exact prompts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator
+from typing import Literal
+
+from ..dialects import get
+from ..errors import ModelError, ToolspeakError, UsageError
+from ..events import Event
+from ..types import Request
+from ..wire.detect import detect
+from .abilities import Abilities, Mode, recall, remember
+from .base import Capability, Counter, Model
+from .heard import Heard
+from .http import Http
+from .probe import probe, told_template
+from .raw import Raw
+from .speaker import DEFAULT, Speaker
+from .wrap import NativeOrSpoken
+
+log = logging.getLogger(__name__)
+
+AGAIN, LONGEST = 5.0, 300.0
+"""Seconds until a server that could not be probed is probed again, which doubles, and at most."""
+
+
+def in_mode(
+    mode: Mode, model: Http, *, dialect: str | None = None, template: str = "", known: Abilities | None = None
+) -> Model:
+    """The model, asked in that way; what is `known` of its server is made use of. Raises UsageError."""
+    field = known.grammar_field if known else ""
+    more: set[Capability] = {"grammar"} if field else set()
+    if known.can("completions") if known else model.api == "openai":
+        more.add("prompt")  # where nothing is known, the server may say no
+    template = template or (known.template if known else "")
+    name = model.model or (known.model if known else None)
+    match mode:
+        case "native":
+            held: frozenset[Capability] = known.capabilities & {"required"} if known else frozenset()
+            return Heard(model.able(model.capabilities | held | more, field), dialect)
+        case "chat":
+            spoken = get(dialect) if dialect else detect(template or None, name) if template or name else get(DEFAULT)
+            return Speaker(model.able((model.capabilities - {"tools"}) | more, field), spoken)
+        case "raw":
+            return Raw(model, template, dialect, grammar_field=field)
+
+
+class Auto:
+    """A model behind a server that is asked in the way that a probe finds best; `mode` says in a word which.
+
+    Until the probe is done tools are offered natively, and in the prompt once they were refused. `load` probes, unless
+    that was done within a day; a server that is down is probed again later, with growing pauses. In the mode `raw`
+    what is asked for is its chat template alone.
+    """
+
+    def __init__(
+        self, model: Http, mode: Literal["auto", "raw"] = "auto", *, dialect: str | None = None, template: str = ""
+    ) -> None:
+        self.http = model
+        self.name = model.name
+        self.mode = mode
+        self.why = "not probed yet"
+        self.model: Model = NativeOrSpoken(model, dialect or DEFAULT) if mode == "auto" else Raw(model, "", dialect)
+        self._dialect = dialect
+        self._template = template
+        self._loaded = asyncio.Lock()
+        self._known = False
+        self._later: asyncio.Task[None] | None = None
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Of the way that is in use."""
+        return self.model.capabilities
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        if self.mode == "raw" and not self._known and request.prompt is None:
+            await self._learn()  # without its template it would be asked in a layout that is none of its own
+        events = self.model.stream(request)
+        try:
+            async for event in events:
+                yield event
+        finally:
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()  # pyright: ignore[reportUnknownMemberType]
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of the request as it would be sent now; None where they cannot be told."""
+        return await self.model.count(request) if isinstance(self.model, Counter) else None
+
+    async def load(self) -> None:
+        """Probes the server once; where it is down, that is done again in the background. Raises nothing of it."""
+        if not await self._tried():
+            self._later = asyncio.create_task(self._keep_trying())
+
+    async def aclose(self) -> None:
+        """Ends what goes on in the background, and closes connections."""
+        if self._later:
+            self._later.cancel()
+        await self.http.aclose()
+
+    async def _keep_trying(self) -> None:
+        wait = AGAIN
+        while True:
+            await asyncio.sleep(wait * random.uniform(0.5, 1))
+            if await self._tried():
+                return
+            wait = min(LONGEST, 2 * wait)
+
+    async def _tried(self) -> bool:
+        try:
+            await self._learn()
+        except ModelError as error:
+            self.why = f"it could not be probed: {error.reason or error}"
+        except ToolspeakError as error:
+            self.why = f"it cannot be probed: {error}"
+            log.warning("%s: %s", self.name, self.why)
+            return True  # what is wrong is the name or the settings, and stays so
+        else:
+            return True
+        log.info("%s: %s", self.name, self.why)
+        return False
+
+    async def _learn(self) -> None:
+        async with self._loaded:
+            if self._known:
+                return
+            if self.mode == "raw":
+                self.http.model = self.http.model or await self.http.only_model()
+                template = await told_template(self.http)
+                if not template:
+                    raise UsageError(
+                        f"{self.http.address.shown} does not tell its chat template: give it as `template`"
+                    )
+                self.model, self.why = Raw(self.http, template, self._dialect), "as it is set"
+            else:
+                known = await abilities(self.http)
+                self.http.model = known.model
+                mode, self.why = known.choice
+                made = in_mode(mode, self.http, dialect=self._dialect, template=self._template, known=known)
+                self.model = made
+                log.info("%s is asked in the mode %s: %s", self.name, mode, self.why)
+            self._known = True
+
+
+async def abilities(model: Http, *, anew: bool = False) -> Abilities:
+    """What the server can do, as it was found within a day, else by a probe, which is remembered."""
+    name = model.model or await model.only_model()
+    if not anew and (known := recall(model.address.shown, name)):
+        return known
+    known = await probe(model)
+    await asyncio.to_thread(remember, known)
+    return known

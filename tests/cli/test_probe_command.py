@@ -1,0 +1,84 @@
+"""`toolspeak probe`, as people meet it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from world import Cli
+
+
+class Plain(BaseHTTPRequestHandler):
+    """A chat server that says hello to everything and knows of no tools."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.answer(200, {"data": [{"id": "plain"}]} if self.path == "/v1/models" else {})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path != "/v1/chat/completions" or "tools" in body:
+            self.answer(400, {"error": {"message": "this model does not support tools \x1b[31m"}})
+        else:
+            choice = {"index": 0, "message": {"content": "hello"}, "finish_reason": "stop"}
+            self.answer(200, {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}})
+
+    def answer(self, status: int, value: object) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Plain)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_table_and_what_it_means(cli: Cli, url: str, place: Path) -> None:
+    done = cli("probe", url, TOOLSPEAK_CACHE=str(place / "cache"))
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"{url}  plain"
+    assert "✓ chat            said 'hello'" in lines
+    assert any(line.startswith("✗ tools") and "does not support tools" in line for line in lines)
+    assert lines[-1].startswith("mode: chat (")
+    assert "\x1b" not in done.stdout
+    assert len(list((place / "cache" / "probes").iterdir())) == 1
+
+    told = json.loads(cli("probe", url, "--json", TOOLSPEAK_CACHE=str(place / "cache")).stdout)
+    assert (told["mode"], told["found"]["chat"]["answer"], told["model"]) == ("chat", "yes", "plain")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("http://127.0.0.1:9/v1", 1, "http://127.0.0.1:9/v1: no answer from the server"),
+        ("localhost:9", 1, "no answer from the server"),
+        ("local", 2, "local is in this process"),
+        ("olama:m", 2, "did you mean ollama"),
+        ("http://", 2, "expected an address"),
+    ],
+)
+def test_a_wrong_address_is_one_line(cli: Cli, name: str, code: int, words: str) -> None:
+    done = cli("probe", name)
+    assert done.returncode == code
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not done.stdout

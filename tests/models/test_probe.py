@@ -1,0 +1,437 @@
+"""What a server can do: found out by asking it, remembered, and made use of."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from toolspeak.errors import KeyRefused, ModelUnreachable, UnknownModel, UsageError
+from toolspeak.events import CallStart, Event, TextDelta
+from toolspeak.gateway.answer import sure
+from toolspeak.models import probe as probing
+from toolspeak.models.abilities import Abilities, Finding, recall, remember
+from toolspeak.models.heard import Heard
+from toolspeak.models.http import Http
+from toolspeak.models.modes import Auto, abilities, in_mode
+from toolspeak.models.pool import Pool
+from toolspeak.models.probe import NAMES, probe
+from toolspeak.models.raw import Raw
+from toolspeak.models.speaker import Speaker
+from toolspeak.models.wrap import NativeOrSpoken
+from toolspeak.types import Request, Tool
+
+Serve = Callable[..., Any]
+
+WEATHER = Tool("get_weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
+ASK = Request([{"role": "user", "content": "Weather in Xiamen?"}], (WEATHER,))
+HERMES = (
+    "{% if tools %}<tools>{% for t in tools %}{{ t | tojson }}{% endfor %}</tools>"
+    'For each call return <tool_call>{"name": <name>, "arguments": <args>}</tool_call>{% endif %}'
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content %}{{ m.content }}{% endif %}"
+    '{% for c in m.tool_calls or [] %}<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
+    "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def frame(text: str | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    delta = {"content": text} if text else {}
+    return {"choices": [{"index": 0, "delta": {**delta, **more}, "finish_reason": finish}]}
+
+
+class Persona:
+    """A server that can do what its fields say."""
+
+    tools = "native"  # native, text, dropped, refused
+    choice = True
+    schema = True
+    grammar = "structured_outputs"
+    stop = True
+    system = True
+    usage = True
+    chat = True
+    completions = True
+    template = ""
+    delay = 0.0
+
+    def __init__(self, **fields: Any) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        vars(self).update(fields)
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.read() or b"null")
+        self.asked.append((request.path, body))
+        await asyncio.sleep(self.delay)
+        match request.path:
+            case "/v1/models":
+                return web.json_response({"data": [{"id": "hermes-3"}]})
+            case "/props" if self.template:
+                return web.json_response({"default_generation_settings": {}, "chat_template": self.template})
+            case "/v1/chat/completions" if self.chat:
+                return self.answer(body)
+            case "/v1/completions" if self.completions:
+                return self.sse({"choices": [{"index": 0, "text": " 5, 6", "finish_reason": "length"}]})
+            case "/v1/embeddings":
+                return web.json_response({"data": [{"embedding": [0.1, 0.2]}]})
+        return web.json_response({"error": {"message": "not found"}}, status=404)
+
+    def sse(self, *payloads: Any) -> web.Response:
+        text = "".join(f"data: {json.dumps(payload)}\n\n" for payload in payloads) + "data: [DONE]\n\n"
+        return web.Response(text=text, content_type="text/event-stream")
+
+    def answer(self, body: dict[str, Any]) -> web.Response:
+        tools = body.get("tools")
+        if tools and self.tools == "refused":
+            return web.json_response({"error": {"message": '"auto" tool choice requires --enable'}}, status=400)
+        if any(message["role"] == "system" for message in body["messages"]) and not self.system:
+            return web.json_response({"error": {"message": "System role not supported"}}, status=400)
+        read = 20 + (60 * len(tools) if tools and self.tools != "dropped" else 0)
+        usage = {"choices": [], "usage": {"prompt_tokens": read, "completion_tokens": 5}} if self.usage else {}
+        return self.sse(*self.reply(body, tools), usage)
+
+    def reply(self, body: dict[str, Any], tools: Any) -> list[dict[str, Any]]:
+        if (form := body.get("response_format")) and self.schema:
+            name, inner = next(iter(form["json_schema"]["schema"]["properties"].items()))
+            return [frame(json.dumps({name: inner["const"]})), frame(finish="stop")]
+        if (grammar := body.get(self.grammar)) and self.grammar:
+            text = grammar["grammar"] if isinstance(grammar, dict) else grammar
+            return [frame(text.split('"')[1]), frame(finish="stop")]
+        if body.get("stop") and self.stop:
+            return [frame("alpha beta "), frame(finish="stop")]
+        if "alpha" in body["messages"][0]["content"]:
+            return [frame("alpha beta gamma delta"), frame(finish="stop")]
+        wanted = self.wanted(body, tools)
+        if not wanted:
+            rows = [frame("hello"), frame(finish="stop")]
+            if body.get("logprobs"):
+                rows[0]["choices"][0]["logprobs"] = {"content": [{"token": "hello", "logprob": -0.1}]}
+            return rows
+        if self.tools == "text":
+            call = json.dumps({"name": wanted[0], "arguments": {"city": "Paris"}})
+            return [frame(f"<tool_call>\n{call}\n</tool_call>"), frame(finish="stop")]
+        rows = []
+        for i, name in enumerate(wanted):
+            for piece in ('{"city": ', '"Paris"}'):
+                function = {"name": name, "arguments": piece}
+                rows.append(frame(tool_calls=[{"index": i, "id": f"call_{i}", "function": function}]))
+        return [*rows, frame(finish="tool_calls")]
+
+    def wanted(self, body: dict[str, Any], tools: Any) -> list[str]:
+        if not tools or self.tools == "dropped":
+            return []
+        choice = body.get("tool_choice")
+        if isinstance(choice, dict) and self.choice:
+            return [choice["function"]["name"]]
+        if "weather" in body["messages"][-1]["content"] or (choice == "required" and self.choice):
+            return ["get_weather"] * (2 if "Rome" in body["messages"][-1]["content"] else 1)
+        return []
+
+
+def probed(serve: Serve, persona: Persona) -> Abilities:
+    async def main() -> Abilities:
+        async with serve(persona) as server:
+            return await probe(Http(server.url + "/v1"))
+
+    return asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def answers(known: Abilities) -> dict[str, str]:
+    return {name: finding.answer for name, finding in known.found.items()}
+
+
+def test_a_server_that_can_do_everything(serve: Serve) -> None:
+    persona = Persona(template=HERMES, grammar="grammar")
+    known = probed(serve, persona)
+    assert answers(known) == dict.fromkeys(NAMES, "yes")
+    assert list(known.found) == list(NAMES)
+    assert all(finding.evidence for finding in known.found.values())
+    assert (known.model, known.models, known.server) == ("hermes-3", ("hermes-3",), "llama.cpp")
+    assert known.grammar_field == "grammar"
+    assert known.capabilities == {"tools", "required", "schema", "grammar"}
+    assert known.mode == "native"
+    assert len(persona.asked) <= 24
+    assert all((body or {}).get("max_tokens", 0) <= 96 for _, body in persona.asked)
+
+
+def test_what_is_taken_and_not_held_to_is_not_believed(serve: Serve) -> None:
+    known = probed(serve, Persona(choice=False, schema=False, grammar="", stop=False, usage=False))
+    found = answers(known)
+    assert {name for name, answer in found.items() if answer == "no"} == {
+        "required", "named", "schema", "grammar", "stop", "usage", "template",
+    }  # fmt: skip
+    assert known.capabilities == {"tools"}
+    assert known.mode == "native"
+
+
+@pytest.mark.parametrize(
+    ("persona", "mode", "why"),
+    [
+        (Persona(tools="text"), "native", "get_weather"),
+        (Persona(tools="dropped"), "chat", "taken and dropped"),
+        (Persona(tools="refused"), "chat", "requires --enable"),
+        (Persona(tools="refused", completions=False, template=HERMES), "chat", "requires --enable"),
+        (Persona(tools="refused", template=HERMES), "raw", "chat template"),
+        (Persona(chat=False), "raw", "continues prompts"),
+    ],
+)
+def test_the_mode_that_is_chosen(serve: Serve, persona: Persona, mode: str, why: str) -> None:
+    known = probed(serve, persona)
+    assert known.choice[0] == mode
+    assert why in known.choice[1]
+
+
+ANTHROPIC = (
+    'event: message_start\ndata: {"type": "message_start", "message": {"usage": {"input_tokens": 9}}}\n\n'
+    'event: content_block_start\ndata: {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}\n\n'
+    'event: content_block_delta\ndata: {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hello"}}\n\n'
+    'event: message_delta\ndata: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}\n\n'
+    'event: message_stop\ndata: {"type": "message_stop"}\n\n'
+)
+OLLAMA = '{"message": {"content": "hello"}, "done": true, "prompt_eval_count": 9, "eval_count": 1}\n'
+RESPONSES = (
+    'data: {"type": "response.output_text.delta", "output_index": 0, "delta": "hello"}\n\n'
+    'data: {"type": "response.completed", "response": {"status": "completed", "usage": {"input_tokens": 9}}}\n\n'
+)
+
+
+@pytest.mark.parametrize(("api", "text"), [("anthropic", ANTHROPIC), ("ollama", OLLAMA), ("responses", RESPONSES)])
+def test_other_apis(serve: Serve, api: Any, text: str) -> None:
+    async def main() -> Abilities:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            path = request.path
+            if request.method == "GET" or path.endswith("/completions"):
+                return web.json_response({"error": "not found"}, status=404)
+            return web.Response(text=text, content_type="text/event-stream")
+
+        async with serve(answer) as server:
+            return await probe(Http(server.url, "m", api=api))
+
+    known = asyncio.run(asyncio.wait_for(main(), 60))
+    assert (known.api, known.can("chat"), known.can("grammar"), known.mode) == (api, True, False, "chat")
+    assert "dropped" in known.found["tools"].evidence
+
+
+def test_a_refusal_is_an_answer(serve: Serve) -> None:
+    found = probed(serve, Persona(system=False, completions=False)).found
+    assert found["system"].answer == "no"
+    assert "System role not supported" in found["system"].evidence
+    assert found["completions"].answer == "no"
+    assert found["tools"].answer == "yes"
+
+
+def test_silence_of_one_thing_is_an_answer(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "EACH", 0.3)
+
+    class Slow(Persona):
+        async def __call__(self, request: web.Request) -> web.StreamResponse:
+            if b"response_format" in await request.read():
+                await asyncio.sleep(20)
+            return await super().__call__(request)
+
+    found = probed(serve, Slow()).found
+    assert found["schema"].answer == "unclear"
+    assert "did not begin to answer" in found["schema"].evidence
+    assert found["tools"].answer == "yes"
+
+
+def test_a_server_that_cannot_be_asked_is_told(serve: Serve) -> None:
+    async def main() -> None:
+        with pytest.raises(ModelUnreachable, match=r"127\.0\.0\.1:9/v1"):
+            await probe(Http("http://127.0.0.1:9/v1"))
+        async with serve(web.json_response({"error": "who are you"}, status=401)) as server:
+            with pytest.raises(KeyRefused, match="TOOLSPEAK_API_KEY"):
+                await probe(Http(server.url, "m"))
+        async with serve(web.json_response({"data": [{"id": "a"}, {"id": "b"}]})) as server:
+            with pytest.raises(UnknownModel, match="the models a, b"):
+                await probe(Http(server.url))
+
+    asyncio.run(main())
+
+
+def test_what_was_seen_is_remembered_for_a_day(serve: Serve, cache: Path) -> None:
+    async def main() -> None:
+        persona = Persona()
+        async with serve(persona) as server:
+            model = Http(server.url.replace("//", "//user:pa55word@"), "hermes-3", key="sk-canary-0123456789")
+            known = await abilities(model)
+            asked = len(persona.asked)
+            assert await abilities(model) == known
+            assert len(persona.asked) == asked
+            assert (await abilities(model, anew=True)).at > known.at
+            assert len(persona.asked) > asked
+            kept = "".join(path.read_text() for path in cache.rglob("*.json"))
+            assert "hermes-3" in kept
+            assert "canary" not in kept
+            assert "pa55word" not in kept
+
+    asyncio.run(main())
+
+
+def test_what_is_kept_may_be_broken_old_or_of_another(cache: Path) -> None:
+    known = Abilities("http://h/v1", "m", "openai", {"tools": Finding("yes", "seen")}, models=("m",), at=time.time())
+    assert recall("http://h/v1", "m") is None
+    remember(known)
+    assert recall("http://h/v1", "m") == known
+    assert recall("http://h/v1", "other") is None
+    assert recall("http://h/v1", "m", age=0) is None
+    remember(replace(known, at=time.time() - 2 * 86400))
+    assert recall("http://h/v1", "m") is None
+    (path,) = cache.rglob("*.json")
+    for text in ("", "{", "[]", '{"form": 1}', '{"form": 0, "found": {}, "models": []}', '{"found": 3, "models": 1}'):
+        path.write_text(text)
+        assert recall("http://h/v1", "m") is None
+    assert [one.name for one in cache.rglob("*") if one.is_file()] == [path.name]  # no half of a file is left
+    remember(known)
+    assert recall("http://h/v1", "m") == known
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_cache_that_cannot_be_written_to_is_done_without(cache: Path) -> None:
+    cache.chmod(0o500)
+    remember(Abilities("http://h/v1", "m", "openai", at=time.time()))
+    assert recall("http://h/v1", "m") is None
+
+
+def test_two_writers_leave_a_whole_file(cache: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    made = [Abilities("http://h/v1", "m", "openai", template=str(i) * 50_000, at=time.time()) for i in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(remember, made * 5))
+    assert recall("http://h/v1", "m") in made
+
+
+async def ask(model: Any, request: Request = ASK) -> list[Event]:
+    return [event async for event in model.stream(request)]
+
+
+def test_auto_finds_its_mode_and_uses_what_was_found(serve: Serve) -> None:
+    async def main() -> None:
+        persona = Persona(tools="refused", grammar="guided_grammar")
+        async with serve(persona) as server:
+            made = Auto(Http(server.url, retries=0))
+            assert isinstance(made.model, NativeOrSpoken)
+            await made.load()
+            assert isinstance(made.model, Speaker)
+            assert made.model.dialect.name == "hermes"  # by the model's name
+            assert sure(replace(ASK, choice="required"), Pool([made]))
+            persona.asked.clear()
+            await ask(made, replace(ASK, choice="required"))
+            (path, body) = persona.asked[0]
+            assert path == "/v1/chat/completions"
+            assert "tools" not in body
+            assert "root ::=" in body["guided_grammar"]
+            await made.aclose()
+
+    asyncio.run(main())
+
+
+def test_auto_takes_the_template_that_a_server_tells(serve: Serve) -> None:
+    async def main() -> None:
+        persona = Persona(tools="refused", template=HERMES, grammar="grammar")
+        async with serve(persona) as server:
+            made = Auto(Http(server.url, retries=0))
+            await made.load()
+            assert isinstance(made.model, Raw)
+            persona.asked.clear()
+            await ask(made, replace(ASK, choice="required"))
+            (path, body) = persona.asked[0]
+            assert path == "/v1/completions"
+            assert body["prompt"].endswith("<|im_start|>assistant\n")
+            assert "get_weather" in body["prompt"]
+            assert "root ::=" in body["grammar"]
+            raw = Auto(Http(server.url, "hermes-3", retries=0), "raw")
+            await ask(raw)
+            assert persona.asked[-1][1]["prompt"] == body["prompt"]
+
+    asyncio.run(main())
+
+
+def test_raw_without_a_template_is_told_plainly(serve: Serve) -> None:
+    async def main() -> None:
+        async with serve(Persona()) as server:
+            made = Auto(Http(server.url, "m", retries=0), "raw")
+            await made.load()
+            with pytest.raises(UsageError, match="does not tell its chat template"):
+                await ask(made)
+
+    asyncio.run(main())
+
+
+def test_a_server_that_is_down_is_probed_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolspeak.models.modes.AGAIN", 0.05)
+
+    async def main() -> None:
+        persona = Persona()
+        down = True
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            return web.json_response({}, status=503) if down else await persona(request)
+
+        async with serve(answer) as server:
+            made = Auto(Http(server.url, "hermes-3", retries=0))
+            await made.load()
+            assert isinstance(made.model, NativeOrSpoken)
+            assert "could not be probed" in made.why
+            down = False
+            while not isinstance(made.model, Heard):
+                await asyncio.sleep(0.02)
+            await made.aclose()
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_a_call_left_in_the_text_is_heard(serve: Serve) -> None:
+    async def main() -> None:
+        async with serve(Persona(tools="text")) as server:
+            made = in_mode(
+                "native", Http(server.url, retries=0)
+            )  # the model's name is asked for, and tells the dialect
+            events = await ask(made, replace(ASK, messages=[{"role": "user", "content": "weather?"}]))
+            assert [event.name for event in events if isinstance(event, CallStart)] == ["get_weather"]
+            assert "call-in-text" in str(events)
+            assert events[-1].finish == "tool_calls"  # type: ignore[union-attr]
+            texts = [event.text for event in events if isinstance(event, TextDelta)]
+            assert "".join(texts) == ""
+            silent = await ask(made, replace(ASK, choice="none", messages=[{"role": "user", "content": "weather?"}]))
+            assert not [event for event in silent if isinstance(event, CallStart)]
+
+    asyncio.run(main())
+
+
+def test_llama_cpp_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "LONGEST", 8)
+    monkeypatch.setattr(probing, "ABREAST", 1)
+    pytest.importorskip("xllamacpp")
+    from toolspeak.models import weights
+    from toolspeak.models.local import Local
+
+    os.environ.pop("TOOLSPEAK_CACHE", None)
+    if not weights.present():
+        pytest.skip("the embedded model is not here")
+    server = Local()._server()
+
+    async def main() -> Abilities:
+        return await probe(Http(server.server.listening_address + "/v1", key=server.key))
+
+    known = asyncio.run(asyncio.wait_for(main(), 240))
+    assert known.server == "llama.cpp"
+    assert {"chat", "completions", "schema", "grammar", "usage", "logprobs", "template"} <= {
+        n for n in known.found if known.can(n)
+    }
+    assert known.grammar_field == "grammar"
+    assert known.found["tools"].answer == "no"  # its template drops them
+    assert known.mode == "chat"
