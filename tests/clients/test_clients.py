@@ -6,6 +6,7 @@ import contextlib
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+from asking import KEY
 from environments import Unavailable
 from roster import CLIENTS, Client
 from upstream import SECRET
@@ -92,10 +94,17 @@ def judge_error(came: Came) -> None:
 
 
 @contextlib.contextmanager
-def started(*command: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def started(log: Path, wanted: str, *command: str) -> Iterator[str]:
+    """A process that writes into `log`; what the group of `wanted` finds there once it is."""
+    with log.open("wb") as out:  # not a pipe, which would have to be emptied
+        process = subprocess.Popen([sys.executable, *command], stdout=out, stderr=out)
     try:
-        yield process
+        due = time.monotonic() + 60
+        while not (found := re.search(wanted, said := log.read_text(errors="replace"), re.MULTILINE)):
+            assert process.poll() is None, f"it ended: {said}"
+            assert time.monotonic() < due, f"it does not start: {said}"
+            time.sleep(0.02)
+        yield found[1]
     finally:
         process.terminate()
         try:
@@ -103,19 +112,6 @@ def started(*command: str) -> Iterator[subprocess.Popen[str]]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        if process.stdout:
-            process.stdout.close()
-
-
-def line_of(process: subprocess.Popen[str], pattern: str) -> str:
-    """What the pattern's group finds in the first line of the output that holds it."""
-    assert process.stdout is not None
-    seen = ""
-    for line in process.stdout:
-        seen += line
-        if found := re.search(pattern, line):
-            return found[1]
-    raise AssertionError(f"it ended: {seen}")
 
 
 CONFIG = """
@@ -132,11 +128,16 @@ upstream = "local"
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a gateway, a process like any user's."""
-    with started(str(HERE / "upstream.py")) as upstream:
-        file = tmp_path_factory.mktemp("gateway") / "gateway.toml"
-        file.write_text(CONFIG.format(port=line_of(upstream, r"^(\d+)$")), encoding="utf-8")
-        with started("-m", "toolspeak", "serve", "--config", str(file), "--port", "0") as serving:
-            yield line_of(serving, r"(http://127\.0\.0\.1:\d+)/v1")
+    home = tmp_path_factory.mktemp("gateway")
+    with started(home / "upstream.log", r"^(\d+)\n", str(HERE / "upstream.py")) as port:
+        file = home / "gateway.toml"
+        file.write_text(CONFIG.format(port=port), encoding="utf-8")
+        command = ("-m", "toolspeak", "serve", "--config", str(file), "--port", "0")
+        with started(home / "gateway.log", r"(http://127\.0\.0\.1:\d+)/v1", *command) as url:
+            yield url
+            told = (home / "gateway.log").read_text()
+            assert KEY not in told
+            assert "Traceback" not in told, told
 
 
 Results = Callable[[Client], Came]
