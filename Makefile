@@ -28,6 +28,10 @@ demo: $(RUN)  ## watch a small embedded model call Python functions
 test: $(DEV) fetch  ## fetch what the tests need, then run them with the network blocked
 	$(BIN)/python -m pytest $(ARGS)
 
+test-clients: $(DEV) fetch  ## run the clients that people use against the gateway, each in an environment of its own
+	$(BIN)/python tests/clients/roster.py
+	CLIENTS=1 $(BIN)/python -m pytest tests/clients $(ARGS)
+
 fuzz: $(DEV) $(VENV)/.fuzz  ## feed every dialect damaged texts for SECONDS (default 60); findings are kept in .fuzz/
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(ARGS)
 

@@ -182,7 +182,7 @@ class Client(asyncio.Protocol):
     transport: asyncio.Transport
 
     def __init__(self, body: bytes, wanted: bytes, result: Result, more: Callable[[], bool], mark: bytes = b"") -> None:
-        head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+        head = "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
         self._request = f"{head}authorization: Bearer sk-bench\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
         self._wanted, self._result, self._more, self._mark = wanted, result, more, mark
         self._parts: list[bytes] = []

@@ -10,7 +10,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -25,36 +25,48 @@ class Unavailable(Exception):
 
 
 @cache
-def python(name: str, pins: tuple[str, ...]) -> Path:
-    """The interpreter of a virtual environment that holds `pins`. Raises Unavailable."""
-    home = _home(name, (*pins, sys.version.split()[0]))
-    interpreter = home / "bin" / "python"
-    if not (home / STAMP).exists():
-        shutil.rmtree(home, ignore_errors=True)
-        _run([sys.executable, "-m", "venv", str(home)], Path.cwd())
-        _run([str(interpreter), "-m", "pip", "install", "-q", "--disable-pip-version-check", *pins], Path.cwd())
-        (home / STAMP).touch()
-    return interpreter
+def python(name: str, pins: tuple[str, ...], make: bool = True) -> Path:
+    """The interpreter of a virtual environment that holds `pins`. Raises Unavailable; so too where it is not to be made."""
+
+    def fill(home: Path) -> None:
+        _run([sys.executable, "-m", "venv", str(home)], home.parent)
+        _run([str(home / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", *pins], home)
+
+    return _made(name, (*pins, sys.version.split()[0]), fill, make) / "bin" / "python"
 
 
 @cache
-def node(name: str, pins: tuple[str, ...]) -> Path:
-    """A folder in which node finds the packages `pins` (name@version). Raises Unavailable."""
+def node(name: str, pins: tuple[str, ...], make: bool = True) -> Path:
+    """A folder in which node finds the packages `pins` (name@version). Raises Unavailable, as `python` does."""
     if shutil.which("npm") is None:
         raise Unavailable("there is no npm")
-    home = _home(name, pins)
-    if not (home / STAMP).exists():
-        shutil.rmtree(home, ignore_errors=True)
-        home.mkdir(parents=True)
+
+    def fill(home: Path) -> None:
+        home.mkdir()
         (home / "package.json").write_text(json.dumps({"private": True, "type": "module"}), encoding="utf-8")
         _run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", *pins], home)
-        (home / STAMP).touch()
-    return home
+
+    return _made(name, pins, fill, make)
 
 
-def _home(name: str, pins: Sequence[str]) -> Path:
+def _made(name: str, pins: Sequence[str], fill: Callable[[Path], None], make: bool) -> Path:
+    """The folder of an environment, filled first where it is not there; why it could not be stands beside it."""
     told = hashlib.sha256("\n".join(pins).encode()).hexdigest()[:12]
-    return cache_dir() / "clients" / f"{name}-{told}"
+    home = cache_dir() / "clients" / f"{name}-{told}"
+    why = home.with_suffix(".why")
+    if (home / STAMP).exists():
+        return home
+    if not make:
+        raise Unavailable(why.read_text(encoding="utf-8") if why.exists() else "its environment has not been made")
+    home.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(home, ignore_errors=True)
+    try:
+        fill(home)
+    except Unavailable as error:
+        why.write_text(str(error), encoding="utf-8")
+        raise
+    (home / STAMP).touch()
+    return home
 
 
 def _run(command: list[str], folder: Path) -> None:

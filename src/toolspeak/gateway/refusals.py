@@ -62,9 +62,14 @@ def _without_addresses(text: str) -> str:
 
 
 def _failed(error: ModelError) -> Refused:
-    said = error.reason or "the model's server failed"
-    if isinstance(error, ServerFailed) and error.code == 503:  # for now: coming back may help
+    if not isinstance(error, ServerFailed):
+        return Refused(error.reason or "the model's server failed", status=502, code="upstream_failed")
+    # What a server says of its failure is for who runs it: its addresses and its insides stand there.
+    if error.code == 503:  # for now: coming back may help
+        said = "the model's server cannot answer now"
         return Refused(said, status=503, code="upstream_down", retry_after=error.retry_after)
-    if isinstance(error, ServerFailed) and 300 <= error.code < 400:  # its own words tell where to
+    if 300 <= error.code < 400:  # its own words tell where to
         said = f"the model's server redirects ({error.code}), which is not followed"
+    else:
+        said = f"the model's server failed ({error.code})" if error.code else "the model's server failed"
     return Refused(said, status=502, code="upstream_failed")
