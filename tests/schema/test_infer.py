@@ -610,7 +610,7 @@ SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "require
 )
 def test_dicts_of_every_provider(given: dict[str, Any]):
     made = as_tool(given)
-    assert made == Tool("w", "d", SCHEMA)
+    assert made == Tool("w", "d", SCHEMA, strict="function" in given)
     assert made.parameters is not SCHEMA
     with pytest.raises(TypeError, match="schema alone"):
         made(city="x")
