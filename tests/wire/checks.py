@@ -69,6 +69,8 @@ def invented(d: Dialect, reply: Reply, text: str, tools: Tools) -> Iterator[str]
             yield f"invented name {call.name!r}"
         for word in WORD.findall(ESCAPE.sub(" ", call.json)):
             by_place = bool(call.notes) and re.fullmatch(r"arg\d+|input", word)
+            if word == "0" and re.search(r"(?<!\d)\.\d", text):
+                continue  # `.5` is no number in JSON, 0.5 is
             if word not in keys and not by_place and word.lower() not in low and word != "null" and "\\" not in text:
                 yield f"invented argument {word!r}"
         if call.whole and json.loads(call.json) != call.arguments:
@@ -80,7 +82,8 @@ def lost(d: Dialect, reply: Reply, text: str, tools: Tools, thoughts: str) -> It
     if tools is not None and not tools and thoughts == "keep" and reply.text != text:
         yield "changed though no tool was offered"
     wrapped = d.frame or d.header or any(map(says, d.call))
-    if not reply.calls and thoughts == "keep" and not wrapped and reply.text != text:
+    unended = re.sub(rf"(?:{'|'.join(map(re.escape, d.stop)) or '(?!)'})*\Z", "", text)  # what ends a turn goes
+    if not reply.calls and thoughts == "keep" and not wrapped and reply.text not in (text, unended):
         yield "changed though nothing was called"
     if reply.notes:
         return

@@ -47,6 +47,7 @@ ANY: dict[str, Make] = {  # texts of no dialect
     "data": lambda n: json.dumps([{"a": i, "b": [True, None]} for i in range(n // 30)]),
     "broken data": times('{"a": 1 x '),
     "many objects": times('{"a": 1} '),
+    "blanks after a key": around('{"status"', " "),
     "nested arguments first": times('{"arguments": {"args": {"tool_input": '),
 }
 ASKED = [

@@ -176,7 +176,7 @@ class JsonReader(Machine):
             if self.comma:  # a key begins: it is no trailing one
                 self.emit(self.comma)
                 self.comma = ""
-            return end - s.pos <= SHORT_KEY
+            return m.end() - s.pos <= SHORT_KEY  # blanks after it among them: they may be endless
         if want not in (VALUE, FIRST_VALUE):
             return False
         self.emit(self.comma + s.text[s.pos : end])
