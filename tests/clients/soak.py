@@ -296,7 +296,9 @@ def held(pid: int) -> tuple[int, float, int]:
 async def running(url: str, session: aiohttp.ClientSession) -> float:
     """How many requests the gateway says it is at work on, the one that asks left out."""
     async with session.get(url + "/metrics") as answer:
-        rows = re.findall(r"^toolspeak_\w*(?:running|in_flight|in_progress)\w*(?:\{.*\})? ([\d.]+)", await answer.text(), re.M)
+        rows = re.findall(
+            r"^toolspeak_\w*(?:running|in_flight|in_progress)\w*(?:\{.*\})? ([\d.]+)", await answer.text(), re.MULTILINE
+        )
     return sum(map(float, rows))
 
 
