@@ -1,12 +1,13 @@
 # Every target makes what it needs: the virtual environment when it is missing or when its pins changed.
 # Variables: VENV (default .venv), PYTHON (default python3), ARGS (passed on to pytest or the demo),
-# SECONDS (how long to fuzz, default 60).
+# SECONDS (how long to fuzz, default 60), MINUTES (how long to soak, default 10).
 
 VENV ?= .venv
 PYTHON ?= python3
 UV ?= uv
 ARGS ?=
 SECONDS ?= 60
+MINUTES ?= 10
 
 BIN := $(VENV)/bin
 RUN := $(VENV)/.package
@@ -31,6 +32,9 @@ test: $(DEV) fetch  ## fetch what the tests need, then run them with the network
 test-clients: $(DEV) fetch  ## run the clients that people use against the gateway, each in an environment of its own
 	$(BIN)/python tests/clients/roster.py
 	CLIENTS=1 $(BIN)/python -m pytest tests/clients $(ARGS)
+
+soak: $(DEV)  ## mixed traffic against a gateway for MINUTES (default 10): nothing may leak, and no request go unanswered
+	$(BIN)/python tests/clients/soak.py --minutes $(MINUTES) $(ARGS)
 
 fuzz: $(DEV) $(VENV)/.fuzz  ## feed every dialect damaged texts for SECONDS (default 60); findings are kept in .fuzz/
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(ARGS)

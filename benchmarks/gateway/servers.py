@@ -70,7 +70,7 @@ def litellm(port: int, upstream: str, folder: Path) -> list[str]:
         "model_list:\n"
         f"  - model_name: m\n    litellm_params: {{model: openai/m, api_base: '{upstream}/v1', api_key: none}}\n"
         "litellm_settings: {telemetry: false, set_verbose: false, num_retries: 0}\n"
-        "general_settings: {disable_spend_logs: true}\n",
+        "general_settings: {disable_spend_logs: true, dangerously_permit_weak_or_unset_master_key: true}\n",
         encoding="utf-8",
     )
     program = str(interpreter.parent / "litellm")

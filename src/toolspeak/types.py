@@ -199,7 +199,8 @@ class Request:
     `thinking` asks for reasoning before the answer, or for none; None leaves it to the model. `logprobs` asks
     for the likelihood of each token of the text, beside that of so many others. `sampling` are further
     settings by the names of OpenAI's API (top_p, frequency_penalty, …) and its neighbours' (top_k, min_p, …):
-    a model that does not know one refuses it.
+    a model that does not know one refuses it. `whole`: nobody listens to the reply as it comes, so that it may
+    come in one piece.
     """
 
     messages: Sequence[Message] = ()
@@ -216,3 +217,4 @@ class Request:
     thinking: bool | None = None
     logprobs: int | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    whole: bool = False

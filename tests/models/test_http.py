@@ -670,3 +670,17 @@ def test_ten_megabytes_of_model_output(serve: Serve) -> None:
 def test_loading_the_module_loads_no_http_library() -> None:
     done = _python("-c", "import sys, toolspeak.models.http; print('aiohttp' in sys.modules)")
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_a_reply_that_nobody_listens_to_comes_in_one_piece(serve: Serve) -> None:
+    async def main() -> None:
+        whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}
+        async with serve(json.dumps(whole).encode()) as server:
+            assert await ask(Http(server.url, "m"), Request(ASK.messages, whole=True)) == [
+                TextDelta("Hi"),
+                Finished("stop"),
+            ]
+            assert server.bodies[0]["stream"] is False
+            assert "stream_options" not in server.bodies[0]
+
+    run(main())

@@ -34,10 +34,13 @@ class Asked:
     @property
     def requests(self) -> tuple[Request, ...]:
         """The request behind each reply. Of one seed all replies would be alike: each has its own."""
-        if self.several or self.request.seed is None:
-            return self.several or (self.request,) * self.n
-        seed = min(self.request.seed, 2**63 - self.n)
-        return (self.request, *(replace(self.request, seed=seed + i) for i in range(1, self.n)))
+        if self.several:
+            return self.several
+        request = self.request if self.stream else replace(self.request, whole=True)
+        if request.seed is None:
+            return (request,) * self.n
+        seed = min(request.seed, 2**63 - self.n)
+        return (request, *(replace(request, seed=seed + i) for i in range(1, self.n)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ..errors import UsageError
 class Timeouts:
     """Seconds to wait for a connection, for the reply to begin, and for more of it.
 
-    A keep-alive comment is not more of it.
+    A keep-alive comment is not more of it. A reply in one piece has the last two together.
     """
 
     connect: float = 10.0

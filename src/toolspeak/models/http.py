@@ -244,7 +244,7 @@ class Http:
         loop = asyncio.get_running_loop()
         self.model = self.model or await self.only_model()
         body = self.body(request)
-        due = loop.time() + self.timeouts.first
+        due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
         reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
         response = await self._send("POST", self._api.path, due, body)
         patience = Patience(response.content, due)

@@ -41,14 +41,15 @@ def write_request(
     max_tokens_field: str = "max_tokens",
     grammar_field: str = "",
 ) -> Payload:
-    """The JSON body of a streamed request.
+    """The JSON body of a request, streamed unless it is wanted whole.
 
     `usage`: ask for the tokens spent, which a few servers refuse to be asked. `thoughts`: send back the
     reasoning of earlier turns, which a few servers want and others refuse. `grammar_field`: where the server
     takes a grammar.
     """
-    body: Payload = {"model": model, "messages": write_messages(request.messages, thoughts=thoughts), "stream": True}
-    if usage:
+    body: Payload = {"model": model, "messages": write_messages(request.messages, thoughts=thoughts)}
+    body["stream"] = not request.whole
+    if usage and not request.whole:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [write_tool(tool) for tool in request.tools]
