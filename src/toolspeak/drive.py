@@ -99,27 +99,29 @@ async def arun(
     raise AssertionError("a plan ends with Done")
 
 
-async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Event | Done[Reply], None]:
-    live, read = effect.live, effect.read
+async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Event | Done[Reply | None], None]:
+    live, read, kept = effect.live, effect.read, effect.kept
     heard: list[Event] = []
     try:
         async with aclosing(_heard(model, effect.request, deadline)) as events:
             async for event in events:
                 for made in (event,) if read is None else read(event):
-                    heard.append(made)
+                    if kept:
+                        heard.append(made)
                     if live:
                         yield made
                     if isinstance(made, Finished) and read is not None:  # enough was read: the model need not go on
-                        yield Done(collect(heard))
+                        yield Done(collect(heard) if kept else None)
                         return
         for made in read(None) if read else ():
-            heard.append(made)
+            if kept:
+                heard.append(made)
             if live:
                 yield made
     except LimitReached as error:
         error.reply = collect(heard)
         raise
-    yield Done(collect(heard))
+    yield Done(collect(heard) if kept else None)
 
 
 async def _do(

@@ -1,9 +1,12 @@
 """Server-sent events: the standard's rules, at every cut."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolspeak.api.payloads import dumped
 from toolspeak.api.sse import EventParser, ServerEvent
 from toolspeak.errors import ServerFailed
 
@@ -64,3 +67,11 @@ def test_an_event_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     for endless in (b"data: " + b"x" * 200, b"data: x\n" * 200):
         with pytest.raises(ServerFailed, match="without an end"):
             parse(endless)
+
+
+def test_a_line_of_json_holds_nothing_that_ends_a_line() -> None:
+    """Some clients split a stream's lines where Unicode does, though events do not end there."""
+    said = "a\u2028b\u2029c\x85d\ne\rf✓"
+    line = dumped({"said": said})
+    assert line.splitlines() == [line]
+    assert json.loads(line) == {"said": said}

@@ -151,6 +151,21 @@ class Payloads:
         return cast("Payload", value)
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+LINE_ENDS = ("\x85", "\u2028", "\u2029")
+"""Where some clients split lines, though events do not end there."""
+
+
+def dumped(value: Any) -> str:
+    """A value as JSON on one line, for bodies and events."""
+    text = _encode(value)
+    if not text.isascii():
+        for end in LINE_ENDS:
+            text = text.replace(end, f"\\u{ord(end):04x}")
+    return text
+
+
 def paired(text: str) -> str:
     """JSON text in which no half of a surrogate pair stands alone: such a string could be neither shown nor sent."""
     if "\\ud" not in text and "\\uD" not in text:

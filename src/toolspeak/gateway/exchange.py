@@ -7,11 +7,11 @@ to drain is over. `ended` then tells why, which a cancellation by itself cannot.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, cast
 
+from ..api.payloads import dumped
 from ..schema.infer import as_tools
 from ..types import Tool
 from .body import Gone
@@ -117,7 +117,7 @@ class Exchange:
         self.record.bytes += len(body)
 
     async def reply_json(self, status: int, value: Any) -> None:
-        await self.reply(status, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+        await self.reply(status, dumped(value).encode())
 
     async def write(self, data: bytes) -> None:
         """More of a stream of events; the status goes out before the first of it. Waits for a reader who is slow."""

@@ -378,8 +378,11 @@ class Http:
         return redact(text, [self._key, *self.address.secrets])
 
 
+_strict = json.JSONEncoder(allow_nan=False).encode
+
+
 def _encode(body: dict[str, Any]) -> bytes:
     try:
-        return json.dumps(body, allow_nan=False).encode()
+        return _strict(body).encode()
     except (TypeError, ValueError) as error:
         raise UsageError(f"the request holds something that is not JSON: {error}") from None

@@ -18,12 +18,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the model. The outcome is its Reply. `live` passes the events on as they arrive; `read` makes
-    events of another text from them (a decoder's feed): it is given each event, and None at the end."""
+    """Ask the model. The outcome is its Reply, or None where it is not `kept`. `live` passes the events on as they
+    arrive; `read` makes events of another text from them (a decoder's feed): it is given each event, and None at the
+    end."""
 
     request: Request
     live: bool = False
     read: Callable[[Event | None], Iterable[Event]] | None = None
+    kept: bool = True
 
 
 @dataclass(frozen=True, slots=True)

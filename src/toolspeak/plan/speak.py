@@ -80,7 +80,7 @@ def _told(
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
     prompt = rendered.prompt if raw else ""
     asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), raw)
-    if _says_thinking(dialect, template):
+    if request.thinking is not None and _says_thinking(dialect, template):
         asked = replace(asked, request=replace(asked.request, thinking=None))
     if tools and _holds(request, can) and not program(dialect, True).opened(prompt):
         several = request.parallel and request.choice == "required"
@@ -93,7 +93,7 @@ def _told(
 def _thoughtful(request: Request, dialect: Dialect, template: str | None) -> Request:
     """The request with what the prompt can say of reasoning as `thinking` alone: prompts know some and none. What it
     cannot say is left for the model's server."""
-    if not _says_thinking(dialect, template):
+    if not _says_thinking(dialect, template) or "reasoning_effort" not in request.sampling:
         return request
     sampling = dict(request.sampling)
     effort = sampling.pop("reasoning_effort", None)
@@ -136,16 +136,15 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
 def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) -> Ask:
     """One question through a dialect, its answer read as it comes."""
     # The user's stop strings could cut a call: they are held to the text that is read.
-    asked = replace(request, tools=None, choice="auto", stop=())
     if raw:
-        asked = replace(asked, prompt=rendered.prompt, stop=rendered.stop)
+        asked = replace(request, tools=None, choice="auto", prompt=rendered.prompt, stop=rendered.stop)
     else:  # a chat server ends a turn by itself, and the stops of a raw prompt could cut a text
-        asked = replace(asked, messages=rendered.messages)
+        asked = replace(request, tools=None, choice="auto", messages=rendered.messages, stop=())
     heard = _read_by(decoder)
     if not request.stop:
-        return Ask(asked, live=True, read=heard)
+        return Ask(asked, live=True, read=heard, kept=False)
     stops = Stops(request.stop)
-    return Ask(asked, live=True, read=lambda event: stops.feed(heard(event)))
+    return Ask(asked, live=True, read=lambda event: stops.feed(heard(event)), kept=False)
 
 
 def _read_by(decoder: Decoder) -> Callable[[Event | None], Iterable[Event]]:

@@ -6,7 +6,6 @@ nobody signed it: clients leave a block out of the next request when it has no s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from ...errors import Refused
@@ -15,7 +14,7 @@ from ...types import Finish, Note, Reply, Usage
 from ...wire.collect import add_usage
 from ..asked import Asked, Stamp
 from ..openai_chat.written import write_notes
-from ..payloads import Payload
+from ..payloads import Payload, dumped
 from .reply import STOPPED
 
 SIGNATURE = "unsigned"
@@ -37,7 +36,6 @@ KINDS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-_dumped = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 
 
@@ -103,7 +101,7 @@ class ReplyWriter:
     def _delta(self, delta: Payload) -> bytes:
         # By hand, for there is one of these for every token.
         head = f'event: content_block_delta\ndata: {{"type":"content_block_delta","index":{self._index},"delta":'
-        return f"{head}{_dumped(delta)}}}\n\n".encode()
+        return f"{head}{dumped(delta)}}}\n\n".encode()
 
     def _end(self) -> bytes:
         if not self._open:
@@ -200,4 +198,4 @@ def write_counted(count: int) -> Payload:
 
 
 def _data(payload: Payload) -> bytes:
-    return f"event: {payload['type']}\ndata: {_dumped(payload)}\n\n".encode()
+    return f"event: {payload['type']}\ndata: {dumped(payload)}\n\n".encode()

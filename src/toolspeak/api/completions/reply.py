@@ -5,7 +5,6 @@ The frames are the chat API's, with a `text` in the place of a message, and like
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -17,7 +16,7 @@ from .. import openai_chat
 from ..asked import Asked, Stamp
 from ..openai_chat import write_usage
 from ..openai_chat.written import KEEP_ALIVE, write_notes
-from ..payloads import Payload, record
+from ..payloads import Payload, dumped, record
 
 REASONS: dict[Finish, str] = {"limit": "length", "tool_calls": "stop"}
 """`finish_reason` where our word is another."""
@@ -84,7 +83,7 @@ class ReplyWriter:
     def __init__(self, asked: Asked, stamp: Stamp) -> None:
         self._asked = asked
         self._head = _head(stamp)
-        opening = _dumped(self._head)[:-1]
+        opening = dumped(self._head)[:-1]
         self._before = [f'data: {opening},"choices":[{{"index":{i},"text":' for i in range(asked.n)]
         self._after = ',"logprobs":null,"finish_reason":null}]}\n\n'
         self._said = [0] * asked.n
@@ -125,7 +124,7 @@ class ReplyWriter:
             self._logprobs[choice] = []
             row = _row(choice, text, write_logprobs(tokens, at), None)
             return _data({**self._head, "choices": [row]})
-        return (self._before[choice] + _dumped(text) + self._after).encode()
+        return (self._before[choice] + dumped(text) + self._after).encode()
 
     def _finished(self, choice: int, event: Finished) -> bytes:
         self._usage = add_usage(self._usage, event.usage)
@@ -165,8 +164,4 @@ def _row(index: int, text: str, logprobs: Payload | None, finish: str | None) ->
 
 
 def _data(payload: Payload) -> bytes:
-    return f"data: {_dumped(payload)}\n\n".encode()
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"data: {dumped(payload)}\n\n".encode()

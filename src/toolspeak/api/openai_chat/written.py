@@ -6,7 +6,6 @@ What every client takes: the role first, then each call's id and name before its
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from json.encoder import encode_basestring  # the C function where there is one; for a chunk's text nothing is faster
 from typing import Any
@@ -16,7 +15,7 @@ from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logpr
 from ...types import Finish, Note, Reply, Usage
 from ...wire.collect import add_usage
 from ..asked import Asked, Stamp
-from ..payloads import Payload
+from ..payloads import Payload, dumped
 from .tools import custom_input, write_call
 
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -40,7 +39,7 @@ class ReplyWriter:
             "model": stamp.model,
         }
         self._tail: Payload = {"usage": None} if asked.usage else {}
-        opening = _dumped(self._head)[:-1]
+        opening = dumped(self._head)[:-1]
         usage = ',"usage":null' if asked.usage else ""
         self._after = f',"logprobs":null,"finish_reason":null}}]{usage}}}\n\n'
         self._choices = [_Choice(asked, f'data: {opening},"choices":[{{"index":{i},"delta":') for i in range(asked.n)]
@@ -85,7 +84,7 @@ class ReplyWriter:
         told = self._choices[choice]
         if told.logprobs:
             return self._row(choice, delta, None)
-        return f"{told.before}{_dumped(delta)}{self._after}".encode()
+        return f"{told.before}{dumped(delta)}{self._after}".encode()
 
     def _row(self, choice: int, delta: Payload, finish: str | None, **more: Any) -> bytes:
         """A chunk with the likelihoods that have come since the last."""
@@ -226,11 +225,4 @@ def write_error(error: Refused) -> Payload:
 
 
 def _data(payload: Payload) -> bytes:
-    return f"data: {_dumped(payload)}\n\n".encode()
-
-
-def _dumped(value: Any) -> str:
-    return _ENCODER.encode(value)
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+    return f"data: {dumped(payload)}\n\n".encode()

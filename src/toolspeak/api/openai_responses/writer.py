@@ -6,7 +6,6 @@ Thoughts are told as reasoning text, or as its summary where one was asked for.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +27,7 @@ from ...wire.collect import add_usage
 from ..asked import Asked, Stamp
 from ..openai_chat import write_error as write_error
 from ..openai_chat.written import KEEP_ALIVE, write_notes
-from ..payloads import Payload, record
+from ..payloads import Payload, dumped, record
 from .tools import custom_input, told_names
 
 REASONS: dict[Finish, str] = {
@@ -60,7 +59,7 @@ class Building:
     def __init__(self, asked: Asked, stamp: Stamp) -> None:
         self._stamp = stamp
         self._echo = {**DEFAULTS, **asked.echo}
-        self._echoed = _dumped(self._echo)
+        self._echoed = dumped(self._echo)
         self._names = told_names(asked.echo.get("tools"))
         self._summary = bool(record(asked.echo.get("reasoning")).get("summary"))
         self._thoughts = asked.thoughts
@@ -169,12 +168,12 @@ class Building:
             return opened
         logprobs = self._told_logprobs(item) if kind == "message" else ""
         self._sequence += 1
-        return f'{opened}{item.head}{_dumped(text)}{logprobs},"sequence_number":{self._sequence}}}\n\n'
+        return f'{opened}{item.head}{dumped(text)}{logprobs},"sequence_number":{self._sequence}}}\n\n'
 
     def _told_logprobs(self, item: _Item) -> str:
         tokens, self._logprobs = self._logprobs, []
         item.logprobs += tokens
-        return f',"logprobs":{_dumped(tokens)}'
+        return f',"logprobs":{dumped(tokens)}'
 
     def _begin_text(self, kind: str) -> tuple[_Item, str]:
         """A message or a reasoning item, with its only part."""
@@ -210,7 +209,7 @@ class Building:
         item.value = {"id": f"{prefix}_{self._stamp.id}_{len(self.output)}", **item.value, "status": "in_progress"}
         self._open = item
         if delta:
-            opening = _dumped({"type": delta, **self._at(item), **place})[:-1]
+            opening = dumped({"type": delta, **self._at(item), **place})[:-1]
             item.head = f'event: {delta}\ndata: {opening},"delta":'
         return self._tell("response.output_item.added", output_index=len(self.output), item=item.value)
 
@@ -272,12 +271,12 @@ class Building:
     def _tell_response(self, kind: str, status: str) -> str:
         """An event that holds the response. What it repeats of the request, all the tools too, is made JSON once."""
         self._sequence += 1
-        made = f"{_dumped(self._made(status))[:-1]},{self._echoed[1:]}"
+        made = f"{dumped(self._made(status))[:-1]},{self._echoed[1:]}"
         return f'event: {kind}\ndata: {{"type":"{kind}","response":{made},"sequence_number":{self._sequence}}}\n\n'
 
     def _tell(self, kind: str, **fields: Any) -> str:
         self._sequence += 1
-        return f"event: {kind}\ndata: {_dumped({'type': kind, **fields, 'sequence_number': self._sequence})}\n\n"
+        return f"event: {kind}\ndata: {dumped({'type': kind, **fields, 'sequence_number': self._sequence})}\n\n"
 
 
 DEFAULTS: Mapping[str, Any] = {
@@ -362,7 +361,3 @@ def _token(token: Mapping[str, Any]) -> Payload:
         "bytes": spelled if isinstance(spelled, list) else list(text.encode()),
         "logprob": token.get("logprob", 0.0),
     }
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
