@@ -103,7 +103,7 @@ async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenera
     live, read, kept = effect.live, effect.read, effect.kept
     heard: list[Event] = []
     try:
-        async with aclosing(_heard(model, effect.request, deadline)) as events:
+        async with aclosing(_timely(model, effect.request, deadline)) as events:
             async for event in events:
                 for made in (event,) if read is None else read(event):
                     if kept:
@@ -122,6 +122,20 @@ async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenera
         error.reply = collect(heard)
         raise
     yield Done(collect(heard) if kept else None)
+
+
+async def heard(effect: Ask, model: Model) -> AsyncGenerator[Event, None]:
+    """The events of a question whose reply is not kept: all that a driver would do for it, one step an event."""
+    _log_effect(effect, model, logging.DEBUG)
+    read = effect.read
+    async with aclosing(_timely(model, effect.request, None)) as events:
+        async for event in events:
+            for made in (event,) if read is None else read(event):
+                yield made
+                if isinstance(made, Finished) and read is not None:  # enough was read: the model need not go on
+                    return
+    for made in read(None) if read else ():
+        yield made
 
 
 async def _do(
@@ -145,7 +159,7 @@ async def _do(
                 yield event
 
 
-def _heard(model: Model, request: Request, deadline: float | None) -> AsyncGenerator[Event, None]:
+def _timely(model: Model, request: Request, deadline: float | None) -> AsyncGenerator[Event, None]:
     """The model's events, none waited for beyond the deadline."""
     stream = model.stream(request)
     if deadline is None and isinstance(stream, AsyncGenerator):

@@ -47,6 +47,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+async def dribbled(request: web.Request, events: str) -> web.StreamResponse:
+    """The events one by one, as a model makes them: those that come together are told as one."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    for event in events.split("\n\n"):
+        await response.write(f"{event}\n\n".encode())
+        await asyncio.sleep(0.01)
+    return response
+
+
 def frame(text: str | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
     delta = {"content": text} if text else {}
     return {"choices": [{"index": 0, "delta": {**delta, **more}, "finish_reason": finish}]}
@@ -81,7 +91,10 @@ class Persona:
             case "/props" if self.template:
                 return web.json_response({"default_generation_settings": {}, "chat_template": self.template})
             case "/v1/chat/completions" if self.chat:
-                return self.answer(body)
+                answer = self.answer(body)
+                return (
+                    await dribbled(request, answer.text or "") if body.get("tools") and answer.status == 200 else answer
+                )
             case "/v1/completions" if self.completions:
                 return self.sse({"choices": [{"index": 0, "text": " 5, 6", "finish_reason": "length"}]})
             case "/v1/embeddings":

@@ -60,7 +60,7 @@ class Exchange:
         self._send = send
         self._task = task
         self._loop = task.get_loop()
-        self._turn = asyncio.Lock()
+        self._writing = False
         self._last = 0.0
         self._alive: Callable[[], bytes] | None = None
         self._pause = 0.0
@@ -119,19 +119,34 @@ class Exchange:
     async def reply_json(self, status: int, value: Any) -> None:
         await self.reply(status, dumped(value).encode())
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes, *, sign: bool = False) -> None:
         """More of a stream of events; the status goes out before the first of it. Waits for a reader who is slow."""
-        async with self._turn:  # a sign of life may be waiting for a slow reader: what comes after it waits too
-            await self._put(data)
+        if (
+            not sign and self._sign and not self._sign.done()
+        ):  # it may be waiting for a slow reader: what comes after it waits too
+            await asyncio.wait([self._sign])
+        self._writing = True
+        try:
+            if not self.status:
+                self._begin(200)
+                await self._send({"type": "http.response.start", "status": 200, "headers": [*STREAM, *self.headers]})
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        except OSError:
+            raise Gone from None
+        finally:
+            self._writing = False
+        self.record.bytes += len(data)
+        self._last = self._loop.time()
 
     async def end(self) -> None:
         """Ends a stream."""
-        async with self._turn:
-            self.over = True
-            try:
-                await self._send({"type": "http.response.body", "body": b""})
-            except OSError:
-                raise Gone from None
+        if self._sign and not self._sign.done():
+            await asyncio.wait([self._sign])
+        self.over = True
+        try:
+            await self._send({"type": "http.response.body", "body": b""})
+        except OSError:
+            raise Gone from None
 
     def keep_alive(self, alive: Callable[[], bytes], first: float, pause: float) -> None:
         """From now on sends what `alive` gives after `first` seconds without a status, later after `pause` seconds
@@ -155,17 +170,6 @@ class Exchange:
             raise RuntimeError(f"an answer has begun with {self.status}, and another was to be sent with {status}")
         self.status = self.record.status = status
 
-    async def _put(self, data: bytes) -> None:
-        try:
-            if not self.status:
-                self._begin(200)
-                await self._send({"type": "http.response.start", "status": 200, "headers": [*STREAM, *self.headers]})
-            await self._send({"type": "http.response.body", "body": data, "more_body": True})
-        except OSError:
-            raise Gone from None
-        self.record.bytes += len(data)
-        self._last = self._loop.time()
-
     async def _watch(self) -> None:
         try:
             while (await self.receive())["type"] != "http.disconnect":
@@ -182,16 +186,15 @@ class Exchange:
         now = self._loop.time()
         due = self._last + self._pause
         # Whoever has the turn waits for a slow reader, who has enough to read.
-        if (not self.status or now >= due) and not self._turn.locked():
+        if (not self.status or now >= due) and not self._writing:
             self._sign = self._loop.create_task(self._write_sign())
             due = now + self._pause
         self._timer = self._loop.call_at(max(due, now + 0.05), self._quiet)
 
     async def _write_sign(self) -> None:
         try:
-            async with self._turn:
-                if self._alive and not self.over and not self.ended:
-                    await self._put(self._alive())
+            if self._alive and not (self.over or self.ended or self._writing):
+                await self.write(self._alive(), sign=True)
         except Exception as error:  # noqa: BLE001 - as in _watch
             self.stop(error)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..api import embeddings
 from ..api.embeddings import Vectors
 from ..api.failure import excerpt
+from ..api.joined import joined
 from ..api.payloads import record
 from ..errors import (
     BadRequest,
@@ -134,32 +135,29 @@ class Http:
         """Closes the connections kept by the running event loop, other models' too: all share them."""
         await close_sessions()
 
-    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+    def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol. Closing the iterator closes the connection at once."""
         request, notes = self._granted(request)
         self._check(request)
         if request.prompt is not None and self.api != "completions":
-            async with aclosing(self.completing().stream(request)) as events:
-                async for event in events:
-                    yield event
-            return
+            return self.completing().stream(request)
+        return self._again(request, notes) if self.retries else self._once(request, notes)
+
+    async def _again(self, request: Request, notes: Sequence[Note]) -> AsyncGenerator[Event]:
+        """One exchange after another, while nothing of a reply has come."""
         begun = False
         for tried in range(1, self.retries + 2):
             try:
-                async with aclosing(self._try(request)) as events:
+                async with aclosing(self._once(request, notes)) as events:
                     async for event in events:
-                        if not begun:  # whoever asks again does so while nothing has come
-                            for note in notes:
-                                yield Noted(note)
                         begun = True
                         yield event
                 return
             except ModelError as error:
-                told = self._told(error)
                 wait = pause(error, tried) if not begun and tried <= self.retries else None
                 if wait is None:
-                    raise told from None
-            log.info("%s; asking again in %.1f s", told, wait)
+                    raise
+                log.info("%s; asking again in %.1f s", error, wait)
             await asyncio.sleep(wait)
 
     async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
@@ -239,22 +237,28 @@ class Http:
         if unknown:
             raise UsageError(f"{self.name} takes no {' and no '.join(unknown)}")
 
-    async def _try(self, request: Request) -> AsyncGenerator[Event]:
-        """One exchange, without retries."""
-        loop = asyncio.get_running_loop()
-        self.model = self.model or await self.only_model()
-        body = self.body(request)
-        due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
-        reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
-        response = await self._send("POST", self._api.path, due, body)
-        patience = Patience(response.content, due)
+    async def _once(self, request: Request, notes: Sequence[Note]) -> AsyncGenerator[Event]:
+        """One exchange, its errors told. `notes` come with the first event: until then somebody may ask again."""
         try:
-            over = False
+            loop = asyncio.get_running_loop()
+            self.model = self.model or await self.only_model()
+            body = self.body(request)
+            due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
+            reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
+            response = await self._send("POST", self._api.path, due, body)
+        except ModelError as error:
+            raise self._told(error) from None
+        patience = Patience(response.content, due)
+        over = False
+        try:
             while not over:
                 before = reader.received
                 chunk = await self._chunk(patience, reader)
                 over = not chunk
-                for event in reader.close() if over else reader.feed(chunk):
+                came = joined(reader.close() if over else reader.feed(chunk))
+                if notes and came:
+                    came, notes = [*map(Noted, notes), *came], ()
+                for event in came:
                     if isinstance(event, Finished):
                         over = True
                         await drain(response)
@@ -263,6 +267,8 @@ class Http:
                     reader.feed(b"")  # an error that came behind these events, in the same piece
                 if reader.received > before:
                     patience.until(loop.time() + self.timeouts.between)
+        except ModelError as error:
+            raise self._told(error) from None
         finally:
             patience.close()
             response.close()

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 from ..dialects import get
-from ..drive import Done, play
+from ..drive import Done, heard, play
 from ..errors import ModelError
 from ..events import Event
 from ..plan.effects import Ask, Plan, Score
@@ -65,7 +65,13 @@ class Speaker:
         )
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        async with aclosing(play(self.plan(request), self.model)) as events:
+        """The reply's events; see the protocol."""
+        effect = self.plan(request).send(None)
+        if isinstance(effect, Ask) and not effect.kept:  # its only step
+            events: AsyncGenerator[Event | Done[None]] = heard(effect, self.model)
+        else:
+            events = play(self.plan(request), self.model)
+        async with aclosing(events):
             async for event in events:
                 if not isinstance(event, Done):
                     yield event
