@@ -112,6 +112,12 @@ def test_it_is_held_to_the_call_that_is_wanted(name: str) -> None:
     assert ts.explain("Hi", tools=[ping], model=Speaker(MODEL, name)).grammar is None
 
 
+def test_an_image_is_refused() -> None:
+    seen = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x.invalid/y.png"}}]}]
+    with pytest.raises(ts.UsageError, match="takes text alone"):
+        ask(messages=seen)
+
+
 def test_a_broken_grammar_is_told_of() -> None:
     with pytest.raises(ts.BadRequest, match=r"expecting '\)'"):
         ask(prompt="x", grammar="root ::= bad ((")

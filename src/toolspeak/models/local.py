@@ -23,6 +23,7 @@ from typing import IO, Any, cast
 
 from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
 from ..events import Event, Finished, Logprobs, Noted, TextDelta
+from ..plan.parts import has_parts
 from ..types import Finish, Request, Usage
 from . import gguf, weights
 from .base import Capability
@@ -55,6 +56,10 @@ class Local:
         self.name = f"local:{self.path}" if self.path else "local"
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        if has_parts(request.messages):
+            raise UsageError(
+                "the local model takes text alone, and a message holds an image or another part that is none"
+            )
         request, notes = granted(request, SAMPLING, thinks=request.prompt is None)
         for note in notes:
             yield Noted(note)
