@@ -11,7 +11,7 @@ import pytest
 
 from toolspeak.drive import Done
 from toolspeak.errors import GenerationError
-from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from toolspeak.gateway.answer import answer, sure
 from toolspeak.models.base import Model
 from toolspeak.models.scripted import Scripted
@@ -104,3 +104,11 @@ def test_a_grammar_that_says_all_of_the_schema_lets_pieces_leave() -> None:
     bounded = Tool("weather", "", {"type": "object", "properties": {"days": {"type": "integer", "minimum": 1}}})
     assert not sure(replace(required, tools=(bounded,)), speaker)
     assert not sure(required, Speaker(Scripted("x"), "hermes"))
+
+
+def test_where_nothing_is_offered_a_call_is_noted_and_not_told() -> None:
+    events = told(Request(messages=ASKED.messages), native(called("rm", "{}", text="Well. ")))
+    assert [event.note.rule for event in events if isinstance(event, Noted)] == ["not-offered"]
+    assert not any(isinstance(event, (CallStart, ArgumentsDelta, CallEnd)) for event in events)
+    done = events[-1]
+    assert (done.value.text, done.value.finish, done.value.calls) == ("Well. ", "stop", ())

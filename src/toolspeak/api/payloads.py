@@ -60,7 +60,7 @@ class Payloads:
         """The payloads that are complete. An error in the middle is raised by the next call; `feed(b"")` asks for it."""
         if self._failed:
             raise self._failed
-        return self._take(self._decoder.decode(chunk))
+        return self._take(self._decoder.decode(chunk)) if chunk else []
 
     def close(self) -> list[Payload]:
         """The last payloads; whether the reply may end here is for the codec to say."""

@@ -16,11 +16,11 @@ from ..models.speaker import Speaker, new_id
 from ..plan.decide import decide
 from ..plan.formed import streams
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage
-from ..wire.collect import add_usage
+from ..wire.collect import add_usage, collect
 from ..wire.grammars.schemas import says_all
 
 
-async def answer(
+def answer(
     request: Request, model: Model, *, tries: int = 3, live: bool = False, whole: bool = False
 ) -> AsyncGenerator[Event | Done[Reply]]:
     """The events to pass on, by the same decision as `ts.decide`; `Done` with the reply last.
@@ -32,6 +32,37 @@ async def answer(
     `Finished` and the reply tell what all tries spent, and all that was noted. Raises what the model or the decision
     raises.
     """
+    if request.tools or request.schema is not None or request.choice not in ("auto", "none"):
+        return _decided(request, model, tries, live, whole)
+    return _said(request, model)
+
+
+async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[Reply]]:
+    """A reply in words, where there is nothing to decide: every chunk of a stream passes here, in as few steps as can be."""
+    heard: list[Event] = []
+    stream = model.stream(request)
+    try:
+        async for event in stream:
+            if isinstance(event, (TextDelta, ThoughtDelta, Logprobs, Noted)):
+                heard.append(event)
+                yield event
+            elif isinstance(event, Finished):
+                heard.append(Finished("stop" if event.finish == "tool_calls" else event.finish, event.usage))
+            elif isinstance(event, CallStart):
+                note = Noted(Note("not-offered", event.name))
+                heard.append(note)
+                yield note
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
+    reply = collect(heard)
+    yield Finished(reply.finish, reply.usage)
+    yield Done(reply)
+
+
+async def _decided(
+    request: Request, model: Model, tries: int, live: bool, whole: bool
+) -> AsyncGenerator[Event | Done[Reply]]:
     spent = Usage()
     notes: dict[Note, None] = {}
     streaming = streams(request, model.capabilities)

@@ -50,14 +50,12 @@ class Stream:
         self.writer = writer
         self._begun = False
 
-    async def write(self, data: bytes) -> None:
-        await self.exchange.write(self._opened(data))
-
     def alive(self) -> bytes:
         """What tells that the gateway is still at work."""
-        return self._opened(self.writer.keep_alive)
+        return self.opened(self.writer.keep_alive)
 
-    def _opened(self, data: bytes) -> bytes:
+    def opened(self, data: bytes) -> bytes:
+        """The data, behind the opening where that has not been told."""
         if self._begun:
             return data
         self._begun = True
@@ -189,19 +187,27 @@ class Gateway:
 
     async def _stream(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
         limits = self.settings.limits
-        hear = stream.exchange.record.hear
+        hear, feed, opened, write = (
+            stream.exchange.record.hear,
+            stream.writer.feed,
+            stream.opened,
+            stream.exchange.write,
+        )
         stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
-        async with aclosing(_events(asked, served)) as events:
-            async for choice, event in events:
+        answers = [served.answer(request) for request in asked.requests]
+        several = len(answers) > 1
+        async with aclosing(side_by_side(answers) if several else answers[0]) as events:
+            async for item in events:
+                choice, event = item if isinstance(item, tuple) else (0, item)
                 if isinstance(event, Done):
                     continue
                 hear(event)
-                if data := stream.writer.feed(event, choice):
-                    await stream.write(data)
+                if data := feed(event, choice):
+                    await write(opened(data))
         end = stream.writer.close()
         if session:  # before the end is told: the client may go on from it at once
             await session.keep(cast("Any", stream.writer).response)
-        await stream.write(end)
+        await write(opened(end))
         await stream.exchange.end()
 
     async def _whole(

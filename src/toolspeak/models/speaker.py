@@ -64,14 +64,15 @@ class Speaker:
             raw=self.raw,
         )
 
-    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+    def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol."""
         effect = self.plan(request).send(None)
         if isinstance(effect, Ask) and not effect.kept:  # its only step
-            events: AsyncGenerator[Event | Done[None]] = heard(effect, self.model)
-        else:
-            events = play(self.plan(request), self.model)
-        async with aclosing(events):
+            return heard(effect, self.model)
+        return self._played(request)
+
+    async def _played(self, request: Request) -> AsyncGenerator[Event]:
+        async with aclosing(play(self.plan(request), self.model)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield event

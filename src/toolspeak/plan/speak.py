@@ -46,7 +46,7 @@ def speak(
     """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
     where that knows tools; `raw` is for a model that continues prompts and answers no conversation."""
     if request.prompt is not None and not request.tools:  # the very bytes to continue
-        yield Ask(request, live=True)
+        yield Ask(request, live=True, kept=False)
         return
     tools = offered(request)
     if not tools and not raw:
@@ -187,9 +187,9 @@ def _words(request: Request, dialect: Dialect, can: Collection[str]) -> Plan[Non
     told = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
     asked = replace(request, messages=told, tools=None, choice="auto")
     if dialect.thinking is None:
-        yield Ask(asked, live=True)
+        yield Ask(asked, live=True, kept=False)
     else:
-        yield Ask(asked, live=True, read=_read_by(Decoder(dialect, ())))
+        yield Ask(asked, live=True, read=_read_by(Decoder(dialect, ())), kept=False)
 
 
 def _weighed(
