@@ -76,7 +76,7 @@ def work(settings: Settings, listening: socket.socket, orphaned: int | None = No
         ws="none", backlog=BACKLOG, timeout_graceful_shutdown=1,
     )  # fmt: skip
     gc.freeze()  # what is loaded stays: looking through it for garbage took a tenth of the time of a thousand streams
-    gc.set_threshold(20_000, 20, 50)
+    gc.set_threshold(10_000, 10, 10)
     try:
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
             runner.run(run(gateway, config, listening, orphaned))
