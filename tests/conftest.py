@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 from pathlib import Path
 
 GUARD = Path(__file__).parent / "loopback_only"
@@ -25,6 +26,12 @@ def _forget_settings() -> None:
             del os.environ[name]
 
 
+def _hear_ctrl_c() -> None:
+    """A shell without job control has what it starts in the background ignore Ctrl-C, and so would the programs here."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 # Now rather than in a fixture: a test module that asks the network while it is loaded is caught too.
 _keep_to_loopback()
 _forget_settings()
+_hear_ctrl_c()
