@@ -30,6 +30,9 @@ WELL = 10.0
 """Seconds after which a worker counts as having started well."""
 
 
+STOPS = (signal.SIGTERM, signal.SIGINT)
+
+
 def supervise(workers: int, work: Callable[[int], None]) -> None:
     """Keeps so many processes at `work`, until told to stop by SIGTERM or SIGINT; a second one kills them.
 
@@ -85,15 +88,19 @@ class _Supervisor:
                 self._sleep(max(0.0, due - now) if due else None)
 
     def _start(self) -> None:
+        # Nobody is told to stop between being made and being known, or before a worker's own way to end is set.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         pid = os.fork()
         if pid:
             self.began[pid] = time.monotonic()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
             return
         status = 1
         try:
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
             for end in (self.alive[1], *self.woken):
                 os.close(end)
             self.work(self.alive[0])
