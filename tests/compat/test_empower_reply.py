@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from peers import peer
@@ -99,6 +99,7 @@ ARGUMENTS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | s
 @given(st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1))
 def test_calls_are_read_as_the_package_reads_them(calls: list[tuple[str, dict[str, Any]]]) -> None:
     text = "<f>" + json.dumps([{"name": name, "arguments": arguments} for name, arguments in calls])
+    assume("</thinking>" not in text)
     assert values(chat_completion(completion(text))) == values(handled(text))
 
 
@@ -108,6 +109,13 @@ def values(whole: dict[str, Any]) -> dict[str, Any]:
     for call in whole["choices"][0]["message"].get("tool_calls", ()):
         call["function"]["arguments"] = json.loads(call["function"]["arguments"])
     return whole
+
+
+def test_a_call_that_speaks_of_thinking_is_a_call() -> None:
+    """The package cuts at the first closing tag wherever it stands, and what is left is no call any more."""
+    text = '<f>[{"name": "w", "arguments": {"</thinking>": null}}]'
+    assert json.loads(message(text)["tool_calls"][0]["function"]["arguments"]) == {"</thinking>": None}
+    assert handled(text)["choices"][0]["message"] == {"role": "assistant", "content": text}
 
 
 def test_the_thinking_split() -> None:
