@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any, Literal
 
 import pytest
@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import toolspeak as ts
 from replies import answered, calls, native
 from toolspeak.events import Event, Finished, Noted, TextDelta
+from toolspeak.models import weights
 from toolspeak.models.base import Model
+from toolspeak.models.local import Local
 from toolspeak.types import Request, Usage
 
 
@@ -258,6 +260,44 @@ def test_a_decision_by_likelihood_is_written_in_a_dialect_instead() -> None:
     assert model.requests[0].grammar
 
 
+def test_explain_tells_the_rungs_that_change_something() -> None:
+    steps = ["told", "alone", "dialect", "told", "sampling", "model:scripted:x"]
+    assert ts.explain("?", tools=TOOLS, model="scripted:x").again == ("told", "alone")
+    told = ts.explain("?", tools=TOOLS, model=Weighing(), ladder=steps)
+    assert told.again == ("dialect:tool-json", "told", "sampling", "model:scripted")
+    assert str(told).endswith("asked again, were the reply wrong: dialect:tool-json, told, sampling, model:scripted")
+    assert ts.explain("?", model="scripted:x").again == ()
+
+
+# ------------------------------------------------------------------ the embedded model
+
+
+def test_the_embedded_model_is_held_to_the_one_tool() -> None:
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+    if not weights.present():
+        pytest.skip("the embedded model was not fetched: make fetch")
+
+    class Slipping(Local):
+        """The embedded model after a first reply that is wrong."""
+
+        slipped = False
+
+        async def stream(self, request: Request) -> AsyncGenerator[Event]:
+            if self.slipped:
+                async for event in super().stream(request):
+                    yield event
+                return
+            self.slipped = True
+            yield TextDelta(wrong(1))
+            yield Finished()
+
+    model = ts.model(Slipping(), dialect="tool-json")
+    reply = ts.decide("Weather in Rome?", tools=TOOLS, model=model, ladder=["alone"], max_tokens=60)
+    assert rungs(reply.steps) == ["", "alone"]
+    (call,) = reply.calls
+    assert (call.name, set(call.arguments) - {"unit"}) == ("weather", {"city"})
+
+
 # ------------------------------------------------------------------ bounds, usage, errors
 
 
@@ -454,7 +494,7 @@ SAID = st.lists(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(steps=STEPS, said=SAID, tries=st.integers(1, 9), choice=st.sampled_from(["auto", "required", "weather"]))
 def test_a_climb_ends_and_gives_what_was_asked_for(steps: list[str], said: list[str], tries: int, choice: str) -> None:
     model = ts.Scripted(said, repeat=True, capabilities=["grammar"])

@@ -22,7 +22,7 @@ from ..events import Noted
 from ..schema.near import near
 from ..types import Message, Note, Reply, Request, Step, Tool, ToolCall, Usage
 from ..wire.collect import add_usage
-from .calls import assistant
+from .calls import assistant, written
 from .effects import Plan, ask, tell
 
 RANDOM = 0.7
@@ -46,6 +46,11 @@ class Rung:
     @property
     def kind(self) -> str:
         return self.name.partition(":")[0]
+
+    @property
+    def idle(self) -> bool:
+        """Whether it cannot change a call by itself."""
+        return self.weighs and self.kind in ("told", "alone", "sampling")
 
 
 def usual(can: Collection[str]) -> tuple[Rung, ...]:
@@ -285,6 +290,6 @@ def _counted(tries: int) -> str:
 
 def _same(one: Reply, other: Reply) -> bool:
     def content(reply: Reply) -> tuple[str, list[tuple[str, str]]]:
-        return reply.text, [(call.name, call.json) for call in reply.calls]
+        return reply.text, [(call.name, written(call)) for call in reply.calls]
 
     return content(one) == content(other)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from ..errors import LimitReached, ModelError, UsageError
 from ..events import Finished, Noted
 from ..types import Message, Note, Reply, Request, Step, ToolCall, ToolResult, Usage
 from ..wire.collect import add_usage
-from .calls import answer, assistant, checked, error_text
+from .calls import answer, assistant, checked, error_text, written
 from .effects import Plan, ask, run, tell
 from .ladder import Climb, Rung, usual
 
@@ -126,7 +125,7 @@ class _Run:
 
     def climbed(self, reply: Reply) -> Note | None:
         """Goes on to another way of asking where the reply was wrong; a note of it where the results do not tell."""
-        before, self.before = self.before, [(call.name, _written(call)) for call, _ in self.wrong]
+        before, self.before = self.before, [(call.name, written(call)) for call, _ in self.wrong]
         if not self.wrong:
             self.climb = Climb(self._usual(), self.rungs)
             return None
@@ -163,7 +162,7 @@ class _Run:
         self.messages.append(assistant(reply))
         for call, result in zip(reply.calls, results, strict=True):
             self.messages.append(answer(call, result.text))
-            self.seen[(call.name, _written(call), result.text)] += 1
+            self.seen[(call.name, written(call), result.text)] += 1
 
     def refused(self, why: str) -> None:
         """Calls that have no results and get none: answered all the same, for every call needs an answer."""
@@ -187,8 +186,3 @@ class _Run:
         last = replace(reply, calls=(), finish="limit" if why else reply.finish, notes=notes)
         messages = [*self.messages, assistant(last)]
         return replace(last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last, rung=self.climb.rung)))
-
-
-def _written(call: ToolCall) -> str:
-    """The arguments as a text that is the same whatever their order and blanks."""
-    return json.dumps(call.arguments, sort_keys=True, default=str) if call.whole else call.json
