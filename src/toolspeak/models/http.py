@@ -108,7 +108,7 @@ class Http:
         """The exact body of a request; the model's name is empty until the server was asked for it."""
         request, _ = self._granted(request)
         self._check(request)
-        return _encode(self._api.write(request, self.model or "", **self._writing))
+        return self._written(request)
 
     def without_tools(self) -> Http:
         """The same model for what is asked without tools."""
@@ -224,6 +224,10 @@ class Http:
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
         self._check_settings(request)
 
+    def _written(self, request: Request) -> bytes:
+        """The body of a request that is granted and checked."""
+        return _encode(self._api.write(request, self.model or "", **self._writing))
+
     def _granted(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None
         return granted(request, self._api.sampling, thinks=thinks)
@@ -242,7 +246,7 @@ class Http:
         try:
             loop = asyncio.get_running_loop()
             self.model = self.model or await self.only_model()
-            body = self.body(request)
+            body = self._written(request)
             due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
             reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
             response = await self._send("POST", self._api.path, due, body)
