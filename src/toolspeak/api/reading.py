@@ -17,8 +17,8 @@ class Reading:
 
     An API says in `_payload` what a payload is, and calls `_finished` where the reply is over. `ids` makes the id of a
     call that came without one, `lines` is for JSON that comes one object a line. `text` is the text so far, `received`
-    grows with every payload that tells something. `close` raises StreamCut where the reply broke off; both raise what
-    the server reports as an error.
+    grows with every payload that tells something. `close` raises StreamCut where the reply broke off, and either of
+    them what the server reports as an error.
     """
 
     missing = ""
