@@ -17,6 +17,7 @@ from ..api.embeddings import Vectors
 from ..api.failure import excerpt
 from ..api.joined import joined
 from ..api.payloads import record
+from ..api.reading import Reading
 from ..errors import (
     BadRequest,
     KeyRefused,
@@ -31,7 +32,7 @@ from ..events import Event, Finished, Noted
 from ..types import Note, Request
 from .address import parse_address, redact
 from .answers import cause, drain, read_all, read_start, refusal, whole_url
-from .apis import APIS, Reader
+from .apis import APIS
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
@@ -277,7 +278,7 @@ class Http:
             patience.close()
             response.close()
 
-    async def _chunk(self, patience: Patience, reader: Reader) -> bytes:
+    async def _chunk(self, patience: Patience, reader: Reading) -> bytes:
         """The next bytes, b"" at the end."""
         import aiohttp
 
