@@ -472,6 +472,16 @@ def test_a_run_goes_on_with_another_model_where_the_first_is_down() -> None:
     assert rungs(reply.steps) == ["model:scripted", "model:scripted"]
 
 
+def test_a_run_outlives_another_model_that_cannot_be_asked() -> None:
+    closed = ts.Scripted([ts.KeyRefused("no")], repeat=True)
+    weak = native(calls(("weather", {})), calls(("weather", RIGHT)), "Sunny.")
+    reply = ts.run("Weather in Rome?", tools=TOOLS, model=weak, ladder=[closed])
+    assert reply.text == "Sunny."
+    weak = native(calls(("weather", {})), ts.ModelUnreachable("down"))
+    with pytest.raises(ts.ModelUnreachable):
+        ts.run("Weather in Rome?", tools=TOOLS, model=weak, ladder=[closed])
+
+
 def test_a_run_is_asked_as_at_first_after_the_last_rung() -> None:
     model = native(calls(("weather", {"a": 1})), calls(("weather", {"b": 1})), "I cannot.")
     reply = ts.run("Weather in Rome?", tools=TOOLS, model=model, ladder=["alone"])

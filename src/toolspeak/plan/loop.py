@@ -80,7 +80,7 @@ def _asked(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
         try:
             return (yield from ask(so_far.request(tools=tools), live=True, by=so_far.climb.by))
         except ModelError as error:
-            if not so_far.climb.over(error):
+            if not so_far.climbed_over(error):
                 raise
             yield from tell(Noted(so_far.noted(f"{type(error).__name__}: {error}")))
 
@@ -135,9 +135,19 @@ class _Run:
             return None
         return self.noted(self.wrong[0][1]) if self.climb.rung != "told" else None
 
+    def climbed_over(self, error: ModelError) -> bool:
+        """Goes on where nobody answered; False where nobody can be asked who has not failed."""
+        elsewhere = self.climb.by.startswith("model") or self.climb.refused(error)
+        if self.climb.over(error):
+            return True
+        if elsewhere and self.wrong:  # the first model did answer, if wrongly
+            self.climb = Climb(self._usual(), ())
+            return True
+        return False
+
     def noted(self, why: str) -> Note:
         """A note that the model is asked again, on which rung and why."""
-        return Note("asked-again", f"{self.climb.rung}: {why}")
+        return Note("asked-again", f"{self.climb.rung}: {why}" if self.climb.rung else why)
 
     def took(self, reply: Reply) -> None:
         self.usage = add_usage(self.usage, reply.usage)
