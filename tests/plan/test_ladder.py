@@ -236,6 +236,8 @@ def test_an_empty_ladder_asks_once(steps: Any) -> None:
 def test_the_same_wrong_reply_is_not_told_twice() -> None:
     error = refused(ts.Scripted([wrong(1)], repeat=True), tries=50)
     assert rungs(error.attempts) == ["", "told", "alone"]
+    error = refused(ts.Scripted([wrong(1)], repeat=True), ladder=["told", "told"], tries=50)
+    assert rungs(error.attempts) == ["", "told"]
 
 
 def test_what_was_never_told_is_told_though_the_reply_is_the_same() -> None:
@@ -247,7 +249,7 @@ def test_a_decision_by_likelihood_is_neither_told_nor_sampled_nor_narrowed() -> 
     for steps in (None, ["told", "alone", "sampling"]):
         model = Weighing()
         with pytest.raises(ts.GenerationError) as caught:
-            ts.call("Find Rome", tools=[CODE], model=model, ladder=steps)
+            ts.call("Find Rome", tools=[CODE, add], model=model, ladder=steps)
         assert rungs(caught.value.attempts) == [""]
         assert model.requests == []  # in words it was not asked
 

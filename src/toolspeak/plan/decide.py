@@ -48,8 +48,7 @@ def decide(
         reply, wrong, again = _judged(bounded, trying.climb.demanded(request, bounded), cut_stands)
         if not wrong:
             return trying.right(reply)
-        # One tool alone brings one call: where several were wanted the good ones would be lost.
-        yield from trying.wrong(reply, wrong, again, reply.calls if len(reply.calls) == 1 else ())
+        yield from trying.wrong(reply, wrong, again)
 
 
 def call(

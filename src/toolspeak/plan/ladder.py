@@ -216,16 +216,17 @@ class Tries:
         """The conversation as it is asked now."""
         return self.told if self.climb.telling else list(self.climb.first.messages)
 
-    def wrong(self, reply: Reply, why: str, say: Sequence[Message], calls: Sequence[ToolCall] = ()) -> Plan[None]:
-        """Goes on after a reply that is wrong: `why`, in words for people; `say` tells the model; `calls` are those
-        that were wrong. Raises GenerationError, LimitReached with every attempt where it ends."""
+    def wrong(self, reply: Reply, why: str, say: Sequence[Message]) -> Plan[None]:
+        """Goes on after a reply that is wrong: `why`, in words for people; `say` tells the model. Raises
+        GenerationError, LimitReached with every attempt where it ends."""
         same = self._last is not None and _same(self._last, reply)
         self._last = reply
         self.attempts.append(Attempt(reply, why, self.climb.rung))
         self.told = [*self.told, assistant(reply), *say]
         if len(self.attempts) >= self.tries:
             self._give_up()
-        if not self.climb.up(reply, same=same, wrong=calls) and not self.climb.tell_again(same=same):
+        # One tool alone brings one call: of several calls the good ones would be lost, so all count as wrong.
+        if not self.climb.up(reply, same=same, wrong=reply.calls) and not self.climb.tell_again(same=same):
             self._give_up()
         spent = self.usage
         if self.tokens is not None and spent.prompt_tokens + spent.completion_tokens >= self.tokens:
