@@ -1,0 +1,1 @@
+"""Measures how well models call functions: cases, contenders, verdicts, tables, reports, comparisons."""
