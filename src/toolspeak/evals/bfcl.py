@@ -178,7 +178,7 @@ def _checked(category: str, functions: Any, calls: list[Any], answer: Sequence[A
 def _typed(call: Mapping[str, Any], functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The arguments as a caller with types would give them: a whole number for a float is a float."""
     function = next((one for one in functions if one["name"] == call["name"]), None)
-    properties = function["parameters"]["properties"] if function else {}
+    properties: Mapping[str, Any] = function["parameters"]["properties"] if function else {}
     return {name: _as_typed(value, properties.get(name, {})) for name, value in call["arguments"].items()}
 
 
@@ -224,7 +224,7 @@ def kind_of(told: Mapping[str, Any]) -> tuple[Kind, str]:
     if inner:
         return next((one for one in inner if one[0] != "wrong tool"), inner[0])
     detail = " ".join(str(part) for part in told["error"])
-    kinds = [kind for word, kind in KINDS if word in told["error_type"]]
+    kinds: list[Kind] = [kind for word, kind in KINDS if word in told["error_type"]]
     return (kinds[0] if kinds else "wrong value"), detail
 
 

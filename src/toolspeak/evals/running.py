@@ -1,0 +1,204 @@
+"""Puts cases to contenders: one decision each, judged and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..drive import run_sync
+from ..errors import (
+    GenerationError,
+    KeyRefused,
+    LimitReached,
+    MissingExtra,
+    ModelError,
+    ModelUnreachable,
+    RateLimited,
+    UsageError,
+    WeightsError,
+)
+from ..models.base import Model
+from ..types import Reply, Usage
+from ..verbs import adecide
+from .case import Case, Verdict, digest, said
+from .contender import Contender, distinct
+from .record import Folder, Manifest, Record, opened
+from .recording import close, packed, recording
+from .sources import mixed
+
+STOPPING = (ModelUnreachable, KeyRefused, RateLimited, WeightsError, MissingExtra)
+"""Errors that would come for every case: they end the run, which can be gone on with."""
+
+Heard = Callable[[Record, int, int], None]
+"""Told each record as it comes, how many are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How cases are put. `tries` is how often a model may be asked in all for a valid reply: 1 repeats nothing.
+
+    `temperature` None leaves it to the model. `seconds` bounds one decision. `at_once` is how many cases are under way
+    together. `prices` are those of a million tokens sent and of a million received, by the contender's label or by ""
+    for all.
+    """
+
+    temperature: float | None = 0.0
+    seed: int | None = None
+    max_tokens: int | None = None
+    seconds: float | None = None
+    tries: int = 1
+    at_once: int = 1
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+
+    def told(self) -> dict[str, Any]:
+        """What changes results, for the folder to remember."""
+        return {name: value for name, value in asdict(self).items() if name not in ("at_once", "prices")}
+
+
+def run(
+    cases: Sequence[Case],
+    contenders: Sequence[Contender],
+    out: Path | str,
+    settings: Settings = Settings(),
+    *,
+    sources: Sequence[str] = (),
+    heard: Heard | None = None,
+) -> list[Record]:
+    """The records of every case put to every contender, kept in the folder `out` as they come.
+
+    What stands there already is not put again, so that a run that was killed is gone on with by the same call. A folder
+    takes further contenders for the same cases and settings, and refuses others. `sources` name the cases for people.
+    Raises UsageError, and the ModelError of a model that cannot be asked at all.
+    """
+    return run_sync(arun(cases, contenders, out, settings, sources=sources, heard=heard))
+
+
+async def arun(
+    cases: Sequence[Case],
+    contenders: Sequence[Contender],
+    out: Path | str,
+    settings: Settings = Settings(),
+    *,
+    sources: Sequence[str] = (),
+    heard: Heard | None = None,
+) -> list[Record]:
+    """As `run`, awaited."""
+    distinct(contenders)
+    _possible(settings)
+    models = {one.label: one.made() for one in contenders}
+    named = list(sources) or list(dict.fromkeys(case.group for case in cases))
+    manifest = Manifest(named, len(cases), digest(cases), settings.told(), __version__)
+    with opened(Path(out), manifest) as folder:
+        try:
+            for label, model in models.items():
+                await _put_all(cases, label, model, folder, settings, len(cases) * len(models), models.keys(), heard)
+        finally:
+            for model in models.values():
+                await close(model)
+        labels = set(models)
+        return [record for record in folder.records if record.contender in labels]
+
+
+def _possible(settings: Settings) -> None:
+    for name in ("tries", "at_once"):
+        if getattr(settings, name) < 1:
+            raise UsageError(f"{name}: expected 1 or more, received {getattr(settings, name)}")
+
+
+async def _put_all(
+    cases: Sequence[Case],
+    label: str,
+    model: Model,
+    folder: Folder,
+    settings: Settings,
+    total: int,
+    labels: Any,
+    heard: Heard | None,
+) -> None:
+    """Puts every case that is not done yet, some at a time; the first error that stops the run stops the others."""
+    left = iter([case for case in mixed(cases) if (label, case.id) not in folder.done])
+
+    async def work() -> None:
+        for case in left:
+            record = await put(case, label, model, settings)
+            folder.add(record)
+            if heard is not None:
+                done = sum(contender in labels for contender, _ in folder.done)
+                heard(record, done, total)
+
+    await _together([work() for _ in range(settings.at_once)])
+
+
+async def _together(workers: Sequence[Awaitable[None]]) -> None:
+    tasks = [asyncio.ensure_future(worker) for worker in workers]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def put(case: Case, label: str, model: Model, settings: Settings) -> Record:
+    """The record of one case. An error of the model's is a wrong answer, unless it would come for every case."""
+    with recording() as tape:
+        began = time.perf_counter()
+        reply, failed = await _decided(case, model, settings)
+        seconds = time.perf_counter() - began
+        spent = await tape.usage()
+    verdict = failed or case.judge(reply)
+    return Record(
+        case=case.id,
+        group=case.group,
+        contender=label,
+        right=verdict.right,
+        kind=verdict.kind,
+        detail=verdict.detail,
+        question=case.question,
+        tools=[tool.name for tool in case.tools],
+        expected=case.expected,
+        match=case.match,
+        calls=said(reply),
+        text=reply.text,
+        notes=[f"{note.rule}: {note.detail}" if note.detail else note.rule for note in reply.notes],
+        seconds=round(seconds, 4),
+        prompt_tokens=spent.prompt_tokens,
+        completion_tokens=spent.completion_tokens,
+        cached_tokens=spent.cached_tokens,
+        cost=cost(spent, settings.prices.get(label, settings.prices.get(""))),
+        messages=list(case.messages),
+        steps=packed(tape.steps),
+    )
+
+
+async def _decided(case: Case, model: Model, settings: Settings) -> tuple[Reply, Verdict | None]:
+    """The reply, and the verdict where there is no valid one."""
+    try:
+        return await adecide(
+            case.messages,
+            tools=case.tools,
+            model=model,
+            tries=settings.tries,
+            temperature=settings.temperature,
+            seed=settings.seed,
+            max_tokens=settings.max_tokens,
+            limits={"seconds": settings.seconds},
+        ), None
+    except GenerationError as error:
+        return error.reply or Reply(), Verdict(False, "invalid", str(error))
+    except STOPPING:
+        raise
+    except (ModelError, LimitReached, UsageError) as error:
+        return Reply(), Verdict(False, "error", f"{type(error).__name__}: {error}")
+
+
+def cost(spent: Usage, price: tuple[float, float] | None) -> float | None:
+    """What tokens cost at the price of a million sent and of a million received."""
+    if price is None:
+        return None
+    return (spent.prompt_tokens * price[0] + spent.completion_tokens * price[1]) / 1e6
