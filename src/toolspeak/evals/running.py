@@ -28,11 +28,14 @@ from ..verbs import adecide
 from .case import Case, Verdict, digest, said
 from .contender import Contender, distinct
 from .record import Folder, Manifest, Record, opened
-from .recording import close, packed, recording
+from .recording import close, load, packed, recording
 from .sources import mixed
 
 STOPPING = (ModelUnreachable, KeyRefused, RateLimited, WeightsError, MissingExtra)
 """Errors that would come for every case: they end the run, which can be gone on with."""
+
+EXPECTED = ("not-sampled",)
+"""Notes that every case would have: a decision by likelihood makes no use of a temperature."""
 
 Heard = Callable[[Record, int, int], None]
 """Told each record as it comes, how many are done, and of how many."""
@@ -121,7 +124,10 @@ async def _put_all(
     heard: Heard | None,
 ) -> None:
     """Puts every case that is not done yet, some at a time; the first error that stops the run stops the others."""
-    left = iter([case for case in mixed(cases) if (label, case.id) not in folder.done])
+    undone = [case for case in mixed(cases) if (label, case.id) not in folder.done]
+    if undone:
+        await load(model)
+    left = iter(undone)
 
     async def work() -> None:
         for case in left:
@@ -165,12 +171,16 @@ async def put(case: Case, label: str, model: Model, settings: Settings) -> Recor
         match=case.match,
         calls=said(reply),
         text=reply.text,
-        notes=[f"{note.rule}: {note.detail}" if note.detail else note.rule for note in reply.notes],
+        notes=[
+            f"{note.rule}: {note.detail}" if note.detail else note.rule
+            for note in reply.notes
+            if note.rule not in EXPECTED
+        ],
         seconds=round(seconds, 4),
         prompt_tokens=spent.prompt_tokens,
         completion_tokens=spent.completion_tokens,
         cached_tokens=spent.cached_tokens,
-        cost=cost(spent, settings.prices.get(label, settings.prices.get(""))),
+        cost=cost(spent, price(label, settings.prices)),
         messages=list(case.messages),
         steps=packed(tape.steps),
     )
@@ -195,6 +205,11 @@ async def _decided(case: Case, model: Model, settings: Settings) -> tuple[Reply,
         raise
     except (ModelError, LimitReached, UsageError) as error:
         return Reply(), Verdict(False, "error", f"{type(error).__name__}: {error}")
+
+
+def price(label: str, prices: Mapping[str, tuple[float, float]]) -> tuple[float, float] | None:
+    """The price for a contender: by its label, by what that begins with (the model), or the one for all."""
+    return prices.get(label) or prices.get(label.partition(" · ")[0]) or prices.get("")
 
 
 def cost(spent: Usage, price: tuple[float, float] | None) -> float | None:

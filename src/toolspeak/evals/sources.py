@@ -56,7 +56,7 @@ def _file(path: Path, name: str) -> Path:
     if path.is_dir():
         raise UsageError(f"{path} is a folder; expected a file of JSON lines")
     if not path.is_file():
-        hint = f" Did you mean bfcl:{name}?" if bfcl.NAME.fullmatch(name) else ""
+        hint = f" Did you mean bfcl:{name}?" if name.partition("[")[0] in (*bfcl.CATEGORIES, *bfcl.ALIASES) else ""
         raise UsageError(f"there is no file {path}.{hint} Expected bfcl:CATEGORY or a file of JSON lines")
     return path
 
