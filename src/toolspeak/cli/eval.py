@@ -91,6 +91,7 @@ def eval() -> None:  # noqa: A001 - the command's name
 )
 @click.option(
     "--parallel",
+    "at_once",
     type=click.IntRange(1),
     metavar="N",
     default=1,
@@ -104,6 +105,7 @@ def eval() -> None:  # noqa: A001 - the command's name
     multiple=True,
     help="The price of a million tokens sent and received.",
 )
+@click.option("--errors-again", is_flag=True, help="Put the cases again that ended in an error.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run_(
     cases: tuple[str, ...],
@@ -114,6 +116,7 @@ def run_(
     split: str | None,
     temperature: str,
     prices: tuple[str, ...],
+    errors_again: bool,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -139,15 +142,7 @@ def run_(
     from .results import Told, results
     from .screen import answers
 
-    chosen = evals.Settings(
-        temperature=_temperature(temperature),
-        max_tokens=settings["max_tokens"],
-        seed=settings["seed"],
-        seconds=settings["seconds"],
-        tries=settings["tries"],
-        at_once=settings["parallel"],
-        prices=dict(map(_price, prices)),
-    )
+    chosen = evals.Settings(_temperature(temperature), prices=dict(map(_price, prices)), **settings)
     with answers() as to:
         tools = list(toolbox(files)) if files else None
         found = evals.load(*cases, tools=tools, split=split)
@@ -157,7 +152,9 @@ def run_(
         measured = evals.contenders(names, [None if name == OWN else name for name in dialects])
         told = Told(out, len(found) * len(measured))
         try:
-            records = evals.run(found, measured, out, chosen, sources=cases, heard=told.heard)
+            records = evals.run(
+                found, measured, out, chosen, sources=cases, heard=told.heard, errors_again=errors_again
+            )
         except (ModelError, KeyboardInterrupt):
             told.stopped()
             raise

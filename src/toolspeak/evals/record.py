@@ -71,6 +71,10 @@ class Folder:
         self.done = {(record.contender, record.case) for record in records}
         self._file = file
 
+    def forget_errors(self) -> None:
+        """Lets cases that ended in an error be put again; their new record takes the old one's place."""
+        self.done -= {(record.contender, record.case) for record in self.records if record.kind == "error"}
+
     def add(self, record: Record) -> None:
         """Keeps a record, on the disk before this returns."""
         self._file.write(json.dumps(asdict(record), ensure_ascii=False, default=str) + "\n")
@@ -154,9 +158,14 @@ def read(path: Path) -> list[Record]:
     """The records of a folder, whole lines alone: a run may be at work on it. UsageError where it holds none."""
     read_manifest(path)
     try:
-        return [record for record, _ in _lines(path / RECORDS)]
+        return last([record for record, _ in _lines(path / RECORDS)])
     except FileNotFoundError:
         return []
+
+
+def last(records: Sequence[Record]) -> list[Record]:
+    """The last record of every case and contender: a case that was put again counts once."""
+    return list({(record.contender, record.case): record for record in records}.values())
 
 
 def _whole(path: Path) -> list[Record]:
@@ -168,7 +177,7 @@ def _whole(path: Path) -> list[Record]:
     if end < path.stat().st_size:
         with path.open("r+b") as file:
             file.truncate(end)
-    return [record for record, _ in found]
+    return last([record for record, _ in found])
 
 
 def _lines(path: Path) -> Generator[tuple[Record, int]]:

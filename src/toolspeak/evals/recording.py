@@ -66,14 +66,13 @@ def recording() -> Generator[Tape]:
 def recorded(model: Model) -> Model:
     """The model as one that calls tools, with a recorder before whatever is asked in the end; the given one stays as
     it is."""
-    made: Any = copy.copy(speaking(model))
-    if isinstance(made, Speaker):
-        made.model = Recorder(made.model)
-    elif isinstance(made, NativeOrSpoken):
+    model = speaking(model)
+    if not isinstance(model, (Speaker, NativeOrSpoken)):
+        return Recorder(model)
+    made = copy.copy(model)
+    made.model = cast("Any", Recorder(made.model))
+    if isinstance(made, NativeOrSpoken):
         made.spoken = cast("Speaker", recorded(made.spoken))
-        made.model = cast("Any", Recorder(made.model))
-    else:
-        made = Recorder(made)
     return made
 
 

@@ -27,7 +27,7 @@ from ..types import Reply, Usage
 from ..verbs import adecide
 from .case import Case, Verdict, digest, said
 from .contender import Contender, distinct
-from .record import Folder, Manifest, Record, opened
+from .record import Folder, Manifest, Record, last, opened
 from .recording import close, load, packed, recording
 from .sources import mixed
 
@@ -71,14 +71,16 @@ def run(
     *,
     sources: Sequence[str] = (),
     heard: Heard | None = None,
+    errors_again: bool = False,
 ) -> list[Record]:
     """The records of every case put to every contender, kept in the folder `out` as they come.
 
     What stands there already is not put again, so that a run that was killed is gone on with by the same call. A folder
     takes further contenders for the same cases and settings, and refuses others. `sources` name the cases for people.
-    Raises UsageError, and the ModelError of a model that cannot be asked at all.
+    With `errors_again` cases that ended in an error are put again. Raises UsageError, and the ModelError of a model that
+    cannot be asked at all, or whose first cases all end in the same error.
     """
-    return run_sync(arun(cases, contenders, out, settings, sources=sources, heard=heard))
+    return run_sync(arun(cases, contenders, out, settings, sources=sources, heard=heard, errors_again=errors_again))
 
 
 async def arun(
@@ -89,6 +91,7 @@ async def arun(
     *,
     sources: Sequence[str] = (),
     heard: Heard | None = None,
+    errors_again: bool = False,
 ) -> list[Record]:
     """As `run`, awaited."""
     distinct(contenders)
@@ -97,14 +100,21 @@ async def arun(
     named = list(sources) or list(dict.fromkeys(case.group for case in cases))
     manifest = Manifest(named, len(cases), digest(cases), settings.told(), __version__)
     with opened(Path(out), manifest) as folder:
+        if errors_again:
+            folder.forget_errors()
+        total = len(cases) * len(models)
+
+        def told(record: Record) -> None:
+            if heard is not None:
+                heard(record, sum(label in models for label, _ in folder.done), total)
+
         try:
             for label, model in models.items():
-                await _put_all(cases, label, model, folder, settings, len(cases) * len(models), models.keys(), heard)
+                await _put_all(cases, label, model, settings, Keeper(folder, told))
         finally:
             for model in models.values():
                 await close(model)
-        labels = set(models)
-        return [record for record in folder.records if record.contender in labels]
+        return [record for record in last(folder.records) if record.contender in models]
 
 
 def _possible(settings: Settings) -> None:
@@ -113,31 +123,50 @@ def _possible(settings: Settings) -> None:
             raise UsageError(f"{name}: expected 1 or more, received {getattr(settings, name)}")
 
 
-async def _put_all(
-    cases: Sequence[Case],
-    label: str,
-    model: Model,
-    folder: Folder,
-    settings: Settings,
-    total: int,
-    labels: Any,
-    heard: Heard | None,
-) -> None:
+async def _put_all(cases: Sequence[Case], label: str, model: Model, settings: Settings, keeper: Keeper) -> None:
     """Puts every case that is not done yet, some at a time; the first error that stops the run stops the others."""
-    undone = [case for case in mixed(cases) if (label, case.id) not in folder.done]
+    undone = [case for case in mixed(cases) if (label, case.id) not in keeper.folder.done]
     if undone:
         await load(model)
     left = iter(undone)
 
     async def work() -> None:
         for case in left:
-            record = await put(case, label, model, settings)
-            folder.add(record)
-            if heard is not None:
-                done = sum(contender in labels for contender, _ in folder.done)
-                heard(record, done, total)
+            keeper.add(await put(case, label, model, settings))
 
     await _together([work() for _ in range(settings.at_once)])
+    keeper.release()
+
+
+class Keeper:
+    """Adds records to a folder; holds back those of the beginning that are all the same error, which is most likely
+    one of the setup: a name that the server does not know. After SAME of them it raises ModelError instead."""
+
+    SAME = 5
+
+    def __init__(self, folder: Folder, told: Callable[[Record], None]) -> None:
+        self.folder, self.told = folder, told
+        self.held: list[Record] = []
+        self.begun = False
+
+    def add(self, record: Record) -> None:
+        """Keeps a record."""
+        self.held.append(record)
+        same = record.kind == "error" and record.detail == self.held[0].detail
+        if self.begun or not same:
+            self.release()
+        elif len(self.held) == self.SAME:
+            raise ModelError(
+                f"the first {self.SAME} cases of {record.contender} all ended so, and were not kept: {record.detail}"
+            )
+
+    def release(self) -> None:
+        """Keeps what was held back."""
+        self.begun = True
+        for record in self.held:
+            self.folder.add(record)
+            self.told(record)
+        self.held.clear()
 
 
 async def _together(workers: Sequence[Awaitable[None]]) -> None:
