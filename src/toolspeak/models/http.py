@@ -17,6 +17,7 @@ from ..api.embeddings import Vectors
 from ..api.failure import excerpt
 from ..api.joined import joined
 from ..api.payloads import record
+from ..api.reading import Reading
 from ..errors import (
     BadRequest,
     KeyRefused,
@@ -31,7 +32,7 @@ from ..events import Event, Finished, Noted
 from ..types import Note, Request
 from .address import parse_address, redact
 from .answers import cause, drain, read_all, read_start, refusal, whole_url
-from .apis import APIS, Reader
+from .apis import APIS
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
@@ -108,7 +109,7 @@ class Http:
         """The exact body of a request; the model's name is empty until the server was asked for it."""
         request, _ = self._granted(request)
         self._check(request)
-        return _encode(self._api.write(request, self.model or "", **self._writing))
+        return self._written(request)
 
     def without_tools(self) -> Http:
         """The same model for what is asked without tools."""
@@ -224,6 +225,10 @@ class Http:
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
         self._check_settings(request)
 
+    def _written(self, request: Request) -> bytes:
+        """The body of a request that is granted and checked."""
+        return _encode(self._api.write(request, self.model or "", **self._writing))
+
     def _granted(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None
         return granted(request, self._api.sampling, thinks=thinks)
@@ -242,7 +247,7 @@ class Http:
         try:
             loop = asyncio.get_running_loop()
             self.model = self.model or await self.only_model()
-            body = self.body(request)
+            body = self._written(request)
             due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
             reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
             response = await self._send("POST", self._api.path, due, body)
@@ -273,7 +278,7 @@ class Http:
             patience.close()
             response.close()
 
-    async def _chunk(self, patience: Patience, reader: Reader) -> bytes:
+    async def _chunk(self, patience: Patience, reader: Reading) -> bytes:
         """The next bytes, b"" at the end."""
         import aiohttp
 
