@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -11,7 +12,7 @@ from .summary import Summary, percent
 
 WIDTH, LEFT, RIGHT = 760, 190, 60
 BAR, GAP = 14, 10
-COLORS = 8
+COLORS = 9
 """How many series have a colour of their own in the page's style."""
 
 
@@ -53,7 +54,8 @@ def kinds(summaries: Sequence[Summary]) -> str:
 
 def seconds(summaries: Sequence[Summary], samples: Sequence[Sequence[float]]) -> str:
     """Seconds a case: quarters of the cases lie left of, in the two halves of, and right of each box."""
-    longest = max((max(sample, default=0.0) for sample in samples), default=0.0) or 1.0
+    step = _round_step(max((max(sample, default=0.0) for sample in samples), default=0.0))
+    longest = 4 * step
     parts: list[str] = []
     y = 24
     for i, (summary, sample) in enumerate(zip(summaries, samples, strict=True)):
@@ -69,8 +71,14 @@ def seconds(summaries: Sequence[Summary], samples: Sequence[Sequence[float]]) ->
         at = _x(median(ordered) / longest)
         parts.append(f'<line class="median" x1="{at}" x2="{at}" y1="{y}" y2="{y + 2 * BAR}"/>')
         y += 2 * BAR + GAP
-    ticks = [(share / 4, f"{longest * share / 4:.3g} s") for share in range(5)]
+    ticks = [(share / 4, f"{step * share:g} s") for share in range(5)]
     return _svg(y + 4, [*_scale(ticks, y), *parts])
+
+
+def _round_step(longest: float) -> float:
+    """A quarter of a scale that reaches beyond `longest`, in figures that read well."""
+    magnitude = 10.0 ** math.floor(math.log10(longest / 4)) if longest > 0 else 0.1
+    return next(round(figure * magnitude, 12) for figure in (1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10) if 4 * figure * magnitude >= longest)
 
 
 def legend(names: Sequence[str], colors: Sequence[int] | None = None) -> list[tuple[str, str]]:
@@ -104,7 +112,7 @@ def _width(share: float) -> float:
 
 
 def _label(text: str, y: float) -> str:
-    shown = text if len(text) <= 28 else f"{text[:27]}…"
+    shown = text if len(text) <= 26 else f"{text[:25]}…"
     return f'<text class="label" x="{LEFT - 8}" y="{y + 4:.1f}">{escape(shown)}<title>{escape(text)}</title></text>'
 
 

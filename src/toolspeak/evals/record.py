@@ -143,22 +143,22 @@ def _ours(names: Sequence[str]) -> bool:
     return set(names) <= {f".{RUN}.part"}
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(folder: Path | str) -> Manifest:
     """What the folder holds the results of. UsageError where it holds none."""
-    there = path / RUN
+    there = Path(folder) / RUN
     try:
         return Manifest(**json.loads(there.read_text("utf-8")))
     except FileNotFoundError:
-        raise UsageError(f"{path} holds no results of an evaluation: there is no {RUN} in it") from None
+        raise UsageError(f"{folder} holds no results of an evaluation: there is no {RUN} in it") from None
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"{there} cannot be read: {error}") from None
 
 
-def read(path: Path) -> list[Record]:
+def read(folder: Path | str) -> list[Record]:
     """The records of a folder, whole lines alone: a run may be at work on it. UsageError where it holds none."""
-    read_manifest(path)
+    read_manifest(folder)
     try:
-        return last([record for record, _ in _lines(path / RECORDS)])
+        return last([record for record, _ in _lines(Path(folder) / RECORDS)])
     except FileNotFoundError:
         return []
 
