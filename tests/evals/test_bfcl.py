@@ -75,6 +75,18 @@ def test_calls_in_another_order_are_right() -> None:
 
 
 @NEEDS_BFCL
+def test_names_without_dots_for_servers_that_take_none() -> None:
+    dotted = next(c for c in load("bfcl:multiple[100:]") if "." in bfcl.true_calls(c.expected)[0]["name"])
+    plain = next(c for c in load("bfcl:multiple[100:]", plain_names=True) if c.id == dotted.id)
+    (true,) = bfcl.true_calls(dotted.expected)
+    renamed = {**true, "name": true["name"].replace(".", "_")}
+    assert not any("." in tool.name for tool in plain.tools)
+    assert plain.judge(reply(renamed)).right
+    assert dotted.judge(reply(true)).right
+    assert plain.judge(reply(true)).kind == dotted.judge(reply(renamed)).kind == "wrong tool"
+
+
+@NEEDS_BFCL
 def test_kinds_of_error() -> None:
     found = case("multiple[112:113]")
     (true,) = bfcl.true_calls(found.expected)

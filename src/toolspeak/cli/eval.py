@@ -71,6 +71,9 @@ def eval() -> None:  # noqa: A001 - the command's name
 )
 @click.option("--split", metavar="WORD", help="Put the cases of this split alone.")
 @click.option(
+    "--plain-names", is_flag=True, help="Call the leaderboard's functions a_b, not a.b: for servers that take no dots."
+)
+@click.option(
     "--temperature", metavar="NUMBER", default="0", show_default=True, help="`default` leaves it to the model."
 )
 @click.option("--seed", type=int, metavar="NUMBER", help="For sampling, where the temperature is not 0.")
@@ -114,6 +117,7 @@ def run_(
     files: tuple[str, ...],
     out: Path,
     split: str | None,
+    plain_names: bool,
     temperature: str,
     prices: tuple[str, ...],
     errors_again: bool,
@@ -145,7 +149,7 @@ def run_(
     chosen = evals.Settings(_temperature(temperature), prices=dict(map(_price, prices)), **settings)
     with answers() as to:
         tools = list(toolbox(files)) if files else None
-        found = evals.load(*cases, tools=tools, split=split)
+        found = evals.load(*cases, tools=tools, split=split, plain_names=plain_names)
         names = list(models) or [os.environ.get(VARIABLE) or DEFAULT]
         for name in names:
             asked_model(name)  # fetched before anything is timed

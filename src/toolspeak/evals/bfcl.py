@@ -51,15 +51,16 @@ TYPES = {
 KEPT = ("description", "enum", "default", "minItems", "maxItems", "minimum", "maximum")
 
 
-def load(name: str) -> list[Case]:
-    """The cases of `CATEGORY` or `CATEGORY[a:b]`. UsageError for what is none, WeightsError where it cannot be fetched."""
+def load(name: str, *, plain_names: bool = False) -> list[Case]:
+    """The cases of `CATEGORY` or `CATEGORY[a:b]`, with `plain_names` functions called `a_b` where the leaderboard has
+    `a.b`: for servers that take no dots. UsageError for what is none, WeightsError where it cannot be fetched."""
     category, start, stop = _named(name)
     entries = _lines(f"BFCL_v4_{category}.json")
     answers = {} if category in RELEVANCE else _answers(category)
     chosen = entries[start:stop]
     if not chosen:
         raise UsageError(f"bfcl:{name} is empty: {category} has {len(entries)} cases")
-    return [_case(entry, category, answers.get(entry["id"])) for entry in chosen]
+    return [_case(entry, category, answers.get(entry["id"]), plain_names) for entry in chosen]
 
 
 def _named(name: str) -> tuple[str, int | None, int | None]:
@@ -92,8 +93,8 @@ def _answers(category: str) -> dict[str, list[Any]]:
     return {entry["id"]: entry["ground_truth"] for entry in _lines(f"possible_answer/BFCL_v4_{category}.json")}
 
 
-def _case(entry: Mapping[str, Any], category: str, answer: list[Any] | None) -> Case:
-    tools = as_tools([_tool(function, category) for function in entry["function"]]) or ()
+def _case(entry: Mapping[str, Any], category: str, answer: list[Any] | None, plain: bool) -> Case:
+    tools = as_tools([_tool(function, category, plain) for function in entry["function"]]) or ()
     messages = cast("list[Message]", entry["question"][0])
     if answer is None:
         wanted = category == "live_relevance"
@@ -101,18 +102,26 @@ def _case(entry: Mapping[str, Any], category: str, answer: list[Any] | None) -> 
         judge = functools.partial(relevance, wanted)
     else:
         expected = answer
-        judge = functools.partial(compared, category, entry["function"], answer)
+        judge = functools.partial(compared, category, entry["function"], answer, plain=plain)
     return Case(entry["id"], category, tuple(messages), tools, expected, judge, match="bfcl")
 
 
 # ------------------------------------------------------------------ tools
 
 
-def _tool(function: Mapping[str, Any], category: str) -> dict[str, Any]:
+def _tool(function: Mapping[str, Any], category: str, plain: bool) -> dict[str, Any]:
     parameters = function["parameters"]
     if category in LANGUAGES:
         parameters = {**parameters, "properties": {k: _in_source(v) for k, v in parameters["properties"].items()}}
-    return {"name": function["name"], "description": function["description"], "parameters": schema(parameters)}
+    return {
+        "name": _called(function["name"], plain),
+        "description": function["description"],
+        "parameters": schema(parameters),
+    }
+
+
+def _called(name: str, plain: bool) -> str:
+    return name.replace(".", "_") if plain else name
 
 
 def _in_source(node: Mapping[str, Any]) -> Schema:
@@ -150,34 +159,44 @@ def relevance(wanted: bool, reply: Reply) -> Verdict:
     return Verdict(False, "no call") if wanted else Verdict(False, "needless call", f"called {reply.calls[0].name}")
 
 
-def compared(category: str, functions: Sequence[Mapping[str, Any]], answer: Sequence[Any], reply: Reply) -> Verdict:
-    """The official checker's verdict on a reply's calls."""
+def compared(
+    category: str,
+    functions: Sequence[Mapping[str, Any]],
+    answer: Sequence[Any],
+    reply: Reply,
+    *,
+    plain: bool = False,
+) -> Verdict:
+    """The official checker's verdict on a reply's calls; `plain` is how their functions are called, see `load`."""
     if not reply.calls:
         return Verdict(False, "no call", short(reply.text))
-    calls = [{call["name"]: _typed(call, functions)} for call in said(reply)]
-    told = _checked(category, functions, calls, answer)
+    known = {_called(function["name"], plain): function for function in functions}
+    calls = [{call["name"]: _typed(call, known)} for call in said(reply)]
+    told = _checked(category, functions, calls, answer, plain)
     if told["valid"]:
         return RIGHT
     kind, detail = kind_of(told)
-    if kind == "wrong value" and _checked(category, functions, _without_optional(calls, answer), answer)["valid"]:
+    kept = _without_optional(calls, answer, plain)
+    if kind == "wrong value" and _checked(category, functions, kept, answer, plain)["valid"]:
         kind = "needless argument"  # all would be right without what need not be given
     return Verdict(False, kind, detail)
 
 
-def _checked(category: str, functions: Any, calls: list[Any], answer: Sequence[Any]) -> dict[str, Any]:
+def _checked(category: str, functions: Any, calls: list[Any], answer: Sequence[Any], plain: bool) -> dict[str, Any]:
     languages = package.languages()
     language = {"simple_java": languages.JAVA, "simple_javascript": languages.JAVASCRIPT}.get(
         category, languages.PYTHON
     )
+    style = package.PLAIN if plain else package.MODEL
     try:
-        return package.checker()(functions, calls, answer, language, category, package.MODEL)
+        return package.checker()(functions, calls, answer, language, category, style)
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # on some wrong values the checker breaks
         return {"valid": False, "error": [f"the checker broke: {error!r}"], "error_type": "value_error:checker"}
 
 
-def _typed(call: Mapping[str, Any], functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _typed(call: Mapping[str, Any], functions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The arguments as a caller with types would give them: a whole number for a float is a float."""
-    function = next((one for one in functions if one["name"] == call["name"]), None)
+    function = functions.get(call["name"])
     properties: Mapping[str, Any] = function["parameters"]["properties"] if function else {}
     return {name: _as_typed(value, properties.get(name, {})) for name, value in call["arguments"].items()}
 
@@ -194,12 +213,12 @@ def _as_typed(value: Any, node: Mapping[str, Any]) -> Any:
     return value
 
 
-def _without_optional(calls: Sequence[dict[str, Any]], answer: Sequence[Any]) -> list[Any]:
+def _without_optional(calls: Sequence[dict[str, Any]], answer: Sequence[Any], plain: bool) -> list[Any]:
     """The calls without the arguments that every expected call of that name lets out ("" stands for that)."""
     kept: list[Any] = []
     for call in calls:
         ((name, arguments),) = call.items()
-        wanted = [expected[name] for expected in answer if name in expected]
+        wanted = [values for expected in answer for true, values in expected.items() if _called(true, plain) == name]
         needed = {key for expected in wanted for key, values in expected.items() if "" not in values}
         kept.append({name: {key: value for key, value in arguments.items() if key in needed}})
     return kept

@@ -31,8 +31,8 @@ KEPT = ("data/", "constants/", "eval_checker/", "__init__.py")
 LEFT_OUT = ("data/unused_datasets/", "__pycache__/")
 DIGEST = "37bf4b0a4e65dc33212473807c0faf1518c85d0b023572f9d54101e1260c0429"
 """SHA-256 over the names and digests of the files kept, so that it is the same whichever installer fetched them."""
-MODEL = "toolspeak"
-"""The name under which the checker is told how we write functions: with their dots."""
+MODEL, PLAIN = "toolspeak", "toolspeak-plain"
+"""The names of models under which the checker is told how functions are written: with their dots, or `a_b` for `a.b`."""
 
 Checker = Callable[..., dict[str, Any]]
 
@@ -140,7 +140,7 @@ def languages() -> Any:
 def loaded(name: str) -> Any:
     """A module of the package, with a stand-in for the table of models, which would load every provider's library."""
     table = types.ModuleType(f"{ROOT}.constants.model_config")
-    vars(table)["MODEL_CONFIG_MAPPING"] = {MODEL: _Style()}
+    vars(table)["MODEL_CONFIG_MAPPING"] = {MODEL: _Style(), PLAIN: _Style(underscore_to_dot=True)}
     with _loading, _only_ours(ensure()):
         sys.modules[table.__name__] = table
         return importlib.import_module(f"{ROOT}.{name}")

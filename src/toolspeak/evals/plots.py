@@ -78,7 +78,11 @@ def seconds(summaries: Sequence[Summary], samples: Sequence[Sequence[float]]) ->
 def _round_step(longest: float) -> float:
     """A quarter of a scale that reaches beyond `longest`, in figures that read well."""
     magnitude = 10.0 ** math.floor(math.log10(longest / 4)) if longest > 0 else 0.1
-    return next(round(figure * magnitude, 12) for figure in (1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10) if 4 * figure * magnitude >= longest)
+    return next(
+        round(figure * magnitude, 12)
+        for figure in (1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10)
+        if 4 * figure * magnitude >= longest
+    )
 
 
 def legend(names: Sequence[str], colors: Sequence[int] | None = None) -> list[tuple[str, str]]:

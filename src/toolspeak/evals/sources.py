@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,22 @@ from .case import Case
 SLICE = re.compile(r"(.+)\[(-?\d*):(-?\d*)\]", re.DOTALL)
 
 
-def load(*names: str, tools: Sequence[Tool[..., Any]] | None = None, split: str | None = None) -> list[Case]:
+def load(
+    *names: str,
+    tools: Iterable[Tool[..., Any]] | None = None,
+    split: str | None = None,
+    plain_names: bool = False,
+) -> list[Case]:
     """The cases of all names together: `bfcl:multiple[:100]`, or a path to JSON lines, with brackets too.
 
-    `tools` go with the lines of files that have none. `split` keeps the cases of that split. Raises UsageError for
+    `tools` go with the lines of files that have none. `split` keeps the cases of that split. `plain_names` calls the
+    leaderboard's functions `a_b` where it has `a.b`. Raises UsageError for
     what cannot be read, WeightsError where the leaderboard's package cannot be fetched.
     """
+    offered = None if tools is None else tuple(tools)
     cases: dict[str, Case] = {}
     for name in names:
-        for case in _named(name, tools):
+        for case in _named(name, offered, plain_names):
             if case.id in cases:
                 raise UsageError(f"the case {case.id!r} comes twice, the second time from {name}")
             cases[case.id] = case
@@ -37,10 +44,10 @@ def load(*names: str, tools: Sequence[Tool[..., Any]] | None = None, split: str 
     return list(cases.values())
 
 
-def _named(name: str, tools: Sequence[Tool[..., Any]] | None) -> list[Case]:
+def _named(name: str, tools: Sequence[Tool[..., Any]] | None, plain_names: bool) -> list[Case]:
     kind, colon, rest = name.partition(":")
     if kind == "bfcl" and colon:
-        return bfcl.load(rest)
+        return bfcl.load(rest, plain_names=plain_names)
     path = Path(name).expanduser()
     found = None if path.exists() else SLICE.fullmatch(name)
     if found is None:
