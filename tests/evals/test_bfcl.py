@@ -50,7 +50,7 @@ def test_the_ground_truth_is_right(category: str) -> None:
 
 
 @NEEDS_BFCL
-@pytest.mark.parametrize("category", bfcl.CATEGORIES)
+@pytest.mark.parametrize("category", [name for name in bfcl.CATEGORIES if "turn" not in name])
 def test_every_case_has_tools_that_can_be_offered(category: str) -> None:
     for one in load(f"bfcl:{category}"):
         assert one.messages
@@ -184,7 +184,7 @@ def test_types_become_those_of_json_schema_all_the_way_down() -> None:
     [
         ("paralel", r"no category of BFCL is called paralel.*parallel"),
         ("simple[1]", r"expected bfcl:CATEGORY or bfcl:CATEGORY\[FROM:TO\]"),
-        ("multi_turn_base", r"played over many turns"),
+        ("web_search_base", r"is not measured here: it needs the web"),
         ("", "expected bfcl:CATEGORY"),
     ],
 )

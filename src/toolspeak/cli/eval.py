@@ -133,7 +133,7 @@ def run_(
     toolspeak eval cases.jsonl --tools tools.py
     toolspeak eval "bfcl:simple[100:150]" "bfcl:irrelevance[100:150]" --dialect own --dialect tool-json
 
-    Nothing is executed. Every case with its exact prompts goes to DIR/cases.jsonl as it is done, a page to read to
+    No function of yours is run. Every case with its exact prompts goes to DIR/cases.jsonl as it is done, a page to read to
     DIR/report.html.
     """
     if not cases:

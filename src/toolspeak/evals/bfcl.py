@@ -2,7 +2,8 @@
 
 Named `bfcl:CATEGORY`, with a part of it in brackets as Python slices: `bfcl:multiple[:100]`. Single-turn categories:
 those whose calls the checker compares (`simple_python` or `simple` for short, `multiple`, `parallel`, …, `live_*`), and
-those that ask whether a call is wanted at all (`irrelevance`, `live_irrelevance`, `live_relevance`).
+those that ask whether a call is wanted at all (`irrelevance`, `live_irrelevance`, `live_relevance`). Of many turns:
+`multi_turn_base` and its like (`bfcl_turns`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..schema.infer import as_tools
 from ..schema.near import did_you_mean, near
 from ..types import Message, Reply, Schema
 from . import bfcl_package as package
+from . import bfcl_turns
 from .case import RIGHT, Case, Kind, Verdict, said, short
 
 COMPARED = (
@@ -35,9 +37,9 @@ LANGUAGES = ("simple_java", "simple_javascript")
 """The checker compares the calls, whose arguments are source text in that language."""
 RELEVANCE = ("irrelevance", "live_irrelevance", "live_relevance")
 """What counts is whether there is a call."""
-CATEGORIES = (*COMPARED, *RELEVANCE, *LANGUAGES)
+CATEGORIES = (*COMPARED, *RELEVANCE, *LANGUAGES, *bfcl_turns.CATEGORIES)
 ALIASES = {"simple": "simple_python", "java": "simple_java", "javascript": "simple_javascript"}
-ELSEWHERE = ("multi_turn", "memory", "web_search", "format_sensitivity")
+ELSEWHERE = ("memory", "web_search", "format_sensitivity")
 
 NAME = re.compile(r"(\w+)(?:\[(-?\d*):(-?\d*)\])?", re.ASCII)
 TYPES = {
@@ -60,6 +62,8 @@ def load(name: str, *, plain_names: bool = False) -> list[Case]:
     chosen = entries[start:stop]
     if not chosen:
         raise UsageError(f"bfcl:{name} is empty: {category} has {len(entries)} cases")
+    if category in bfcl_turns.CATEGORIES:
+        return bfcl_turns.cases(chosen, answers, category, lambda function: _tool(function, category, plain_names))
     return [_case(entry, category, answers.get(entry["id"]), plain_names) for entry in chosen]
 
 
@@ -72,8 +76,8 @@ def _named(name: str) -> tuple[str, int | None, int | None]:
     category = ALIASES.get(found[1], found[1])
     if category.startswith(ELSEWHERE):
         raise UsageError(
-            f"bfcl:{category} is not measured here: its cases are played over many turns against simulated programs, "
-            f"and this measures single decisions. There are: {', '.join(CATEGORIES)}"
+            f"bfcl:{category} is not measured here: it needs the web, or models and stores of its own. "
+            f"There are: {', '.join(CATEGORIES)}"
         )
     if category not in CATEGORIES:
         known = (*CATEGORIES, *ALIASES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -48,13 +48,17 @@ class Verdict:
 
 RIGHT = Verdict(True)
 Judge = Callable[[Reply], Verdict]
+Ask = Callable[[Sequence[Message], Sequence[Tool[..., Any]], int], Awaitable[Reply]]
+"""Runs a turn of a conversation with these tools, in so many steps at most: see `toolspeak.run`."""
+Play = Callable[[Ask], Awaitable[tuple[Reply, Verdict]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """A conversation, the tools offered, what is expected (to be shown, as JSON), and the judge of a reply.
 
-    `group` is what accuracy is told for, `split` a further word that cases can be chosen by.
+    `group` is what accuracy is told for, `split` a further word that cases can be chosen by. With `play` a case is a
+    conversation of many turns, whose calls are carried out and which `play` judges as a whole.
     """
 
     id: str
@@ -65,6 +69,7 @@ class Case:
     judge: Judge = field(compare=False, repr=False)
     split: str = ""
     match: str = "exact"
+    play: Play | None = field(default=None, compare=False, repr=False)
 
     @property
     def question(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,8 +24,9 @@ from ..errors import (
     WeightsError,
 )
 from ..models.base import Model
-from ..types import Reply, Usage
-from ..verbs import adecide
+from ..types import Message, Reply, Tool, Usage
+from ..verbs import Options, adecide
+from ..verbs import arun as run_calls
 from .case import Case, Verdict, digest, said
 from .contender import Contender, distinct
 from .record import Folder, Manifest, Record, last, opened
@@ -216,24 +218,32 @@ async def put(case: Case, label: str, model: Model, settings: Settings) -> Recor
 
 
 async def _decided(case: Case, model: Model, settings: Settings) -> tuple[Reply, Verdict | None]:
-    """The reply, and the verdict where there is no valid one."""
+    """The reply, and the verdict where there is no valid one, or where the case itself says."""
+    options: Options = {
+        "model": model,
+        "temperature": settings.temperature,
+        "seed": settings.seed,
+        "max_tokens": settings.max_tokens,
+        "limits": {"seconds": settings.seconds},
+    }
     try:
-        return await adecide(
-            case.messages,
-            tools=case.tools,
-            model=model,
-            tries=settings.tries,
-            temperature=settings.temperature,
-            seed=settings.seed,
-            max_tokens=settings.max_tokens,
-            limits={"seconds": settings.seconds},
-        ), None
+        if case.play is not None:
+            return await case.play(functools.partial(_turn, options, settings))
+        return await adecide(case.messages, tools=case.tools, tries=settings.tries, **options), None
     except GenerationError as error:
         return error.reply or Reply(), Verdict(False, "invalid", str(error))
     except STOPPING:
         raise
     except (ModelError, LimitReached, UsageError) as error:
         return Reply(), Verdict(False, "error", f"{type(error).__name__}: {error}")
+
+
+async def _turn(
+    options: Options, settings: Settings, messages: Sequence[Message], tools: Sequence[Tool[..., Any]], steps: int
+) -> Reply:
+    """A run whose calls are carried out."""
+    limited: Options = {**options, "limits": {"seconds": settings.seconds, "steps": steps}}
+    return await run_calls(messages, tools=tools, **limited)
 
 
 def price(label: str, prices: Mapping[str, tuple[float, float]]) -> tuple[float, float] | None:
