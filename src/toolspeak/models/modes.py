@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator
-from typing import Literal
+from typing import Literal, cast
 
 from ..dialects import get
 from ..errors import ModelError, ToolspeakError, UsageError
@@ -17,6 +17,7 @@ from .abilities import Abilities, Mode, recall, remember
 from .base import Capability, Counter, Model
 from .heard import Heard
 from .http import Http
+from .likelihood import Way, Weighing
 from .probe import probe, told_template
 from .raw import Raw
 from .speaker import DEFAULT, Speaker
@@ -43,8 +44,11 @@ def in_mode(
             held: frozenset[Capability] = known.capabilities & {"required"} if known else frozenset()
             return Heard(model.able(model.capabilities | held | more, field), dialect)
         case "chat":
+            asked = model.able((model.capabilities - {"tools"}) | more, field)
+            if known and known.weighs and dialect is None:
+                return Speaker(Weighing(asked, cast("Way", known.score_way), known.slots))
             spoken = get(dialect) if dialect else detect(template or None, name) if template or name else get(DEFAULT)
-            return Speaker(model.able((model.capabilities - {"tools"}) | more, field), spoken)
+            return Speaker(asked, spoken)
         case "raw":
             return Raw(model, template, dialect, grammar_field=field)
 

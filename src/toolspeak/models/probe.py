@@ -25,6 +25,7 @@ from .base import Capability
 from .exchange import Timeouts
 from .heard import Listener, own_dialect
 from .http import Http
+from .likelihood import find_way
 
 FIRST, EACH = 90.0, 60.0
 """Seconds for the first request, which may have to wait for a model to be loaded, and for each of the others."""
@@ -43,7 +44,7 @@ HELLO = "Say hello to me in one short sentence."
 
 NAMES = (
     "chat", "tools", "streamed tools", "required", "named", "parallel", "schema", "grammar", "system", "stop",
-    "usage", "logprobs", "completions", "embeddings", "template",
+    "usage", "logprobs", "score", "completions", "embeddings", "template",
 )  # fmt: skip
 """What is asked, in the order in which it is shown."""
 
@@ -81,22 +82,24 @@ async def probe(model: Http) -> Abilities:
             return await work
 
     work = _questions(asked, chats=bool(found["chat"]))
-    server, template = await _program(asked)
+    server, template, slots = await _program(asked)
     fields = GRAMMAR_FIELDS[server] if model.api in ("openai", "completions") else ()
     grammars = [_asked(*_by_grammar(asked, found, name)) for name in fields]
-    told, held, models = await asyncio.gather(
+    told, held, models, (way, seen) = await asyncio.gather(
         asyncio.gather(*(one(item) for item in work.values())),
         asyncio.gather(*(one(item) for item in grammars)),
         _models(asked),
+        find_way(asked),
     )
     found |= dict(zip(work, told, strict=True))
     found |= _grammar(fields, held)
     found["template"] = Finding("yes" if template else "no", "told by the server" if template else "not told")
     found["tools"] = _tools(found, plain)
+    found["score"] = Finding("yes" if way else "no", seen)
     grammar_field = next((name for name, finding in zip(fields, held, strict=True) if finding), "")
     return Abilities(
         model.address.shown, name, model.api, {name: found[name] for name in NAMES if name in found},
-        server, models, template, grammar_field, time.time(),
+        server, models, template, grammar_field, time.time(), way or "", slots,
     )  # fmt: skip
 
 
@@ -314,8 +317,9 @@ async def told_template(model: Http) -> str:
     return (await _program(model))[1]
 
 
-async def _program(model: Http) -> tuple[str, str]:
-    """The program that answers, and its model's chat template, as far as it tells."""
+async def _program(model: Http) -> tuple[str, str, int]:
+    """The program that answers, its model's chat template, and how many requests it works on at once, as far as it
+    tells."""
     paths = {"llama.cpp": "/props", "sglang": "/get_model_info", "ollama": "/api/version", "vllm": "/version"}
     keys = {"llama.cpp": "default_generation_settings", "sglang": "model_path", "ollama": "version", "vllm": "version"}
 
@@ -330,4 +334,5 @@ async def _program(model: Http) -> tuple[str, str]:
         (text for told in answers.values() if isinstance(text := record(told).get("chat_template"), str)), ""
     )
     server = next((name for name, told in answers.items() if keys[name] in told), "")
-    return server, template
+    slots: Any = answers["llama.cpp"].get("total_slots")
+    return server, template, slots if isinstance(slots, int) and 0 < slots <= 256 else 1
