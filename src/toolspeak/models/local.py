@@ -268,9 +268,11 @@ def _load(path: Path, context: int) -> Server:
 
 
 def _library() -> Any:
-    # llama.cpp's threads meet some hundred times a token. Left to spin while they wait, two of them on two busy
-    # cores took 18 times as long as one; read once, when the OpenMP library is loaded.
+    # llama.cpp's threads meet some hundred times a token. Left to spin while they wait, two of them on two busy cores
+    # took 18 times as long as one; sent to sleep at once, a token took 23 ms instead of 9 on a quiet machine. So they
+    # spin for a moment. Read once, when the OpenMP library is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     try:
         import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
     except ImportError as error:
