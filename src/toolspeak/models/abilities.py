@@ -26,7 +26,7 @@ FORM = 2
 DAY = 86400.0
 """Seconds for which what was seen is believed: a server is started again with other settings."""
 
-GRAMMAR_FIELDS = {
+GRAMMAR_FIELDS: Mapping[str, tuple[str, ...]] = {
     "llama.cpp": ("grammar",),
     "vllm": ("structured_outputs", "guided_grammar"),
     "sglang": ("ebnf",),
@@ -34,6 +34,15 @@ GRAMMAR_FIELDS = {
     "": ("grammar", "structured_outputs", "guided_grammar", "ebnf"),
 }
 """Where servers take a grammar, the newer name first; a server that is not known is asked in each way."""
+
+SCHEMA_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "llama.cpp": ("json_schema",),
+    "vllm": ("response_format",),
+    "sglang": ("response_format",),
+    "ollama": (),
+    "": ("response_format", "json_schema"),
+}
+"""Where servers take a JSON Schema beside a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,7 @@ class Abilities:
 
     `api` is how it is asked, `server` the program where that is known, `template` the model's chat template where
     the server tells it, `grammar_field` where it takes a grammar, `at` when it was asked, in seconds since 1970,
+    `schema_field` where it takes a schema beside a prompt,
     `score_way` how it tells likelihoods (see `likelihood.Way`), and `slots` how many requests it works on at once.
     """
 
@@ -68,6 +78,7 @@ class Abilities:
     template: str = ""
     grammar_field: str = ""
     at: float = 0.0
+    schema_field: str = ""
     score_way: str = ""
     slots: int = 1
 

@@ -85,6 +85,7 @@ class Http:
         self.api = kind
         self._api = APIS[kind]
         self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
+        self._held: Mapping[str, str] = {}
         self._provider = provider
         self.model = model
         address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
@@ -108,18 +109,20 @@ class Http:
         """The exact body of a request; the model's name is empty until the server was asked for it."""
         request, _ = self._granted(request)
         self._check(request)
-        return _encode(self._api.write(request, self.model or "", **self._writing))
+        held = {name: self._held[name] for name in self._api.held if name in self._held}
+        return _encode(self._api.write(request, self.model or "", **self._writing, **held))
 
     def without_tools(self) -> Http:
         """The same model for what is asked without tools."""
         return self.able(self.capabilities - {"tools"})
 
-    def able(self, capabilities: Collection[Capability], grammar_field: str = "") -> Http:
-        """The same model, known to have these capabilities; `grammar_field` is where its server takes a grammar."""
+    def able(self, capabilities: Collection[Capability], grammar_field: str = "", schema_field: str = "") -> Http:
+        """The same model, known to have these capabilities; `grammar_field` is where its server takes a grammar,
+        `schema_field` where it takes a schema beside a prompt."""
         other = copy.copy(self)
         other.capabilities = frozenset(capabilities)
-        if grammar_field:
-            other._writing = {**self._writing, "grammar_field": grammar_field}
+        fields = {"grammar_field": grammar_field, "schema_field": schema_field}
+        other._held = {**self._held, **{name: value for name, value in fields.items() if value}}
         return other
 
     def completing(self) -> Http:
@@ -128,7 +131,8 @@ class Http:
             raise UsageError(f"{self.name} is asked through an API that continues no exact prompt")
         other = copy.copy(self)
         other.api, other._api, other._writing = "completions", APIS["completions"], {}
-        other.capabilities = other._api.native
+        held: dict[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema"}
+        other.capabilities = other._api.native | {held[name] for name in self._held}
         return other
 
     async def aclose(self) -> None:

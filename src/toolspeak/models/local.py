@@ -21,8 +21,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ..api.completions import read_tokens, weigh, write_tokens
-from ..api.completions.likelihood import Token
+from ..api.completions.likelihood import Token, read_tokens, weigh, write_tokens
 from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
 from ..events import Event, Finished, Logprobs, Noted, TextDelta
 from ..plan.parts import has_parts

@@ -33,7 +33,7 @@ def in_mode(
     mode: Mode, model: Http, *, dialect: str | None = None, template: str = "", known: Abilities | None = None
 ) -> Model:
     """The model, asked in that way; what is `known` of its server is made use of. Raises UsageError."""
-    field = known.grammar_field if known else ""
+    field, beside = (known.grammar_field, known.schema_field) if known else ("", "")
     more: set[Capability] = {"grammar"} if field else set()
     if known.can("completions") if known else model.api == "openai":
         more.add("prompt")  # where nothing is known, the server may say no
@@ -42,15 +42,15 @@ def in_mode(
     match mode:
         case "native":
             held: frozenset[Capability] = known.capabilities & {"required"} if known else frozenset()
-            return Heard(model.able(model.capabilities | held | more, field), dialect)
+            return Heard(model.able(model.capabilities | held | more, field, beside), dialect)
         case "chat":
-            asked = model.able((model.capabilities - {"tools"}) | more, field)
+            asked = model.able((model.capabilities - {"tools"}) | more, field, beside)
             if known and known.weighs and dialect is None:
                 return Speaker(Weighing(asked, cast("Way", known.score_way), known.slots))
             spoken = get(dialect) if dialect else detect(template or None, name) if template or name else get(DEFAULT)
             return Speaker(asked, spoken)
         case "raw":
-            return Raw(model, template, dialect, grammar_field=field)
+            return Raw(model.able(model.capabilities, field, beside), template, dialect)
 
 
 class Auto:

@@ -3,7 +3,6 @@
 Servers of one's own speak it still, and it is how a text model behind one is given the very bytes of a prompt.
 """
 
-from .likelihood import read_echo, read_tokens, weigh, write_echo, write_tokens
 from .reply import ReplyReader, ReplyWriter, write_error, write_reply
 from .request import BODY, SAMPLING, read_request, write_request
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from ...errors import ServerFailed
 from ..payloads import Payload, record, records
 
-Token = tuple[int, bool]
-"""A token's number, and whether its text is whole characters: one of Chinese may take three tokens."""
-LIKELIEST = 40
+Kind = Literal["whole", "head", "tail"]
+Token = tuple[int, Kind]
+"""A token's number, and whether its text is whole characters, begins one, or goes on with one: one of Chinese may take
+three tokens."""
+LIKELIEST = 200
 """Tokens that are told beside one that stands in: one of these mostly is the one meant."""
 FORCE = 1e6
 """What is added to a logit so that no other token is made."""
@@ -35,7 +37,14 @@ def read_tokens(answer: Payload) -> tuple[Token, ...]:
     rows = records(answer.get("tokens"))
     if not all(isinstance(row.get("id"), int) for row in rows):
         raise ServerFailed("the server tells no tokens of a text")
-    return tuple((row["id"], isinstance(row.get("piece"), str)) for row in rows)
+    return tuple((row["id"], _kind(row.get("piece"))) for row in rows)
+
+
+def _kind(piece: object) -> Kind:
+    """The kind of a token by its text, which is told as bytes where it is no whole characters."""
+    if not isinstance(piece, list):
+        return "whole"
+    return "tail" if all(0x80 <= byte < 0xC0 for byte in cast("list[int]", piece)) else "head"
 
 
 def beginning(before: Sequence[object], whole: Sequence[object]) -> int:
@@ -48,20 +57,21 @@ def weigh(before: Sequence[Token], whole: Sequence[Token], spare: int) -> Genera
     """log P(text | prompt), from the tokens of the prompt and those of both: yields bodies for `/v1/completions` of
     llama.cpp and is sent its answers. `spare` is the number of any token of whole characters.
 
-    A grammar takes tokens by their numbers, but only those that are whole characters; others are forced one by one.
+    A grammar takes tokens by their numbers, but only those of whole characters; others are forced one by one.
     Raises ServerFailed for an answer that tells of other tokens.
     """
     ids = [number for number, _ in whole]
     start = beginning(before, whole)
     total = 0.0
-    ends = [i for i, (a, b) in enumerate(pairwise(whole[start:]), start + 1) if not (a[1] and b[1])]
+    ends = [i for i, (a, b) in enumerate(pairwise(whole[start:]), start + 1) if a[1] != "whole" or b[1] != "whole"]
     for first, last in pairwise([start, *ends, len(ids)]):
         if first == last:
             continue
-        if whole[first][1]:
-            total += _told((yield _forced(ids[:first], ids[first:last])), ids[first:last])
-        else:
+        kind, text = whole[first][1], ids[first:last]
+        if kind == "head":
             total += yield from _beside(ids[:first], ids[first], spare)
+        else:
+            total += _told(_rows((yield (_forced if kind == "whole" else _biased)(ids[:first], text))), text)
     return total
 
 
@@ -73,11 +83,15 @@ def _forced(prompt: list[int], ids: list[int]) -> Payload:
     return _body(prompt, len(ids)) | {"grammar": "root ::= " + " ".join(f"<[{number}]>" for number in ids)}
 
 
+def _biased(prompt: list[int], ids: list[int]) -> Payload:
+    return _body(prompt, 1) | {"logit_bias": [[ids[0], FORCE]]}
+
+
 def _beside(prompt: list[int], number: int, spare: int) -> Generator[Payload, Payload, float]:
-    """log P of one token that is no whole character. Nothing is told of such a token itself, for its text is held
-    back; but it is told among the likeliest beside another that is forced in its place."""
-    told = _rows((yield _body(prompt, 1) | {"n_probs": LIKELIEST, "logit_bias": [[spare, FORCE]]}))
-    standing = _told_in(told, [spare])
+    """log P of a token that begins a character. Nothing is told of such a token itself, for its text is held back;
+    but it is told among the likeliest beside another that is forced in its place."""
+    told = _rows((yield _biased(prompt, [spare]) | {"n_probs": LIKELIEST}))
+    standing = _told(told, [spare])
     for row in records(told[0].get("top_logprobs")):
         if row.get("id") == number:
             return float(row["logprob"])
@@ -93,11 +107,7 @@ def _beside(prompt: list[int], number: int, spare: int) -> Generator[Payload, Pa
     return standing + ahead + math.log(share / float(shares.get(spare) or 1))
 
 
-def _told(answer: Payload, ids: list[int]) -> float:
-    return _told_in(_rows(answer), ids)
-
-
-def _told_in(rows: list[Payload], ids: list[int]) -> float:
+def _told(rows: list[Payload], ids: list[int]) -> float:
     """The likelihoods of the tokens asked for, summed."""
     told = [row for row in rows if row.get("token") or row.get("id") in ids][: len(ids)]
     if [row.get("id") for row in told] != ids:
