@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +10,7 @@ import pytest
 from aiohttp import web
 
 import toolspeak as ts
+from echoes import echoed, likelihood
 from toolspeak.api.completions.likelihood import beginning, read_tokens, weigh
 from toolspeak.errors import ServerFailed
 from toolspeak.models import weights
@@ -137,14 +136,6 @@ def test_what_the_probe_finds_decides_alike(url: str, tmp_path: Path, monkeypatc
 # ------------------------------------------------------------------ servers that repeat a prompt
 
 
-def tokens(text: str) -> list[str]:
-    return re.findall(r" ?\w+|.", text, re.DOTALL)
-
-
-def likelihood(before: str, token: str) -> float:
-    return -0.3 if (before, token) == (" is", " Paris") else -1.0 - 0.1 * len(before) - 0.7 * len(token)
-
-
 class Echo:
     """Repeats prompts as vLLM and SGLang do; `how` it may go wrong."""
 
@@ -153,32 +144,10 @@ class Echo:
         self.bodies: list[Any] = []
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
-        if request.path == "/v1/models":
-            return web.json_response({"data": [{"id": "m"}]})
         if request.path != "/v1/completions":
             return web.json_response({"error": {"message": "not found"}}, status=404)
-        body = await request.json()
-        self.bodies.append(body)
-        wanted = {"echo": True, "logprobs": 1, "max_tokens": 0, "temperature": 0, "model": "m"}
-        assert {name: body.get(name) for name in wanted} == wanted
-        assert all(isinstance(prompt, str) for prompt in body["prompt"])
-        rows = [self.row(i, prompt) for i, prompt in enumerate(body["prompt"])]
-        return web.json_response({"object": "text_completion", "choices": rows[::-1]})  # the order is not promised
-
-    def row(self, index: int, prompt: str) -> dict[str, Any]:
-        if self.how == "deaf":
-            return {"index": index, "text": "", "logprobs": None, "finish_reason": "length"}
-        parts = tokens(prompt)
-        told: list[float | None] = [None, *(likelihood(a, b) for a, b in pairwise(parts))]
-        if self.how == "blank":
-            told = [None] * len(told)
-        elif self.how == "held":
-            told = [None, *(0.0 for _ in told[1:])]
-        elif self.how == "scaled":  # by the length: the parts do not make the whole
-            told = [None, *(value and value * len(told) for value in told[1:])]
-        # SGLang tells no offsets
-        logprobs = {"tokens": parts, "token_logprobs": told, "top_logprobs": None, "text_offset": [-1] * len(parts)}
-        return {"index": index, "text": prompt, "logprobs": logprobs, "finish_reason": "length"}
+        self.bodies.append(await request.json())
+        return web.json_response(echoed(self.bodies[-1], self.how))
 
 
 def test_a_repeated_prompt_is_read(serve: Callable[..., Any]) -> None:
