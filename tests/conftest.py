@@ -1,4 +1,4 @@
-"""What holds for every test: no network but loopback, and no settings of whoever runs them."""
+"""What holds for every test: no network but loopback, no settings of whoever runs them, and nothing left to chance."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import importlib.util
 import os
 import signal
 from pathlib import Path
+
+from hypothesis import HealthCheck, settings
 
 GUARD = Path(__file__).parent / "loopback_only"
 
@@ -31,7 +33,16 @@ def _hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def _try_the_same_inputs() -> None:
+    """A property is tried with the same inputs in every run of the same code, however slow the machine is.
+    `--hypothesis-profile=search` looks for others."""
+    settings.register_profile("search", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("same", settings.get_profile("search"), derandomize=True)
+    settings.load_profile("same")
+
+
 # Now rather than in a fixture: a test module that asks the network while it is loaded is caught too.
 _keep_to_loopback()
 _forget_settings()
 _hear_ctrl_c()
+_try_the_same_inputs()

@@ -45,13 +45,15 @@ async def play(
     model: Model,
     run: Runner | None = None,
     *,
+    begun: Effect | None = None,
     seconds: float | None = None,
     level: int = logging.DEBUG,
 ) -> AsyncGenerator[Event | Done[T], None]:
     """The events of a plan as they come, and `Done` with its value. Errors are thrown into the plan first.
 
-    After `seconds` whatever is under way is cancelled, and LimitReached is thrown. Each step is logged
-    at `level`; what was said and with which arguments at DEBUG alone.
+    `begun` is the first effect of a plan from which somebody has taken it. After `seconds` whatever is under way is
+    cancelled, and LimitReached is thrown. Each step is logged at `level`; what was said and with which arguments at
+    DEBUG alone.
     """
     deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
     outcome: Any = None
@@ -59,11 +61,11 @@ async def play(
     try:
         while True:
             try:
-                effect = plan.throw(failure) if failure else plan.send(outcome)
+                effect = begun or (plan.throw(failure) if failure else plan.send(outcome))
             except StopIteration as end:
                 yield Done(end.value)
                 return
-            outcome = failure = None
+            begun = outcome = failure = None
             await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
             _log_effect(effect, model, level)
             try:

@@ -15,7 +15,7 @@ def lines(*payloads: Any) -> bytes:
     return "".join(json.dumps(payload, ensure_ascii=False) + "\n" for payload in payloads).encode()
 
 
-def said(done: bool = False, reason: str = "stop", **message: Any) -> dict[str, Any]:
+def said(done: bool = False, reason: Any = "stop", **message: Any) -> dict[str, Any]:
     end = {"done_reason": reason, "prompt_eval_count": 7, "eval_count": 2} if done else {}
     return {"model": "m", "message": {"role": "assistant", "content": "", **message}, "done": done, **end}
 
@@ -66,6 +66,11 @@ STREAMS: list[tuple[str, bytes, list[Event]]] = [
     ("no line break at the end", lines(said(True, content="x")).rstrip(), [TextDelta("x"), Finished("stop", USED)]),
     ("CRLF", lines(said(True, content="x")).replace(b"\n", b"\r\n"), [TextDelta("x"), Finished("stop", USED)]),
     ("another reason", lines(said(True, "load")), [Noted(Note("unknown-finish", "load")), Finished("stop", USED)]),
+    (
+        "a reason that is no text",
+        lines(said(True, ["x"])),
+        [Noted(Note("unknown-finish", "['x']")), Finished("stop", USED)],
+    ),
     ("nothing counts after done", lines(said(True), said(content="x")), [Finished("stop", USED)]),
 ]
 

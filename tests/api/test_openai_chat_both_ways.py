@@ -177,6 +177,23 @@ def test_every_chunk_is_what_clients_expect() -> None:
     assert b"usage" not in quiet
 
 
+def test_a_chunk_is_one_line_for_every_client() -> None:
+    """Some clients split a stream's lines where Unicode does, though events do not end there."""
+    said = "a\u2028b\u2029c\x85d\ne\rf✓"
+    events: list[Event] = [
+        TextDelta(said),
+        ThoughtDelta(said),
+        Logprobs([{"token": said}]),
+        TextDelta(said),
+        Finished(),
+    ]
+    lines = sent([events], Asked("m", Request(), stream=True, usage=False)).decode().splitlines()
+    assert all(line.startswith("data: ") for line in lines[::2])
+    assert not any(lines[1::2])
+    deltas = [json.loads(line[6:])["choices"][0]["delta"] for line in lines[:-2:2]]
+    assert [next(iter(delta.values())) for delta in deltas[1:-1]] == [said] * 3
+
+
 # ------------------------------------------------------------------ what clients write
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 
@@ -163,7 +163,6 @@ def requests(draw: st.DrawFn) -> Request:
     )
 
 
-@settings(deadline=None)  # of a busy machine
 @given(requests())
 def test_a_request_there_and_back_is_the_same(request: Request) -> None:
     written = write_request(request, "m", thoughts=True)
@@ -322,7 +321,6 @@ def replies(draw: st.DrawFn) -> list[Event]:
     return [*events, Finished(finish, usage)]
 
 
-@settings(deadline=None)  # of a busy machine
 @given(replies(), st.integers(1, 40), st.booleans())
 def test_a_reply_there_and_back_is_the_same_at_every_cut(events: list[Event], size: int, summary: bool) -> None:
     data = stream(events, reasoning={"summary": "auto"} if summary else None)
@@ -331,7 +329,6 @@ def test_a_reply_there_and_back_is_the_same_at_every_cut(events: list[Event], si
     assert rows[-1]["type"] in ("response.completed", "response.incomplete")
 
 
-@settings(deadline=None)  # of a busy machine
 @given(replies())
 def test_a_body_there_and_back_is_the_same(events: list[Event]) -> None:
     reply = collect(events)
@@ -529,7 +526,6 @@ rows = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)  # of a busy machine
 @given(st.lists(rows, max_size=6), st.integers(1, 9))
 def test_whatever_comes_is_read_or_refused(payloads: list[dict[str, Any]], size: int) -> None:
     data = sse(*payloads)
@@ -554,7 +550,6 @@ items = st.fixed_dictionaries(
 fields = st.dictionaries(st.sampled_from([*BODY["properties"], "x"]), json_values, max_size=3)
 
 
-@settings(deadline=None)  # of a busy machine
 @given(fields, words | st.lists(items, min_size=1, max_size=4))
 def test_whatever_is_asked_is_read_or_refused(fields: dict[str, Any], given: Any) -> None:
     with suppress(Refused, UsageError):

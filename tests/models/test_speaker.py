@@ -122,6 +122,15 @@ def test_a_model_that_weighs_decides_by_likelihood() -> None:
     assert (words.text, words.calls) == ("Good morning.", ())
 
 
+def test_a_decision_by_likelihood_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Request] = []
+    plan = Speaker.plan
+    monkeypatch.setattr(Speaker, "plan", lambda self, request: made.append(request) or plan(self, request))
+    reply = ts.collect(events(Speaker(Weighing("add")), ASK))
+    assert [call.name for call in reply.calls] == ["add"]
+    assert len(made) == 1
+
+
 def test_a_result_that_it_cannot_say_is_stated_plainly() -> None:
     reply = ts.run("What is 1 plus 2?", tools=[add], model=Weighing("add", "It is 4.", "It is 5."))
     assert reply.text == "The answer is 3."

@@ -431,7 +431,7 @@ JINJA = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(JINJA | st.text(max_size=200))
 def test_any_text_is_a_template(text: str) -> None:
     try:

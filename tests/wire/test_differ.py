@@ -261,7 +261,7 @@ MARKS = st.sampled_from(
 INNER = st.sampled_from([("<one>", "</one>"), ("<|one|>", "<|done|>"), ("one ", " end"), ("", "")])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     MARKS, INNER, st.sampled_from(["", NL, " ", ", "]), st.sampled_from(["object", "list", "behind", "tags", "pairs"])
 )

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from wire_cases import merged, stream
 
@@ -87,7 +87,7 @@ def careful(name: str, wire: str) -> Any:
         return merged(stream(get(name), [wire], TOOLS))
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=250)
 @given(damaged(), st.integers(1, 9), st.integers(0, 9))
 @example('{"a": [1, "ab", {"k": true}], "s": "x \\"y\\" \\\\"}', 4, 1)
 @example('{"a": [1, ], "s": "a "b", c",}', 3, 0)

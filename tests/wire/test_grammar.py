@@ -198,7 +198,7 @@ def ordered(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @ALL
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=4, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(calls=st.lists(CALLS, min_size=1, max_size=3))
 def test_calls_of_all_kinds(d: Dialect, calls: Sequence[ToolCall]) -> None:
     if any(isinstance(part, Raw) for part in d.call):

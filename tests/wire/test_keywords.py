@@ -141,7 +141,7 @@ VALUES = st.recursive(
 KEYS = st.text(max_size=6) | st.sampled_from(["my-key", "a.b", "class", "1a", "a b", "a=b", "", "None", "é", "'", "*"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from([PYTHON, JSONIC, BARE, ESCAPE]), st.dictionaries(KEYS, VALUES, max_size=4))
 def test_what_is_written_is_read_again(hole: Keywords, arguments: dict[str, Any]) -> None:
     wire = keywords.write(hole, arguments)
@@ -151,7 +151,7 @@ def test_what_is_written_is_read_again(hole: Keywords, arguments: dict[str, Any]
     assert (json.loads(text), notes, why, rest) == (arguments, [], "", "")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(VALUES)
 def test_a_repr_is_transcoded(value: Any) -> None:
     text = keywords.transcode(f" {value!r}\n")
@@ -184,7 +184,7 @@ def test_writing(hole: Keywords, wire: str) -> None:
     assert keywords.write(hole, arguments) == wire
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from([PYTHON, BARE]),
     st.lists(

@@ -19,7 +19,7 @@ SCHEMA = {"properties": {"city": {"type": "string"}, "n": {}}}
 ENDS = ("Observation:", "<end>")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(st.characters(exclude_categories=["Cs"])) | st.text('ab<en\\"\n'), st.sampled_from(["", "<end>"]))
 def test_raw_is_the_text_up_to_what_follows(text: str, end: str) -> None:
     if "<end>" in text:
@@ -68,7 +68,7 @@ def test_what_is_no_json_is_refused_where_it_may_not_be_plain() -> None:
     assert run(json_args.read_hole, Json(), ['{"a": 1}'], SCHEMA, ENDS).json == '{"a": 1}'
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from([*'ab"\\{}[]\n :<', "null", "<end>", "<en", "Observation", "\\u00e9"])).map("".join))
 def test_any_text_reads_the_same_at_every_cut(text: str) -> None:
     ran = same_at_every_cut(json_args.read_hole, Json(plain=True), text, SCHEMA, ENDS)

@@ -197,7 +197,7 @@ JSON_VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=4), st.sampled_from([None, 0, 1, 4]), st.booleans())
 def test_valid_json_passes_byte_for_byte_at_every_cut(value: Any, indent: int | None, plain: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=plain)
@@ -205,7 +205,7 @@ def test_valid_json_passes_byte_for_byte_at_every_cut(value: Any, indent: int | 
     assert (ran.json, ran.notes, ran.error, ran.rest) == (text, [], "", "")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from([*'"{}[],: ab1\\\n“”', "'", '",', '":', "true", '"a": "'])).map("".join))
 def test_damaged_json_reads_the_same_at_every_cut(text: str) -> None:
     for start in ('{"a": "', '["', '{"a": ['):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolspeak.wire.codecs.tagged import read, write
@@ -114,7 +114,7 @@ MARKERS = [
 ]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(
     st.sampled_from(list(HOLES)),
     st.fixed_dictionaries({}, optional=VALUES),

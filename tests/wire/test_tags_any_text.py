@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_tagged import HOLES
 from test_tagged import SCHEMA as FLAT
@@ -63,7 +63,7 @@ def damaged(draw: st.DrawFn) -> tuple[int, str]:
     return which, text
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400)
 @given(damaged())
 def test_damaged_arguments_read_the_same_at_every_cut(case: tuple[int, str]) -> None:
     which, text = case

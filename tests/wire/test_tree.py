@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolspeak.wire.codecs.tree import read, write
@@ -91,7 +91,7 @@ VALUES = {
 }
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(st.fixed_dictionaries({}, optional=VALUES))
 def test_what_is_written_is_read_at_every_cut(arguments: dict[str, Any]) -> None:
     text = write(TREE, arguments) + END + "\nrest"

@@ -14,6 +14,7 @@ MAX_TOKENS: Schema = {"type": ["integer", "null"], "minimum": 1, "maximum": 10_0
 TEMPERATURE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 2}
 SHARE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
 PENALTY: Schema = {"type": ["number", "null"], "minimum": -2, "maximum": 2}
+LIKELIEST: Schema = {"type": ["integer", "null"], "minimum": 0, "maximum": 20}
 MODEL: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
 STOP: Schema = {
     "anyOf": [
@@ -22,6 +23,31 @@ STOP: Schema = {
         {"type": "array", "maxItems": 16, "items": {"type": "string", "minLength": 1, "maxLength": 1024}},
     ]
 }
+
+SAMPLED: dict[str, Schema] = {
+    "temperature": TEMPERATURE,
+    "top_p": SHARE,
+    "top_k": {"type": ["integer", "null"], "minimum": -1, "maximum": 100_000},
+    "min_p": SHARE,
+    "presence_penalty": PENALTY,
+    "frequency_penalty": PENALTY,
+    "repetition_penalty": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 10},
+}
+"""How tokens are chosen, in every API of OpenAI's and of those servers that speak them."""
+COMPLETED: dict[str, Schema] = {
+    "stream": FLAG,
+    "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
+    "stop": STOP,
+    "max_tokens": MAX_TOKENS,
+    **SAMPLED,
+    "seed": {"type": ["integer", "null"], "minimum": -(2**63), "maximum": 2**63 - 1},
+    "logit_bias": {
+        "type": ["object", "null"],
+        "maxProperties": 1024,
+        "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100},
+    },
+}
+"""What a completion of a conversation and one of a prompt are both asked with."""
 
 
 def given(body: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -9,13 +9,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from ..errors import StreamCut
-from ..events import Event, Finished, Noted, TextDelta, ThoughtDelta
-from ..types import Finish, Message, Note, Request, Usage
+from ..events import Event, TextDelta, ThoughtDelta
+from ..types import Finish, Message, Request, Usage
 from .body import cannot
-from .call_deltas import CallStream
 from .openai_chat import write_tool
-from .payloads import Payload, Payloads, record, records
+from .payloads import Payload, record, records
+from .reading import Reading, count
 
 FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "limit": "length"}
 
@@ -109,46 +108,17 @@ def _function(function: Payload) -> Payload:
     return {"name": function.get("name", ""), "arguments": arguments or {}}
 
 
-class ReplyReader:
-    """Events from the bytes of a reply, cut anywhere: `feed` each piece, then `close`.
+class ReplyReader(Reading):
+    """Events from the bytes of a reply. It is over with `"done": true`."""
 
-    `ids` makes the id of a call that came without one. `close` raises StreamCut where no `"done": true` came.
-    """
+    missing = 'no "done": true'
 
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
-        self._payloads = Payloads(lines=True)
-        self._calls = CallStream(ids)
-        self._text: list[str] = []
-        self._over = False
+        super().__init__(ids, lines=True)
 
-    @property
-    def text(self) -> str:
-        return "".join(self._text)
-
-    @property
-    def received(self) -> int:
-        return self._payloads.received
-
-    def feed(self, chunk: bytes) -> list[Event]:
-        return [] if self._over else self._events(self._payloads.feed(chunk))
-
-    def close(self) -> list[Event]:
-        if self._over:
-            return []
-        events = self._events(self._payloads.close())
-        if not self._over:
-            raise StreamCut('the server ended the reply in the middle: no "done": true', text=self.text)
-        return events
-
-    def _events(self, payloads: list[Payload]) -> list[Event]:
-        events: list[Event] = []
-        for payload in payloads:
-            if self._over:
-                break
-            events += self._words(record(payload.get("message")))
-            if payload.get("done"):
-                events += self._end(payload)
-        return events
+    def _payload(self, payload: Payload) -> list[Event]:
+        events = self._words(record(payload.get("message")))
+        return events + self._end(payload) if payload.get("done") else events
 
     def _words(self, message: Payload) -> list[Event]:
         events: list[Event] = []
@@ -167,23 +137,11 @@ class ReplyReader:
         return events
 
     def _end(self, payload: Payload) -> list[Event]:
-        self._over = True
-        reason = payload.get("done_reason") or "stop"
-        finish = FINISH.get(reason, "stop")
-        events = self._calls.end(cut=finish == "length")
-        if reason not in FINISH:
-            events.append(Noted(Note("unknown-finish", str(reason))))
-        if finish == "stop" and self._calls.count:
-            finish = "tool_calls"
-        return [*events, Finished(finish, Usage(_count(payload, "prompt_eval_count"), _count(payload, "eval_count")))]
+        usage = Usage(count(payload.get("prompt_eval_count")), count(payload.get("eval_count")))
+        return self._finished(str(payload.get("done_reason") or "stop"), FINISH, usage)
 
 
 def read_models(payload: Payload) -> list[str]:
     """The names of the models there are (`GET /api/tags`)."""
     names = [model.get("name") or model.get("model") for model in records(payload.get("models"))]
     return [name for name in names if isinstance(name, str)]
-
-
-def _count(payload: Payload, key: str) -> int:
-    value = payload.get(key)
-    return value if isinstance(value, int) and value > 0 else 0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
@@ -34,9 +33,7 @@ from .several import side_by_side
 from .store import ResponseStore
 from .toolsets import Toolsets
 
-T = TypeVar("T")
 log = logging.getLogger(__name__)
-
 
 FINAL = frozenset({"no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"})
 """Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
@@ -187,18 +184,11 @@ class Gateway:
 
     async def _stream(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
         limits = self.settings.limits
-        hear, feed, opened, write = (
-            stream.exchange.record.hear,
-            stream.writer.feed,
-            stream.opened,
-            stream.exchange.write,
-        )
+        hear, feed = stream.exchange.record.hear, stream.writer.feed
+        opened, write = stream.opened, stream.exchange.write
         stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
-        answers = [served.answer(request) for request in asked.requests]
-        several = len(answers) > 1
-        async with aclosing(side_by_side(answers) if several else answers[0]) as events:
-            async for item in events:
-                choice, event = item if isinstance(item, tuple) else (0, item)
+        async with aclosing(_events(asked, served)) as events:
+            async for choice, event in events:
                 if isinstance(event, Done):
                     continue
                 hear(event)
@@ -214,7 +204,6 @@ class Gateway:
         self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp, session: Session | None
     ) -> None:
         hear = exchange.record.hear
-
         found: dict[int, Reply] = {}
         async with aclosing(_events(asked, served)) as events:
             async for choice, event in events:
@@ -234,8 +223,3 @@ class Gateway:
 def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event | Done[Reply]]]:
     """The events of all the replies that are wanted, each with the number of its reply."""
     return side_by_side([served.answer(request, whole=not asked.stream) for request in asked.requests])
-
-
-def shown(settings: Settings) -> str:
-    """The settings as a line of JSON, without secrets."""
-    return json.dumps({"models": list(settings.models), "host": settings.host, "port": settings.port})

@@ -121,10 +121,8 @@ class Exchange:
 
     async def write(self, data: bytes, *, sign: bool = False) -> None:
         """More of a stream of events; the status goes out before the first of it. Waits for a reader who is slow."""
-        if (
-            not sign and self._sign and not self._sign.done()
-        ):  # it may be waiting for a slow reader: what comes after it waits too
-            await asyncio.wait([self._sign])
+        if not sign:
+            await self._signed()
         self._writing = True
         try:
             if not self.status:
@@ -140,8 +138,7 @@ class Exchange:
 
     async def end(self) -> None:
         """Ends a stream."""
-        if self._sign and not self._sign.done():
-            await asyncio.wait([self._sign])
+        await self._signed()
         self.over = True
         try:
             await self._send({"type": "http.response.body", "body": b""})
@@ -190,6 +187,11 @@ class Exchange:
             self._sign = self._loop.create_task(self._write_sign())
             due = now + self._pause
         self._timer = self._loop.call_at(max(due, now + 0.05), self._quiet)
+
+    async def _signed(self) -> None:
+        """Waits for a sign of life that waits for a slow reader: what comes after it is sent after it."""
+        if self._sign and not self._sign.done():
+            await asyncio.wait([self._sign])
 
     async def _write_sign(self) -> None:
         try:

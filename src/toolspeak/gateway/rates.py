@@ -15,17 +15,14 @@ import socket
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Generator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from ..errors import Refused
+from .database import Database
 from .exchange import Headers
 from .settings import Key
-
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -55,16 +52,14 @@ class Taken:
 
 class Counter:
     """The counts of all keys. `path` None: in this process alone. `lease` is the longest that a request may take, in
-    seconds. One thread works on the database."""
+    seconds."""
 
     def __init__(
         self, path: str | None = None, *, lease: float = 600.0, clock: Callable[[], float] = time.time
     ) -> None:
-        self._path = path
         self._lease = lease
         self._clock = clock
-        self._thread: ThreadPoolExecutor | None = None
-        self._database: sqlite3.Connection | None = None
+        self._database = Database(path, TABLES, "toolspeak-rates")
 
     @asynccontextmanager
     async def counted(self, key: Key | None, headers: Headers) -> AsyncGenerator[Spent]:
@@ -75,31 +70,23 @@ class Counter:
             return
         lease = uuid.uuid4().hex
         try:
-            taken = await asyncio.wrap_future(self._submit(self._take, key, lease))
+            taken = await asyncio.wrap_future(self._database.submit(self._take, key, lease))
             headers += taken.headers
             if taken.refusal:
                 raise taken.refusal
             yield spent
         finally:  # not waited for: the thread does it after what it was asked before, even if the client has left
-            self._submit(self._give_back, key, lease, spent)
+            self._database.submit(self._give_back, key, lease, spent)
 
     def close(self) -> None:
         """Ends the thread, after what it still has to do."""
-        if self._thread is not None:
-            self._thread.submit(self._disconnect)
-            self._thread.shutdown()
-            self._thread = None
-
-    def _submit(self, work: Callable[..., T], *args: object) -> Future[T]:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "toolspeak-rates")
-        return self._thread.submit(work, *args)
+        self._database.close()
 
     # ------------------------------------------------------------------ in the thread
 
     def _take(self, key: Key, lease: str) -> Taken:
         try:
-            with self._transaction() as database:
+            with self._database.transaction() as database:
                 return self._judged(database, key, lease)
         except sqlite3.Error as error:
             log.error("the rates of keys cannot be counted: %s", error)
@@ -131,7 +118,7 @@ class Counter:
 
     def _give_back(self, key: Key, lease: str, spent: Spent) -> None:
         try:
-            with self._transaction() as database:
+            with self._database.transaction() as database:
                 if key.rates.running is not None:
                     database.execute("DELETE FROM key_running WHERE id = ?", (lease,))
                 if key.rates.tokens is not None and spent.tokens:
@@ -140,28 +127,6 @@ class Counter:
                     _keep(database, key.name, "tokens", level - spent.tokens, now)
         except sqlite3.Error as error:
             log.error("the rates of keys cannot be counted: %s", error)
-
-    @contextmanager
-    def _transaction(self) -> Generator[sqlite3.Connection]:
-        """The database, for what is done whole or not at all; no other process writes meanwhile."""
-        database = self._connected()
-        with database:
-            database.execute("BEGIN IMMEDIATE")
-            yield database
-
-    def _connected(self) -> sqlite3.Connection:
-        if self._database is None:
-            made = sqlite3.connect(self._path or ":memory:", timeout=5, isolation_level=None)
-            made.execute("PRAGMA journal_mode = WAL")
-            made.execute("PRAGMA synchronous = NORMAL")
-            made.executescript(TABLES)
-            self._database = made
-        return self._database
-
-    def _disconnect(self) -> None:
-        if self._database is not None:
-            self._database.close()
-            self._database = None
 
 
 def _level(database: sqlite3.Connection, key: str, what: str, limit: int, now: float) -> float:

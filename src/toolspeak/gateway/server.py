@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
 BACKLOG = 2048
 LAST = 5.0
 """Seconds that requests get, after the time to drain, to tell their clients that the gateway ends."""
@@ -89,6 +88,8 @@ def work(settings: Settings, listening: socket.socket, orphaned: int | None = No
 async def run(gateway: Gateway, config: uvicorn.Config, listening: socket.socket, orphaned: int | None = None) -> None:
     """Serves until a signal, then until nothing is under way, or the time to drain is over."""
     import uvicorn
+
+    from .workers import SIGNALS
 
     class Server(uvicorn.Server):
         """Uvicorn's server, which ends when the gateway has drained and leaves signals alone."""

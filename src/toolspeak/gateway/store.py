@@ -1,6 +1,6 @@
 """Responses kept in SQLite: each its owner's alone, the oldest dropped first when there are too many or they are old.
 
-Several processes may share the file. One thread of each works on it, so that the event loop never waits for a disk.
+Several processes may share the file.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..errors import Refused, UsageError
+from .database import Database
 from .settings import Store
 
 T = TypeVar("T")
@@ -26,6 +26,7 @@ Items = list[dict[str, Any]]
 log = logging.getLogger(__name__)
 
 TABLES = """
+PRAGMA secure_delete = ON;  -- what is dropped is wiped
 CREATE TABLE IF NOT EXISTS response (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, at REAL NOT NULL, size INTEGER NOT NULL,
     body TEXT NOT NULL, input TEXT NOT NULL
@@ -59,18 +60,17 @@ class ResponseStore:
     def __init__(self, settings: Store, *, clock: Callable[[], float] = time.time) -> None:
         self.settings = settings
         self._clock = clock
-        self._thread: ThreadPoolExecutor | None = None
-        self._database: sqlite3.Connection | None = None
+        self._database = Database(settings.path, TABLES, "toolspeak-store")
 
     def prepare(self) -> None:
         """Makes the file and its tables, and leaves nothing open, so that a process may fork. Raises UsageError."""
         try:
             with suppress(FileExistsError):  # for nobody else's eyes; SQLite's other files take the same rights
                 os.close(os.open(self.settings.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            self._connected()
+            self._database.connected()
         except (OSError, sqlite3.Error) as error:
             raise UsageError(f"the store {self.settings.path} cannot be used: {error}") from None
-        self._disconnect()
+        self._database.disconnect()
 
     async def keep(self, owner: str, body: dict[str, Any], given: Items) -> None:
         """Keeps a response under the id that its body has."""
@@ -91,16 +91,11 @@ class ResponseStore:
 
     def close(self) -> None:
         """Ends the thread, after what it still has to do."""
-        if self._thread is not None:
-            self._thread.submit(self._disconnect)
-            self._thread.shutdown()
-            self._thread = None
+        self._database.close()
 
     async def _run(self, work: Callable[..., T], *args: str) -> T:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "toolspeak-store")
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
+            return await asyncio.wrap_future(self._database.submit(work, *args))
         except sqlite3.Error as error:
             log.error("the store of responses fails: %s", error)
             said = "the store of responses cannot be used at the moment; store: false does without it"
@@ -113,7 +108,7 @@ class ResponseStore:
         if size > self.settings.size:
             said = f"a response of {size:,} bytes is larger than the whole store; store: false does without it"
             raise Refused(said, status=413, code="store_too_small")
-        with self._transaction() as database:
+        with self._database.transaction() as database:
             now = self._clock()
             database.execute("DELETE FROM response WHERE at < ?", (now - self.settings.age,))
             (total,) = database.execute("SELECT size FROM response_total").fetchone()
@@ -133,10 +128,10 @@ class ResponseStore:
 
     def _find(self, owner: str, key: str) -> tuple[str, str] | None:
         wanted = "SELECT body, input FROM response WHERE id = ? AND owner = ? AND at >= ?"
-        return self._connected().execute(wanted, (key, owner, self._clock() - self.settings.age)).fetchone()
+        return self._database.connected().execute(wanted, (key, owner, self._clock() - self.settings.age)).fetchone()
 
     def _drop(self, owner: str, key: str) -> bool:
-        with self._transaction() as database:
+        with self._database.transaction() as database:
             fresh = self._clock() - self.settings.age
             done = database.execute("DELETE FROM response WHERE id = ? AND owner = ? AND at >= ?", (key, owner, fresh))
             found = done.rowcount > 0
@@ -145,26 +140,3 @@ class ResponseStore:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             database.execute("PRAGMA busy_timeout = 5000")
         return found
-
-    @contextmanager
-    def _transaction(self) -> Generator[sqlite3.Connection]:
-        """The database, for what is done whole or not at all; no other process writes meanwhile."""
-        database = self._connected()
-        with database:
-            database.execute("BEGIN IMMEDIATE")
-            yield database
-
-    def _connected(self) -> sqlite3.Connection:
-        if self._database is None:
-            made = sqlite3.connect(self.settings.path, timeout=5, isolation_level=None, check_same_thread=False)
-            made.execute("PRAGMA journal_mode = WAL")
-            made.execute("PRAGMA synchronous = NORMAL")
-            made.execute("PRAGMA secure_delete = ON")  # what is dropped is wiped
-            made.executescript(TABLES)
-            self._database = made
-        return self._database
-
-    def _disconnect(self) -> None:
-        if self._database is not None:
-            self._database.close()
-            self._database = None

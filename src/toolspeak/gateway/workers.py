@@ -24,13 +24,12 @@ from .metrics import DIRECTORY, worker_died
 
 log = logging.getLogger(__name__)
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+"""What tells a process to stop."""
 SHORT, LONGEST = 0.1, 5.0
 """Seconds before a worker that died is started again: the first pause, which doubles, and the longest."""
 WELL = 10.0
 """Seconds after which a worker counts as having started well."""
-
-
-STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 def supervise(workers: int, work: Callable[[int], None]) -> None:
@@ -60,7 +59,7 @@ class _Supervisor:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(self.woken[1], warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _noted)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in SIGNALS:
             signal.signal(number, self._stop)
         return self
 
@@ -89,18 +88,18 @@ class _Supervisor:
 
     def _start(self) -> None:
         # Nobody is told to stop between being made and being known, or before a worker's own way to end is set.
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         pid = os.fork()
         if pid:
             self.began[pid] = time.monotonic()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             return
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+            for number in (*SIGNALS, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             for end in (self.alive[1], *self.woken):
                 os.close(end)
             self.work(self.alive[0])

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from ..api import anthropic, completions, embeddings, ollama, openai_chat, openai_responses
-from ..events import Event
+from ..api.reading import Reading
 from .base import Capability
-
-
-class Reader(Protocol):
-    """What reads a reply: see `api.openai_chat.ReplyReader`."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def received(self) -> int: ...
-    def feed(self, chunk: bytes) -> list[Event]: ...
-    def close(self) -> list[Event]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +25,7 @@ class Api:
     models_path: str
     default_path: str
     write: Callable[..., dict[str, Any]]
-    reader: Callable[[Callable[[], str]], Reader]
+    reader: Callable[[Callable[[], str]], Reading]
     read_models: Callable[[dict[str, Any]], list[str]]
     native: frozenset[Capability]
     plain: frozenset[Capability] = frozenset()

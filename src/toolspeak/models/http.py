@@ -17,6 +17,7 @@ from ..api.embeddings import Vectors
 from ..api.failure import excerpt
 from ..api.joined import joined
 from ..api.payloads import record
+from ..api.reading import Reading
 from ..errors import (
     BadRequest,
     KeyRefused,
@@ -31,7 +32,7 @@ from ..events import Event, Finished, Noted
 from ..types import Note, Request
 from .address import parse_address, redact
 from .answers import cause, drain, read_all, read_start, refusal, whole_url
-from .apis import APIS, Reader
+from .apis import APIS
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
@@ -48,8 +49,6 @@ log = logging.getLogger(__name__)
 
 VECTORS = 256_000_000
 """Bytes of vectors in one answer: 2,048 of 4,096 numbers each, in JSON, and some more."""
-
-
 NAME_ONE = "name one: model=… or #name at the end of the address"
 
 
@@ -109,16 +108,15 @@ class Http:
         """The exact body of a request; the model's name is empty until the server was asked for it."""
         request, _ = self._granted(request)
         self._check(request)
-        held = {name: self._held[name] for name in self._api.held if name in self._held}
-        return _encode(self._api.write(request, self.model or "", **self._writing, **held))
+        return self._written(request)
 
     def without_tools(self) -> Http:
         """The same model for what is asked without tools."""
         return self.able(self.capabilities - {"tools"})
 
     def able(self, capabilities: Collection[Capability], grammar_field: str = "", schema_field: str = "") -> Http:
-        """The same model, known to have these capabilities; `grammar_field` is where its server takes a grammar,
-        `schema_field` where it takes a schema beside a prompt."""
+        """The same model, known to have these capabilities; the fields say where its server takes a grammar, and a
+        schema beside a prompt."""
         other = copy.copy(self)
         other.capabilities = frozenset(capabilities)
         fields = {"grammar_field": grammar_field, "schema_field": schema_field}
@@ -228,6 +226,11 @@ class Http:
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
         self._check_settings(request)
 
+    def _written(self, request: Request) -> bytes:
+        """The body of a request that is granted and checked."""
+        held = {name: value for name, value in self._held.items() if name in self._api.held}
+        return _encode(self._api.write(request, self.model or "", **self._writing, **held))
+
     def _granted(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None
         return granted(request, self._api.sampling, thinks=thinks)
@@ -246,7 +249,7 @@ class Http:
         try:
             loop = asyncio.get_running_loop()
             self.model = self.model or await self.only_model()
-            body = self.body(request)
+            body = self._written(request)
             due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
             reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
             response = await self._send("POST", self._api.path, due, body)
@@ -277,7 +280,7 @@ class Http:
             patience.close()
             response.close()
 
-    async def _chunk(self, patience: Patience, reader: Reader) -> bytes:
+    async def _chunk(self, patience: Patience, reader: Reading) -> bytes:
         """The next bytes, b"" at the end."""
         import aiohttp
 

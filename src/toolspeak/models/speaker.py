@@ -12,7 +12,7 @@ from ..dialects import get
 from ..drive import Done, heard, play
 from ..errors import ModelError
 from ..events import Event
-from ..plan.effects import Ask, Plan, Score
+from ..plan.effects import Ask, Effect, Plan, Score
 from ..plan.speak import speak
 from ..types import Request
 from ..wire.detect import by_template
@@ -66,13 +66,14 @@ class Speaker:
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol."""
-        effect = self.plan(request).send(None)
+        plan = self.plan(request)
+        effect = plan.send(None)
         if isinstance(effect, Ask) and not effect.kept:  # its only step
             return heard(effect, self.model)
-        return self._played(request)
+        return self._played(plan, effect)
 
-    async def _played(self, request: Request) -> AsyncGenerator[Event]:
-        async with aclosing(play(self.plan(request), self.model)) as events:
+    async def _played(self, plan: Plan[None], begun: Effect) -> AsyncGenerator[Event]:
+        async with aclosing(play(plan, self.model, begun=begun)) as events:
             async for event in events:
                 if not isinstance(event, Done):
                     yield event

@@ -32,9 +32,10 @@ def decide(
     executed.
 
     `read` sees each reply first. `can` is what the model can do: one without "schema" is asked in words, and again
-    where the text does not fit, unless it was `told` as it came and cannot be said anew. With `cut_stands` a reply that was cut at its length is one, without the call that
-    was cut. Where only one call may come, others are left out with a note, if `first`. Raises GenerationError with every attempt when no reply fits. A model that gives the same wrong reply
-    twice is not asked again.
+    where the text does not fit, unless it was `told` as it came and cannot be said anew. With `cut_stands` a reply
+    that was cut at its length is one, without the call that was cut. Where only one call may come, others are left
+    out with a note, if `first`. Raises GenerationError with every attempt when no reply fits. A model that gives the
+    same wrong reply twice is not asked again.
     """
     attempts: list[Attempt] = []
     asked = request if request.schema is None or "schema" in can else in_words(request, request.schema)
@@ -103,6 +104,8 @@ def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, st
         for call, problems in judged
     ]
     wrong = " ".join(filter(None, refusals))
+    if not wrong:
+        return reply, "", []
     told = [
         problem_text(problems) if problems else error_text(refusal or "Not run: another call was wrong. Call again.")
         for (_, problems), refusal in zip(judged, refusals, strict=True)
@@ -121,8 +124,10 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Repl
     if request.schema is None:
         return reply, "", []
     reply, wrong = formed(reply, request.schema)
+    if not wrong:
+        return reply, "", []
     asked = f"That does not fit: {wrong}. {order(request.schema)}"
-    return reply, wrong and f"the text does not fit its schema: {wrong}", [{"role": "user", "content": asked}]
+    return reply, f"the text does not fit its schema: {wrong}", [{"role": "user", "content": asked}]
 
 
 def _refused(call: ToolCall, choice: str) -> str:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import ServerFailed, StreamCut
-from ...events import Event, Finished, Noted, TextDelta, ThoughtDelta
+from ...errors import ServerFailed
+from ...events import Event, Noted, TextDelta, ThoughtDelta
 from ...types import Finish, Note, Usage
-from ..call_deltas import CallStream
 from ..failure import excerpt
-from ..payloads import Payload, Payloads, record, records
+from ..payloads import Payload, record, records
+from ..reading import Reading, count
 
 FINISH: dict[str, Finish] = {
     "end_turn": "stop",
@@ -25,55 +25,25 @@ STOPPED = "stop-sequence"
 """The rule of the note that tells at which stop string a reply ended."""
 
 
-class ReplyReader:
-    """Events from the bytes of a reply, cut anywhere: `feed` each piece, then `close`.
+class ReplyReader(Reading):
+    """Events from the bytes of a reply. It is over with `message_stop`, or where the stream ends after a `stop_reason`.
+    A `ping` is not counted as received."""
 
-    `ids` makes the id of a call that came without one. `text` is the text so far, `received` grows with every
-    payload but `ping`. `close` raises StreamCut where neither a `stop_reason` nor `message_stop` came. Both raise
-    what the server reports as an error.
-    """
+    missing = "no stop_reason"
 
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
-        self._payloads = Payloads()
-        self._calls = CallStream(ids)
-        self._text: list[str] = []
+        super().__init__(ids)
         self._open: dict[int, bool] = {}
-        self._finish: str | None = None
+        self._finish = ""
         self._stop: str | None = None
         self._spent: Payload = {}
         self._pings = 0
-        self._over = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self._text)
 
     @property
     def received(self) -> int:
-        return self._payloads.received - self._pings
+        return super().received - self._pings
 
-    def feed(self, chunk: bytes) -> list[Event]:
-        return [] if self._over else self._events(self._payloads.feed(chunk))
-
-    def close(self) -> list[Event]:
-        if self._over:
-            return []
-        events = self._events(self._payloads.close())
-        if self._over:
-            return events
-        if self._finish is None:
-            raise StreamCut("the server ended the reply in the middle: no stop_reason", text=self.text)
-        return [*events, Noted(Note("no-done", "the stream ended without message_stop")), *self._end()]
-
-    def _events(self, payloads: list[Payload]) -> list[Event]:
-        events: list[Event] = []
-        for payload in payloads:
-            if self._over:
-                break
-            events += self._event(payload)
-        return events
-
-    def _event(self, payload: Payload) -> list[Event]:
+    def _payload(self, payload: Payload) -> list[Event]:
         match payload.get("type"):
             case "message_start":
                 self._spend(record(payload.get("message")).get("usage"))
@@ -148,33 +118,27 @@ class ReplyReader:
         """Counts are totals: the last one told holds."""
         self._spent |= {name: value for name, value in record(usage).items() if value is not None}
 
+    def _unended(self) -> list[Event]:
+        if not self._finish:
+            return super()._unended()
+        return [Noted(Note("no-done", "the stream ended without message_stop")), *self._end()]
+
     def _end(self) -> list[Event]:
-        self._over = True
         reason = self._finish or "end_turn"
-        finish = FINISH.get(reason, "stop")
-        events = self._calls.end(cut=finish in ("length", "content_filter"))
-        if reason == "stop_sequence" and self._stop is not None:
-            events.append(Noted(Note(STOPPED, self._stop)))
-        if reason not in FINISH:
-            events.append(Noted(Note("unknown-finish", reason)))
-        if finish in ("stop", "tool_calls"):
-            finish = "tool_calls" if self._calls.count else "stop"
-        return [*events, Finished(finish, read_usage(self._spent))]
+        stop = self._stop if reason == "stop_sequence" else None
+        notes = [] if stop is None else [Noted(Note(STOPPED, stop))]
+        return self._finished(reason, FINISH, read_usage(self._spent), notes)
 
 
 def read_usage(usage: Payload) -> Usage:
     """The tokens spent, from a `usage`, whose input does not count what a cache held; 0 for what it does not tell."""
-    cached = _count(usage.get("cache_read_input_tokens"))
-    fresh = _count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens"))
-    thought = _count(record(usage.get("output_tokens_details")).get("thinking_tokens"))
-    return Usage(fresh + cached, _count(usage.get("output_tokens")), cached, thought)
+    cached = count(usage.get("cache_read_input_tokens"))
+    fresh = count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens"))
+    thought = count(record(usage.get("output_tokens_details")).get("thinking_tokens"))
+    return Usage(fresh + cached, count(usage.get("output_tokens")), cached, thought)
 
 
 def read_count(payload: Payload) -> int | None:
     """The tokens that a request has, from the answer of `count_tokens`; None where it tells none."""
-    count = payload.get("input_tokens")
-    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    told = payload.get("input_tokens")
+    return told if isinstance(told, int) and not isinstance(told, bool) and told >= 0 else None

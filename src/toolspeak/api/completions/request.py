@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import UsageError
 from ...types import Request, Schema
 from ..asked import Asked
-from ..body import FLAG, MAX_TOKENS, MODEL, PENALTY, SHARE, STOP, TEMPERATURE, cannot, given, stops
+from ..body import COMPLETED, FLAG, LIKELIEST, MODEL, cannot, given, stops
 from ..openai_chat import write_grammar
 from ..payloads import Payload, record
 
@@ -62,25 +62,12 @@ BODY: Schema = {
         "prompt": {"anyOf": [
             {"type": "string"},
             {"type": "array", "minItems": 1, "maxItems": MOST, "items": {"type": "string"}}]},
-        "stream": FLAG,
-        "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
+        **COMPLETED,
         "n": {"type": ["integer", "null"], "minimum": 1, "maximum": MOST},
         "best_of": {"type": ["integer", "null"], "minimum": 1, "maximum": 100},
         "suffix": {"type": ["string", "null"]},
         "echo": FLAG,
-        "logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
-        "stop": STOP,
-        "max_tokens": MAX_TOKENS,
-        "temperature": TEMPERATURE,
-        "seed": {"type": ["integer", "null"], "minimum": -(2**63), "maximum": 2**63 - 1},
-        "top_p": SHARE,
-        "top_k": {"type": ["integer", "null"], "minimum": -1, "maximum": 100_000},
-        "min_p": SHARE,
-        "presence_penalty": PENALTY,
-        "frequency_penalty": PENALTY,
-        "repetition_penalty": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 10},
-        "logit_bias": {"type": ["object", "null"], "maxProperties": 1024,
-                       "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100}},
+        "logprobs": LIKELIEST,
     },
 }  # fmt: skip
 """The body of a request, as far as it is read here; what else it holds is told to have been ignored."""

@@ -11,19 +11,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import ServerFailed, StreamCut
-from ...events import (
-    Event,
-    Finished,
-    Logprobs,
-    Noted,
-    TextDelta,
-    ThoughtDelta,
-)
+from ...errors import ServerFailed
+from ...events import Event, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Finish, Note, Usage
-from ..call_deltas import CallStream
 from ..failure import excerpt
-from ..payloads import Payload, Payloads, record, records
+from ..payloads import Payload, record, records
+from ..reading import Reading, count
 
 FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -38,59 +31,30 @@ FINISH: dict[str, Finish] = {
 }
 
 
-class ReplyReader:
-    """Events from the bytes of a reply, cut anywhere: `feed` each piece, then `close`.
+class ReplyReader(Reading):
+    """Events from the bytes of a reply. It is over with `[DONE]`, or where the stream ends after a `finish_reason`."""
 
-    `ids` makes the id of a call that came without one. `text` is the text so far, `received` grows with
-    every payload. `close` raises StreamCut where the reply broke off: there was neither `[DONE]` nor a
-    `finish_reason`. Both raise what the server reports as an error.
-    """
+    missing = "no finish_reason and no [DONE]"
 
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
-        self._payloads = Payloads()
-        self._calls = CallStream(ids)
-        self._text: list[str] = []
-        self._finish: str | None = None
+        super().__init__(ids)
+        self._finish = ""
         self._usage = Usage()
         self._notes: list[Event] = []
-        self._over = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self._text)
-
-    @property
-    def received(self) -> int:
-        return self._payloads.received
-
-    def feed(self, chunk: bytes) -> list[Event]:
-        if self._over:
-            return []
-        events = self._events(self._payloads.feed(chunk))
-        return events + self._end() if self._payloads.done else events
-
-    def close(self) -> list[Event]:
-        if self._over:
-            return []
-        events = self._events(self._payloads.close())
-        if self._payloads.done or self._payloads.whole:
-            return events + self._end()
-        if self._finish is None:
-            raise StreamCut("the server ended the reply in the middle: no finish_reason and no [DONE]", text=self.text)
-        return [*events, Noted(Note("no-done", "the stream ended without [DONE]")), *self._end()]
 
     def _events(self, payloads: list[Payload]) -> list[Event]:
+        events = super()._events(payloads)
+        return events + self._end() if self._payloads.done or self._payloads.whole else events
+
+    def _payload(self, payload: Payload) -> list[Event]:
+        if "choices" not in payload and "usage" not in payload and self._payloads.whole:
+            raise ServerFailed(f"expected a chat completion, got: {excerpt(json.dumps(payload, ensure_ascii=False))}")
+        if usage := record(payload.get("usage")):
+            self._usage = read_usage(usage)
         events: list[Event] = []
-        for payload in payloads:
-            if "choices" not in payload and "usage" not in payload and self._payloads.whole:
-                raise ServerFailed(
-                    f"expected a chat completion, got: {excerpt(json.dumps(payload, ensure_ascii=False))}"
-                )
-            if usage := record(payload.get("usage")):
-                self._usage = read_usage(usage)
-            for choice in records(payload.get("choices"))[:1]:
-                if choice.get("index") in (None, 0):
-                    events += self._choice(choice)
+        for choice in records(payload.get("choices"))[:1]:
+            if choice.get("index") in (None, 0):
+                events += self._choice(choice)
         return events
 
     def _choice(self, choice: Payload) -> list[Event]:
@@ -127,17 +91,13 @@ class ReplyReader:
                 self._text.append(event.text)
         return self._calls.settle() + events if events else events
 
+    def _unended(self) -> list[Event]:
+        if not self._finish:
+            return super()._unended()
+        return [Noted(Note("no-done", "the stream ended without [DONE]")), *self._end()]
+
     def _end(self) -> list[Event]:
-        self._over = True
-        reason = self._finish or "stop"
-        finish = FINISH.get(reason, "stop")
-        events = self._calls.end(cut=finish in ("length", "content_filter"))
-        events += self._notes
-        if reason not in FINISH:
-            events.append(Noted(Note("unknown-finish", reason)))
-        if finish in ("stop", "tool_calls"):  # servers disagree on the word when there are calls
-            finish = "tool_calls" if self._calls.count else "stop"
-        return [*events, Finished(finish, self._usage)]
+        return self._finished(self._finish or "stop", FINISH, self._usage, self._notes)
 
 
 def read_content(content: Any) -> list[Event]:
@@ -164,12 +124,8 @@ def read_models(payload: Payload) -> list[str]:
 def read_usage(usage: Payload) -> Usage:
     """The tokens spent, from a `usage`; 0 for what it does not tell."""
     return Usage(
-        _count(usage.get("prompt_tokens")),
-        _count(usage.get("completion_tokens")),
-        _count(record(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        _count(record(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+        count(usage.get("prompt_tokens")),
+        count(usage.get("completion_tokens")),
+        count(record(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        count(record(usage.get("completion_tokens_details")).get("reasoning_tokens")),
     )
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0

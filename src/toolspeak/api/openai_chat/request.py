@@ -11,7 +11,7 @@ from ...errors import Refused
 from ...schema.infer import as_tools
 from ...types import Request, Schema
 from ..asked import Asked
-from ..body import FLAG, MAX_TOKENS, MODEL, PENALTY, SHARE, STOP, TEMPERATURE, cannot, given, stops
+from ..body import COMPLETED, FLAG, LIKELIEST, MAX_TOKENS, MODEL, cannot, given, stops
 from ..payloads import Payload, record
 from .messages import MESSAGE, read_messages, write_messages
 from .tools import TOOL_FIELDS, Tools, read_offer, write_choice, write_tool
@@ -109,8 +109,7 @@ BODY: Schema = {
     "properties": {
         "model": MODEL,
         "messages": {"type": "array", "minItems": 1, "maxItems": 10_000, "items": MESSAGE},
-        "stream": FLAG,
-        "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
+        **COMPLETED,
         **TOOL_FIELDS,
         "response_format": {"anyOf": [{"type": "null"}, {
             "type": "object", "required": ["type"], "properties": {
@@ -119,21 +118,9 @@ BODY: Schema = {
                     "schema": {"type": ["object", "null"]}, "strict": FLAG,
                     "name": {"type": "string", "maxLength": 256}}}}}]},
         "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 8},
-        "stop": STOP,
-        "max_tokens": MAX_TOKENS,
         "max_completion_tokens": MAX_TOKENS,
-        "temperature": TEMPERATURE,
-        "seed": {"type": ["integer", "null"], "minimum": -(2**63), "maximum": 2**63 - 1},
-        "top_p": SHARE,
-        "top_k": {"type": ["integer", "null"], "minimum": -1, "maximum": 100_000},
-        "min_p": SHARE,
-        "presence_penalty": PENALTY,
-        "frequency_penalty": PENALTY,
-        "repetition_penalty": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 10},
-        "logit_bias": {"type": ["object", "null"], "maxProperties": 1024,
-                       "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100}},
         "logprobs": FLAG,
-        "top_logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
+        "top_logprobs": LIKELIEST,
         "reasoning_effort": {"type": ["string", "null"], "maxLength": 32},
         "verbosity": {"type": ["string", "null"], "maxLength": 32},
         "include_thinking": FLAG,

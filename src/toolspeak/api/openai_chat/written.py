@@ -7,7 +7,6 @@ What every client takes: the role first, then each call's id and name before its
 from __future__ import annotations
 
 from collections.abc import Sequence
-from json.encoder import encode_basestring  # the C function where there is one; for a chunk's text nothing is faster
 from typing import Any
 
 from ...errors import Refused
@@ -78,7 +77,7 @@ class ReplyWriter:
         told = self._choices[choice]
         if told.logprobs:
             return self._delta(choice, {field: text})
-        return f'{told.before}{{"{field}":{encode_basestring(text)}}}{self._after}'.encode()
+        return f'{told.before}{{"{field}":{dumped(text)}}}{self._after}'.encode()
 
     def _delta(self, choice: int, delta: Payload) -> bytes:
         told = self._choices[choice]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-from ...errors import ServerFailed, StreamCut
+from ...errors import ServerFailed
 from ...events import Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Finish, Note, Usage
-from ..call_deltas import CallStream
 from ..failure import excerpt, failure
-from ..payloads import Payload, Payloads, record, records
+from ..payloads import Payload, record, records
+from ..reading import Reading, count
 
 INCOMPLETE: dict[str, Finish] = {
     "max_output_tokens": "length",
@@ -30,53 +29,22 @@ THOUGHT = ("response.reasoning_text", "response.reasoning_summary_text")
 ARGUMENTS = ("response.function_call_arguments",)
 
 
-class ReplyReader:
-    """Events from the bytes of a reply, cut anywhere: `feed` each piece, then `close`.
+class ReplyReader(Reading):
+    """Events from the bytes of a reply. It is over with an event that says so of the response."""
 
-    `ids` makes the id of a call that came without one. `text` is the text so far, `received` grows with every
-    payload. `close` raises StreamCut where the reply broke off: no event told that the response is over. Both raise
-    what the server reports as an error.
-    """
+    missing = "no response.completed"
 
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
-        self._payloads = Payloads()
-        self._calls = CallStream(ids)
-        self._text: list[str] = []
+        super().__init__(ids)
         self._places: dict[str, int] = {}
         self._told: dict[int, str] = {}  # by the place of an item, the kind of deltas that told it
-        self._over = False
 
-    @property
-    def text(self) -> str:
-        return "".join(self._text)
-
-    @property
-    def received(self) -> int:
-        return self._payloads.received
-
-    def feed(self, chunk: bytes) -> list[Event]:
-        return [] if self._over else self._events(self._payloads.feed(chunk))
-
-    def close(self) -> list[Event]:
-        if self._over:
-            return []
-        events = self._events(self._payloads.close())
-        if not self._over:
-            raise StreamCut("the server ended the reply in the middle: no response.completed", text=self.text)
-        return events
-
-    def _events(self, payloads: list[Payload]) -> list[Event]:
-        events: list[Event] = []
-        for payload in payloads:
-            if self._over:
-                break
-            if self._payloads.whole:
-                if not isinstance(payload.get("output"), list):
-                    raise ServerFailed(f"expected a response, got: {excerpt(json.dumps(payload, ensure_ascii=False))}")
-                events += self._end(payload)
-            else:
-                events += self._event(payload)
-        return events
+    def _payload(self, payload: Payload) -> list[Event]:
+        if not self._payloads.whole:
+            return self._event(payload)
+        if not isinstance(payload.get("output"), list):
+            raise ServerFailed(f"expected a response, got: {excerpt(json.dumps(payload, ensure_ascii=False))}")
+        return self._end(payload)
 
     def _event(self, payload: Payload) -> list[Event]:
         kind, _, what = str(payload.get("type", "")).rpartition(".")
@@ -171,12 +139,8 @@ class ReplyReader:
 def read_usage(usage: Payload) -> Usage:
     """The tokens spent, from a `usage`; 0 for what it does not tell."""
     return Usage(
-        _count(usage.get("input_tokens")),
-        _count(usage.get("output_tokens")),
-        _count(record(usage.get("input_tokens_details")).get("cached_tokens")),
-        _count(record(usage.get("output_tokens_details")).get("reasoning_tokens")),
+        count(usage.get("input_tokens")),
+        count(usage.get("output_tokens")),
+        count(record(usage.get("input_tokens_details")).get("cached_tokens")),
+        count(record(usage.get("output_tokens_details")).get("reasoning_tokens")),
     )
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0

@@ -9,7 +9,7 @@ from ...errors import Refused, UsageError
 from ...schema.infer import as_tools
 from ...types import Message, Request, Schema
 from ..asked import Asked
-from ..body import FLAG, MAX_TOKENS, MODEL, OBJECT, PENALTY, SHARE, TEMPERATURE, TEXT, cannot, given
+from ..body import FLAG, LIKELIEST, MAX_TOKENS, MODEL, OBJECT, SAMPLED, TEXT, cannot, given
 from ..openai_chat import is_strict
 from ..payloads import Payload, record
 from .items import read_input, write_input
@@ -80,14 +80,8 @@ BODY: Schema = {
         "metadata": {"type": ["object", "null"], "maxProperties": 16, "propertyNames": {"maxLength": 64},
                      "additionalProperties": {"type": "string", "maxLength": 512}},
         "truncation": {"enum": ["auto", "disabled", None]},
-        "temperature": TEMPERATURE,
-        "top_p": SHARE,
-        "top_k": {"type": ["integer", "null"], "minimum": -1, "maximum": 100_000},
-        "min_p": SHARE,
-        "presence_penalty": PENALTY,
-        "frequency_penalty": PENALTY,
-        "repetition_penalty": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 10},
-        "top_logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
+        **SAMPLED,
+        "top_logprobs": LIKELIEST,
         "include_thinking": FLAG,
         "user": TEXTLIKE,
         "safety_identifier": TEXTLIKE,
