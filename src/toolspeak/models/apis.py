@@ -10,6 +10,9 @@ from ..api import anthropic, completions, embeddings, ollama, openai_chat, opena
 from ..api.reading import Reading
 from .base import Capability
 
+HELD: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema"}
+"""What a server is known to be held to, by the option that says where it takes it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Api:

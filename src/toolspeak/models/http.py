@@ -32,7 +32,7 @@ from ..events import Event, Finished, Noted
 from ..types import Note, Request
 from .address import parse_address, redact
 from .answers import cause, drain, read_all, read_start, refusal, whole_url
-from .apis import APIS
+from .apis import APIS, HELD
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
@@ -129,8 +129,7 @@ class Http:
             raise UsageError(f"{self.name} is asked through an API that continues no exact prompt")
         other = copy.copy(self)
         other.api, other._api, other._writing = "completions", APIS["completions"], {}
-        held: dict[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema"}
-        other.capabilities = other._api.native | {held[name] for name in self._held}
+        other.capabilities = other._api.native | {HELD[name] for name in self._held}
         return other
 
     async def aclose(self) -> None:
