@@ -26,7 +26,7 @@ IN_WORDS = re.compile(
 SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "k": 1000}
 SCALE = re.compile(rf"[ -]?((?i:{'|'.join(list(SCALES)[:-1])}))\b|(k)\b")
 PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
-GLUED = re.compile(r"[xX×]\d|-?[A-Za-z]*\d|[A-Za-z]{4,}")
+GLUED = re.compile(r"[xX×]\d|\.\d|-?[A-Za-z]*\d|[A-Za-z]{4,}")
 """What follows a number that is part of another thing: 2x2, 4b7, 3rdparty."""
 LONGEST_LIST = 2000
 """Characters of a list that is read as one."""

@@ -27,7 +27,7 @@ COUNTED = re.compile(r"\b(?:first|second|third|fourth|fifth|sixth|lastly|last on
 FURTHER = re.compile(
     r"[,;.?!]?\s+(?:and\s+)?(?:then|finally|also|after that|afterwards|in addition|additionally)\b,?\s+|"
     r"[,;]?\s+and\s+(?=(?:how|what|who|when|where|which|can|could|please|for|the same)\b)|"
-    r"[,;]?\s+and\s+(?=the [A-Za-z]+(?: [A-Za-z]+)? ['\"“])|(?<=[.?!;])[\"'”]?\s+(?=[A-Z\"'“])",
+    r"[,;]?\s+and\s+(?=the [A-Za-z]+(?: [A-Za-z]+)? ['\"“])|(?<=[.?!;])[\"'”]?\s+(?=(?:what|how|can|could|who|when|where|which|repeat|do the same)\b)",
     re.IGNORECASE,
 )
 """Where a request goes on to a further thing."""
@@ -53,7 +53,7 @@ def calls_for(
     calls = [{**first, **opening}]
     for part in parts[1:]:
         found, _ = yield from fill(tool, part, part=True)
-        call = further(calls[0], found)
+        call = further(text, calls[0], found)
         if call is not None and call not in calls:
             calls.append(call)
     return (calls if len(calls) > 1 else [first]), notes
@@ -213,7 +213,8 @@ def _numbers(
 ) -> dict[str, list[Any]]:
     """For each number of the call the numbers of the request that are the same thing, in their order."""
     names = [name for name in arguments if is_number(schemas.get(name, {}))]
-    free = [one for one in numbers(text) if not any(_overlap(one.span, span) for span in lists)]
+    said = [place for value in arguments.values() if isinstance(value, str) and (place := pieces.find(text, value))]
+    free = [one for one in numbers(text) if not any(_overlap(one.span, span) for span in (*lists, *said))]
     own = {
         name: next((one for one in free if reading(one, schemas[name]) == arguments[name]), None) for name in names
     }
@@ -222,7 +223,9 @@ def _numbers(
         scored = [
             (_alike(text, one, mine) + words.nearness(text, one.span, told[name]), name)
             for name in names
-            if (mine := own[name]) is not None and reading(one, schemas[name]) is not None
+            if (mine := own[name]) is not None
+            and reading(one, schemas[name]) is not None
+            and not any(one is other for key, other in own.items() if key != name)
         ]
         worth, name = max(scored, default=(0.0, ""))
         mine = own.get(name)
@@ -254,11 +257,31 @@ def _ahead(text: str, one: Number) -> str:
     return words.stem(found[1]) if found and found[1].casefold() not in ("and", "or") else ""
 
 
-def further(first: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments of a further call: those `found` in its clause, the rest as in the first; None where nothing is new."""
+def further(text: str, first: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The arguments of a further call: those `found` in its clause, the rest as in the first; None where nothing is new.
+
+    What points back ("the same"), what another argument of the first call is, and a text of another kind than the
+    first call's is nothing new.
+    """
     new = {
         name: value
         for name, value in found.items()
-        if not (isinstance(value, str) and SAME.search(value)) and first.get(name) != value
+        if first.get(name) != value and not (isinstance(value, str) and not _fresh(text, first, name, value))
     }
     return {**first, **new} if new else None
+
+
+def _fresh(text: str, first: Mapping[str, Any], name: str, value: str) -> bool:
+    if SAME.search(value) or value in first.values() or not words.stems(value):
+        return False
+    return name not in first or not isinstance(first[name], str) or _kind(text, value) == _kind(text, first[name])
+
+
+def _kind(text: str, value: str) -> str:
+    """What kind of piece a value is: quoted, a name, a code, or plain words."""
+    place = pieces.find(text, value)
+    if place and place[0] > 0 and text[place[0] - 1] in "\"'“‘":
+        return "quoted"
+    if pieces.CODED.search(value):
+        return "code"
+    return "name" if pieces.NAMED.match(value) else "words"
