@@ -34,7 +34,10 @@ EVIDENCE = 0.45
 """How near an optional argument's words must stand to a number that it takes."""
 COMMA = re.compile(r"\b[Cc]ity, |['\"“‘(][A-Z][\w ]+, [A-Z][\w ]*['\"”’)]")
 """How a description shows that a place is told with its region."""
-DEFAULT = re.compile(r"(?:default(?:s|ed)?(?: value)?(?: is| to|:|=)?|doesn't specify, please use|use) (-?\d+(?:\.\d+)?)(?![\w.]*\w)", re.IGNORECASE)
+DEFAULT = re.compile(
+    r"(?:default(?:s|ed)?(?: value)?(?: is| to|:|=)?|doesn't specify, please use|use) (-?\d+(?:\.\d+)?)(?![\w.]*\w)",
+    re.IGNORECASE,
+)
 """How a description tells what stands where nothing is given."""
 MISSING = object()
 
@@ -80,9 +83,7 @@ class Filling:
             self.used.append(span)
 
 
-def fill(
-    tool: Tool[..., Any], text: str, *, part: bool = False
-) -> Plan[tuple[dict[str, Any], tuple[Note, ...]]]:
+def fill(tool: Tool[..., Any], text: str, *, part: bool = False) -> Plan[tuple[dict[str, Any], tuple[Note, ...]]]:
     """The arguments of a call to `tool` that `text` asks for, and what is doubtful about them. Of a `part` of a request
     only what it says itself: nothing is required."""
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})

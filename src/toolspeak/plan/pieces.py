@@ -23,7 +23,10 @@ LONGEST_ITEM = 4
 """Words in an item of a series."""
 SIDES = re.compile(r"\b(true|false)\b", re.IGNORECASE)
 """Where a description of a boolean tells what each value stands for."""
-DENIES = re.compile(r"\b(?:not|no|never|without|don['’]?t|doesn['’]?t|exclud\w*|disabl\w*|ignor\w*|skip\w*|avoid\w*|nor)\b", re.IGNORECASE)
+DENIES = re.compile(
+    r"\b(?:not|no|never|without|don['’]?t|doesn['’]?t|exclud\w*|disabl\w*|ignor\w*|skip\w*|avoid\w*|nor)\b",
+    re.IGNORECASE,
+)
 """Words that deny what follows them."""
 DENIED_WITHIN = 30
 """Characters from a word that denies to what it denies."""
@@ -121,7 +124,9 @@ def with_region(text: str, span: Span) -> Span | None:
 
 def told_for(text: str, description: str) -> str | None:
     """The short form that a description gives for what `text` says: 'CA' by "'CA' for California"."""
-    for found in re.finditer(r"['\"“‘]([^'\"”’]{1,20})['\"”’] (?:for|as|means|is) (?:the )?([A-Z]\w*(?: [A-Z]\w*)*)", description):
+    for found in re.finditer(
+        r"['\"“‘]([^'\"”’]{1,20})['\"”’] (?:for|as|means|is) (?:the )?([A-Z]\w*(?: [A-Z]\w*)*)", description
+    ):
         if find(text, found[2]):
             return found[1]
     return None

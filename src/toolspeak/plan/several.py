@@ -23,7 +23,9 @@ MOST = 12
 MOST_CLAUSES = 6
 """Parts of a request that are read one by one; each costs as much as a call."""
 SENTENCE = re.compile(r"(?<=[.?!;])[\"'”]?\s+(?=[\"'“A-Z(])|\n+")
-COUNTED = re.compile(r"\b(?:first|second|third|fourth|fifth|sixth|lastly|last one|other one|another one)\b", re.IGNORECASE)
+COUNTED = re.compile(
+    r"\b(?:first|second|third|fourth|fifth|sixth|lastly|last one|other one|another one)\b", re.IGNORECASE
+)
 FURTHER = re.compile(
     r"[,;.?!]?\s+(?:and\s+)?(?:then|finally|also|after that|afterwards|in addition|additionally)\b,?\s+|"
     r"[,;]?\s+and\s+(?=(?:how|what|who|when|where|which|can|could|please|for|the same)\b)|"
@@ -33,7 +35,10 @@ FURTHER = re.compile(
 """Where a request goes on to a further thing."""
 SAME = re.compile(r"\b(?:same|it|this|that|these|those|them|my|our)\b", re.IGNORECASE)
 """Words of a piece that only points back."""
-JOINT = re.compile(r"\s*(?:[,;]|\band\b|&|\bor\b|\bthen\b|\bas well as\b|/|\bversus\b|\bvs\.?)(?:\s*(?:and|or|then|also|finally|lastly)\b)?,?\s+", re.IGNORECASE)
+JOINT = re.compile(
+    r"\s*(?:[,;]|\band\b|&|\bor\b|\bthen\b|\bas well as\b|/|\bversus\b|\bvs\.?)(?:\s*(?:and|or|then|also|finally|lastly)\b)?,?\s+",
+    re.IGNORECASE,
+)
 LEAD = re.compile(r"(?:(?:the|a|an|in|at|for|of|on|from|with|to|by|another|that of)\s+)*", re.IGNORECASE)
 Place = tuple[Span, Any]
 
@@ -133,8 +138,7 @@ def _options(text: str, options: Sequence[Any], value: Any) -> list[Place]:
     places = sorted(
         (place, option)
         for option in options
-        if isinstance(option, str)
-        and (place := pieces.find(text, option.replace("_", " ")))
+        if isinstance(option, str) and (place := pieces.find(text, option.replace("_", " ")))
     )
     folded = [str(option).casefold() for option in options]
     places = [(place, option) for place, option in places if folded.count(option.casefold()) == 1 or option in text]
@@ -215,9 +219,7 @@ def _numbers(
     names = [name for name in arguments if is_number(schemas.get(name, {}))]
     said = [place for value in arguments.values() if isinstance(value, str) and (place := pieces.find(text, value))]
     free = [one for one in numbers(text) if not any(_overlap(one.span, span) for span in (*lists, *said))]
-    own = {
-        name: next((one for one in free if reading(one, schemas[name]) == arguments[name]), None) for name in names
-    }
+    own = {name: next((one for one in free if reading(one, schemas[name]) == arguments[name]), None) for name in names}
     found: dict[str, list[Any]] = {name: [] for name in names}
     for one in free:
         scored = [
@@ -242,9 +244,11 @@ def _alike(text: str, one: Number, other: Number) -> float:
         return 2.0
     between = text[min(one.span[1], other.span[1]) : max(one.span[0], other.span[0])]
     together = re.fullmatch(r"\s*\w*\s*(?:,|and|or|,\s*and)\s*(?:\w+\s+){0,2}[$€£]?", between) is not None
-    return 1.2 * (_after(text, one) == _after(text, other) != "") + 0.8 * (
-        _ahead(text, one) == _ahead(text, other) != ""
-    ) + 1.2 * together
+    return (
+        1.2 * (_after(text, one) == _after(text, other) != "")
+        + 0.8 * (_ahead(text, one) == _ahead(text, other) != "")
+        + 1.2 * together
+    )
 
 
 def _after(text: str, one: Number) -> str:
