@@ -26,17 +26,21 @@ class Channel:
 
     def __init__(self, **likely: float):
         self.likely = likely
+        self.shown: list[str] = []
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
         yield Finished()
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         shown = prompt.rpartition("def ")[2].partition("(")[0]
-        return [self.likely[shown] for _ in continuations]
+        self.shown.append(shown)
+        return [self.likely.get(shown, -50.0) for _ in continuations]
 
 
-def chosen(tools: list[Tool[..., Any]], model: Channel, *, may_reply: bool) -> Tool[..., Any] | None:
-    return asyncio.run(drive.arun(choose(tools, "?", may_reply=may_reply), model))
+def chosen(
+    tools: list[Tool[..., Any]], model: Channel, text: str = "Is it raining?", *, may_reply: bool
+) -> Tool[..., Any] | None:
+    return asyncio.run(drive.arun(choose(tools, text, may_reply=may_reply), model))
 
 
 @pytest.mark.parametrize(
@@ -51,9 +55,43 @@ def test_the_likeliest_channel_wins(likely: dict[str, float], best: Tool[..., An
     assert chosen([WEATHER, TIMER], Channel(**likely), may_reply=True) is best
 
 
-def test_words_win_a_close_call() -> None:
-    model = Channel(weather=-5.0, reply=-5.5)
+@pytest.mark.parametrize("rival", ["reply", "look_up"])
+def test_no_tool_wins_a_close_call(rival: str) -> None:
+    model = Channel(weather=-5.0, **{rival: -5.5})
     assert chosen([WEATHER], model, may_reply=True) is None
+
+
+def test_a_longer_request_must_speak_louder_for_a_tool() -> None:
+    model = Channel(weather=-5.0, reply=-12.0)
+    assert chosen([WEATHER], model, "Rain?", may_reply=True) is WEATHER
+    assert chosen([WEATHER], model, "Rain, hail, snow, storms, floods?", may_reply=True) is None
+
+
+def test_the_words_of_a_tool_speak_for_it() -> None:
+    model = Channel(weather=-5.0, reply=-9.0)
+    assert chosen([WEATHER], model, "Weather beside Berlin?", may_reply=True) is WEATHER
+    assert chosen([WEATHER], model, "Opera beside Berlin?", may_reply=True) is None
+
+
+ADD = Tool(
+    "add",
+    "Plus.",
+    {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"]},
+)
+
+
+@pytest.mark.parametrize(("text", "best"), [("4 + 6 = ?", ADD), ("4 plus?", None), ("Plus what?", None)])
+def test_a_tool_that_needs_two_numbers_is_called_where_there_are_two(text: str, best: Tool[..., Any] | None) -> None:
+    assert chosen([ADD], Channel(add=-5.0, reply=-7.0), text, may_reply=True) is best
+
+
+def test_of_many_tools_those_that_share_words_with_the_request_are_weighed() -> None:
+    others = [Tool(f"other_{name}", f"Do {name}.") for name in ("paint", "cook", "sing", "dance")]
+    model = Channel(weather=-5.0, other_paint=-1.0, reply=-90.0)
+    chosen([*others, WEATHER], model, "The weather for a dance?", may_reply=False)
+    assert "weather" in model.shown
+    assert "other_dance" in model.shown
+    assert len(model.shown) == 3
 
 
 def test_a_tool_is_chosen_where_one_must_be() -> None:

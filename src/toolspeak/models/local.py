@@ -36,6 +36,9 @@ CONTEXT = 4096
 """Tokens of context. The embedded model was trained on 8,192; half of it keeps memory under 300 MB."""
 
 
+SLOTS = 4
+"""Prompts that are remembered side by side; they share the tokens of context."""
+
 EMBEDDED_SYSTEM = "You are a helpful assistant."
 """What the embedded model is told where a conversation has no system message: with the one that its own template
 puts there it greets in broken words, and says that the capital of France is L'Étoile."""
@@ -142,7 +145,9 @@ class Server:
         params = library.CommonParams()
         params.model.path = str(path)
         params.n_ctx = context
-        params.n_parallel = 1
+        # Several memories of one whole: what is asked again and again, such as the pseudo-tools, stays read in one.
+        params.n_parallel = SLOTS
+        params.kv_unified = True
         params.warmup = False
         params.verbosity = -1
         params.ui = False

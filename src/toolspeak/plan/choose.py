@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..types import Tool
 from . import words
@@ -19,9 +19,9 @@ from .effects import Plan, score
 from .numbers import numbers
 from .signature import LOOK_UP, REPLY, framed
 
-SHORT_LIST = 4
+SHORT_LIST = 3
 """Tools that are weighed; more are thinned out by the words that they share with the request."""
-LONGEST = 300
+LONGEST = 240
 """Characters of a request that are weighed, the last ones: they hold the question."""
 DIGITS = re.compile(r"(\d)\d+", re.ASCII)
 
@@ -102,10 +102,11 @@ def _numbers_needed(tool: Tool[..., Any]) -> int:
     return sum(_takes_number(schema) for schema in schemas)
 
 
-def _takes_number(schema: Any) -> bool:
-    if not isinstance(schema, Mapping) or "default" in schema or "enum" in schema:
+def _takes_number(given: Any) -> bool:
+    schema: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+    if not schema or "default" in schema or "enum" in schema:
         return False
+    items: Any = schema.get("items")
+    of = cast("Mapping[str, Any]", items).get("type") if isinstance(items, Mapping) else None
     kinds = ("integer", "number")
-    items: Any = schema.get("items")  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
-    of = items.get("type") if isinstance(items, Mapping) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
-    return schema.get("type") in kinds or (schema.get("type") == "array" and of in kinds)  # pyright: ignore[reportUnknownMemberType]
+    return schema.get("type") in kinds or (schema.get("type") == "array" and of in kinds)

@@ -8,7 +8,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-MONTHS = ("january february march april may june july august september october november december").split()
+MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in MONTHS)
 _FORMS = (
     re.compile(r"\b(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})\b"),

@@ -11,27 +11,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..schema.walk import resolve
 from ..types import Note, Request, Schema, Tool
 from . import dates, pieces, words
-from .align import assign
 from .effects import Plan, ask, score
-from .numbers import Number, numbers, runs, written_lists
+from .filling import MISSING, Filling, described, is_text, simple
+from .numbers import numbers
 from .pieces import WORD, Span
+from .settle import reading, settle
 from .signature import framed, literal, request
 
 LONGEST = 1500
 """Characters of a request that the model reads, the last ones; pieces are taken from all of it."""
 WORD_WORTH = 1.0
 """Nats that each further word of a copied piece is worth: without it the shortest piece always wins."""
-NEAR_WORTH = 4.0
-"""Nats that a word of an argument right beside a number is worth."""
-EVIDENCE = 0.45
-"""How near an optional argument's words must stand to a number that it takes."""
 COMMA = re.compile(r"\b[Cc]ity, |['\"“‘(][A-Z][\w ]+, [A-Z][\w ]*['\"”’)]")
 """How a description shows that a place is told with its region."""
 DEFAULT = re.compile(
@@ -39,55 +34,13 @@ DEFAULT = re.compile(
     re.IGNORECASE,
 )
 """How a description tells what stands where nothing is given."""
-MISSING = object()
-
-
-@dataclass(slots=True)
-class Filling:
-    """The call so far, and which pieces of the request it has used up."""
-
-    text: str
-    prefix: str
-    told: Mapping[str, Mapping[str, float]]
-    """What each word says for each argument."""
-    common: Set[str] = frozenset()
-    """The stems of the words that describe the tool itself, which say nothing of its switches."""
-    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
-    used: list[Span] = field(default_factory=list[Span])
-    notes: list[Note] = field(default_factory=list[Note])
-    settled: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What numbers and lists are, before their turn to be written."""
-
-    def lead(self, name: str) -> str:
-        """Everything up to the value of the next argument."""
-        return f"{self.prefix}{self.joint}{name}="
-
-    @property
-    def joint(self) -> str:
-        return ", " if self.arguments else ""
-
-    def give(self, name: str, value: Any) -> None:
-        self.prefix = self.lead(name) + literal(value)
-        self.arguments[name] = value
-        if isinstance(value, str):
-            self.use(self.find(value))
-
-    def find(self, piece: str) -> Span | None:
-        return pieces.find(self.text, piece)
-
-    def free(self, span: Span) -> bool:
-        return not any(span[0] < end and start < span[1] for start, end in self.used)
-
-    def use(self, span: Span | None) -> None:
-        if span:
-            self.used.append(span)
 
 
 def fill(tool: Tool[..., Any], text: str, *, part: bool = False) -> Plan[tuple[dict[str, Any], tuple[Note, ...]]]:
     """The arguments of a call to `tool` that `text` asks for, and what is doubtful about them. Of a `part` of a request
     only what it says itself: nothing is required."""
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    required = set(() if part else tool.parameters.get("required", ()))
+    required = set[str](() if part else tool.parameters.get("required", ()))
     schemas = {name: simple(given, tool.parameters) for name, given in properties.items()}
     told = words.weights({name: (name, described(schema)) for name, schema in schemas.items()})
     common = words.stems(f"{tool.name} {tool.description}")
@@ -104,206 +57,12 @@ def fill(tool: Tool[..., Any], text: str, *, part: bool = False) -> Plan[tuple[d
     return filling.arguments, tuple(filling.notes)
 
 
-def described(schema: Schema) -> str:
-    """What the schema says of its value."""
-    return str(schema.get("description", ""))
-
-
-def is_text(schema: Schema) -> bool:
-    """Whether a value is copied from the request as it stands."""
-    kind = schema.get("type", "string" if not schema.keys() & {"anyOf", "oneOf", "allOf", "properties"} else None)
-    return kind == "string" and not schema.keys() & {"enum", "const", "pattern"}
-
-
-def is_number(schema: Schema) -> bool:
-    """Whether a value is one number."""
-    return schema.get("type") in ("integer", "number") and not schema.keys() & {"enum", "const"}
-
-
 def _fits_best(filling: Filling, name: str, value: str, rivals: Sequence[str]) -> Plan[bool]:
     """Whether the model would sooner give a text to this optional argument than to one of those that follow."""
     if not rivals:
         return True
     scores = yield from score([(filling.prefix, f"{filling.joint}{one}={literal(value)}") for one in (name, *rivals)])
     return scores[0] == max(scores)
-
-
-def simple(schema: Any, root: Schema) -> Schema:
-    """The schema with its reference followed and `null` taken out of a union of two."""
-    seen = 0
-    while isinstance(schema, Mapping) and "$ref" in schema and seen < 16:
-        schema, seen = {**cast("Schema", resolve(root, str(schema["$ref"])) or {}), **_without_ref(schema)}, seen + 1  # pyright: ignore[reportUnknownArgumentType]
-    if not isinstance(schema, Mapping):
-        return {}
-    plain = cast("Schema", schema)
-    for union in ("anyOf", "oneOf"):
-        real = [option for option in plain.get(union, ()) if option != {"type": "null"}]
-        if len(real) == 1:
-            rest = {key: value for key, value in plain.items() if key != union}
-            return {**simple(real[0], root), **rest}
-    kind = plain.get("type")
-    if isinstance(kind, list):
-        kinds = [k for k in cast("list[str]", kind) if k != "null"]
-        return {**plain, "type": kinds[0]} if len(kinds) == 1 else plain
-    return plain
-
-
-def _without_ref(schema: Mapping[str, Any]) -> Schema:
-    return {key: value for key, value in schema.items() if key != "$ref"}
-
-
-# ------------------------------------------------------------------ what is given out all at once
-
-
-def settle(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
-    """Gives dates, lists, numbers and what is meant word for word to the arguments that they fit best."""
-    _settle_dates(filling, schemas)
-    _settle_lists(filling, schemas, required)
-    yield from _settle_marked(filling, schemas, required)
-    yield from _settle_numbers(filling, schemas, required)
-
-
-def _settle_dates(filling: Filling, schemas: Mapping[str, Schema]) -> None:
-    """Gives the dates of the request, in its order, to the arguments that are described as dates."""
-    wanted = [
-        (name, layout)
-        for name, schema in schemas.items()
-        if schema.get("type") == "string" and (layout := dates.pattern(described(schema), schema.get("format")))
-    ]
-    found = dates.dates(filling.text)
-    if not found:
-        return
-    for i, (name, layout) in enumerate(wanted):
-        if i < len(found):
-            filling.settled[name] = dates.written(found[i], layout)
-            filling.use(found[i].span)
-
-
-def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
-    """Gives what is quoted, and what is no plain word, to the texts whose words stand beside it."""
-    names = [name for name, schema in schemas.items() if is_text(schema) and name not in filling.settled]
-    found = [(span, piece) for span, piece in pieces.marked(filling.text) if filling.free(span)]
-    if not names or not found:
-        return
-    rows: list[list[float | None]] = []
-    for name in names:
-        near = [words.nearness(filling.text, span, filling.told[name]) for span, _ in found]
-        least = EVIDENCE if name in required else EVIDENCE + 0.15
-        rows.append([worth if worth >= least else None for worth in near])
-    for name, place in zip(names, assign(rows, [False] * len(names)), strict=True):
-        if place is not None:
-            filling.settled[name] = found[place][1]
-            filling.use(found[place][0])
-    # What is quoted for as many texts as are needed still is theirs, in its order.
-    left = [name for name in names if name in required and name not in filling.settled]
-    quoted = [(span, piece) for span, piece in pieces.quotations(filling.text) if filling.free(span)]
-    if left and len(left) == len(quoted):
-        for name, (span, piece) in zip(left, quoted, strict=True):
-            filling.settled[name] = piece
-            filling.use(span)
-    yield from ()
-
-
-def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
-    """Gives each number of the request to the argument that it fits best."""
-    names = [name for name, schema in schemas.items() if is_number(schema)]
-    found = [one for one in numbers(filling.text) if filling.free(one.span)]
-    if not names or not found:
-        return
-    pairs = [
-        (name, number, reading(number, schemas[name]))
-        for name in names
-        for number in found
-        if reading(number, schemas[name]) is not None
-    ]
-    near = {(name, one.span): words.nearness(filling.text, one.span, filling.told[name]) for name, one, _ in pairs}
-    asked = [pair for pair in pairs if pair[0] in required or near[pair[0], pair[1].span] >= EVIDENCE]
-    worth: dict[tuple[str, Span], float] = {}
-    if len(found) > 1 or len({name for name, _, _ in asked}) > 1:
-        scores = yield from score([(f"{filling.prefix}{name}=", f"{value}") for name, _, value in asked])
-        for (name, one, _), likely in zip(asked, scores, strict=True):
-            worth[name, one.span] = likely + NEAR_WORTH * near[name, one.span]
-    else:
-        worth = {(name, one.span): near[name, one.span] for name, one, _ in asked}
-    rows = [[worth.get((name, one.span)) for one in found] for name in names]
-    # An optional argument must be worth more than nothing: its likelihood is measured against the best of its kind.
-    for name, row in zip(names, rows, strict=True):
-        if name not in required:
-            row[:] = [None if w is None else 5.0 + near[name, one.span] for w, one in zip(row, found, strict=True)]
-    taken = assign(rows, [name in required for name in names])
-    for name, place in zip(names, taken, strict=True):
-        if place is not None:
-            filling.settled[name] = reading(found[place], schemas[name])
-            filling.use(found[place].span)
-        elif name in required:
-            yield from _shared(filling, name, schemas[name])
-
-
-def _shared(filling: Filling, name: str, schema: Schema) -> Plan[None]:
-    """A number that another argument took too, where one is needed and none is left: the likeliest."""
-    fitting = [value for one in numbers(filling.text) if (value := reading(one, schema)) is not None]
-    if not fitting or "default" in schema:
-        return
-    scores = yield from score([(f"{filling.prefix}{name}=", f"{value}") for value in fitting])
-    filling.settled[name] = fitting[scores.index(max(scores))]
-
-
-def reading(number: Number, schema: Schema) -> int | float | None:
-    """A number as an argument takes it: 5 % is 0.05 unless percents are asked for; None where it is no whole one."""
-    value = number.value
-    if schema.get("type") == "integer":
-        return int(value) if float(value).is_integer() else None
-    said = f"{described(schema)} {schema.get('title', '')}".casefold()
-    decimal = "decimal" in said or "fraction" in said
-    if number.percent and (decimal or not any(word in said for word in ("percent", "%"))):
-        return round(value / 100, 10)
-    return value
-
-
-def _settle_lists(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> None:
-    """Gives the lists that the request writes out, and its runs of numbers, to the arguments that take lists."""
-    names = [name for name, schema in schemas.items() if schema.get("type") == "array"]
-    if not names:
-        return
-    found = written_lists(filling.text)
-    inside = [span for span, _ in found]
-    free = [one for one in numbers(filling.text) if not any(a <= one.span[0] < b for a, b in inside)]
-    for run in runs(filling.text, free):
-        found.append(((run[0].span[0], run[-1].span[1]), [one.value for one in run]))
-    found.sort(key=lambda one: one[0])
-    rows = [
-        [
-            words.nearness(filling.text, span, filling.told[name]) + (0.0 if name in required else -EVIDENCE)
-            if _holds(schemas[name], value)
-            else None
-            for span, value in found
-        ]
-        for name in names
-    ]
-    for name, row in zip(names, rows, strict=True):
-        if name not in required:
-            row[:] = [None if worth is None or worth < 0 else worth for worth in row]
-    taken = assign(rows, [name in required for name in names])
-    for name, place in zip(names, taken, strict=True):
-        if place is not None:
-            span, value = found[place]
-            filling.settled[name] = value
-            filling.use(span)
-
-
-def _holds(schema: Schema, value: Sequence[Any]) -> bool:
-    """Whether a list is one of that kind."""
-    items: Any = schema.get("items")
-    kind = cast("Schema", items).get("type") if isinstance(items, Mapping) else None
-    kinds: dict[Any, tuple[type, ...]] = {
-        "integer": (int,), "number": (int, float), "string": (str,), "array": (list,), "object": (dict,), "boolean": (bool,),
-    }  # fmt: skip
-    if kind == "integer" and any(isinstance(one, float) for one in value):
-        return False
-    return kind is None or all(isinstance(one, kinds.get(kind, (object,))) for one in value)
-
-
-# ------------------------------------------------------------------ the other kinds, one after another
 
 
 def _value(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[Any]:
@@ -428,7 +187,6 @@ def _copied(filling: Filling, place: Span, description: str) -> str:
     for date in dates.dates(filling.text):
         if date.span[0] <= place[0] and place[1] <= date.span[1]:
             place = date.span
-    filling.use(place)
     copied = _unpointed(filling.text[slice(*place)]) if place[1] - place[0] < 60 else filling.text[slice(*place)]
     options = [piece for _, piece in pieces.quotations(description)]
     return next((one for one in options if pieces.find_form(copied, one) == (0, len(copied))), copied)

@@ -14,9 +14,11 @@ from typing import Any
 from ..types import Note, Schema, Tool
 from . import pieces, words
 from .effects import Plan
-from .fill import described, fill, is_number, is_text, reading, simple
+from .fill import fill
+from .filling import described, is_number, is_text, simple
 from .numbers import Number, numbers, written_lists
 from .pieces import WORD, Span
+from .settle import reading
 
 MOST = 12
 """Calls that one request may come to: a request for more is misread."""

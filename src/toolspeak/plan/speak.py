@@ -26,9 +26,9 @@ from ..wire.syntax import Dialect, When
 from .choose import choose
 from .conclude import conclude
 from .effects import Ask, Plan, spending, tell
-from .several import calls_for
 from .formed import in_words
 from .parts import has_parts, put_back, taken_out
+from .several import calls_for
 from .stops import Stops
 
 

@@ -13,15 +13,158 @@ from .pieces import WORD, Span
 
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 STOP = frozenset(
-    "a an the of in on at to for from by with and or is are be was were been it its this that these those as if then than "
-    "you your we our i my me he she they them his her their do does did can could will would should shall may might must "
-    "have has had not no any some all each per via into out up down over under about what which who whom whose when where "
-    "how why there here also such like only just more most other another e.g eg i.e etc e g value number given default "
-    "specified specific optional required provided example please tell show give get find want need used use using "
-    "current currently now right today look up info information detail details data much many "
-    "calculate return returns based whether set type name list string integer float boolean".split()
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "for",
+        "from",
+        "by",
+        "with",
+        "and",
+        "or",
+        "is",
+        "are",
+        "be",
+        "was",
+        "were",
+        "been",
+        "it",
+        "its",
+        "this",
+        "that",
+        "these",
+        "those",
+        "as",
+        "if",
+        "then",
+        "than",
+        "you",
+        "your",
+        "we",
+        "our",
+        "i",
+        "my",
+        "me",
+        "he",
+        "she",
+        "they",
+        "them",
+        "his",
+        "her",
+        "their",
+        "do",
+        "does",
+        "did",
+        "can",
+        "could",
+        "will",
+        "would",
+        "should",
+        "shall",
+        "may",
+        "might",
+        "must",
+        "have",
+        "has",
+        "had",
+        "not",
+        "no",
+        "any",
+        "some",
+        "all",
+        "each",
+        "per",
+        "via",
+        "into",
+        "out",
+        "up",
+        "down",
+        "over",
+        "under",
+        "about",
+        "what",
+        "which",
+        "who",
+        "whom",
+        "whose",
+        "when",
+        "where",
+        "how",
+        "why",
+        "there",
+        "here",
+        "also",
+        "such",
+        "like",
+        "only",
+        "just",
+        "more",
+        "most",
+        "other",
+        "another",
+        "e.g",
+        "eg",
+        "i.e",
+        "etc",
+        "e",
+        "g",
+        "value",
+        "number",
+        "given",
+        "default",
+        "specified",
+        "specific",
+        "optional",
+        "required",
+        "provided",
+        "example",
+        "please",
+        "tell",
+        "show",
+        "give",
+        "get",
+        "find",
+        "want",
+        "need",
+        "used",
+        "use",
+        "using",
+        "current",
+        "currently",
+        "now",
+        "right",
+        "today",
+        "look",
+        "up",
+        "info",
+        "information",
+        "detail",
+        "details",
+        "data",
+        "much",
+        "many",
+        "calculate",
+        "return",
+        "returns",
+        "based",
+        "whether",
+        "set",
+        "type",
+        "name",
+        "list",
+        "string",
+        "integer",
+        "float",
+        "boolean",
+    ]
 )
-VERBS = frozenset("inclu enabl is has use allow show add apply set do with".split())
+VERBS = frozenset(["inclu", "enabl", "is", "has", "use", "allow", "show", "add", "apply", "set", "do", "with"])
 """Stems in the names of switches that say nothing of what is switched."""
 STEM = 5
 """Letters by which two words are taken for one."""
@@ -56,7 +199,7 @@ def stems(text: str) -> set[str]:
 def weights(described: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, float]]:
     """What each word says for each argument, from its (name, description): less where several arguments have the word."""
     told = {
-        key: {word: 0.6 for word in stems(description)}
+        key: dict.fromkeys(stems(description), 0.6)
         | {stem(part): 1.0 for part in parts(name) if part.casefold() not in STOP or len(parts(name)) == 1}
         for key, (name, description) in described.items()
     }
@@ -68,8 +211,8 @@ def weights(described: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, flo
 
 def nearness(text: str, span: Span, told: Mapping[str, float]) -> float:
     """How well the words around a piece of a text agree with an argument's: the nearer, the more."""
-    after = [found for found in WORD.finditer(text, span[1], min(len(text), span[1] + 120))][:AFTER]
-    before = [found for found in WORD.finditer(text, max(0, span[0] - 160), span[0])][-BEFORE:][::-1]
+    after = list(WORD.finditer(text, span[1], min(len(text), span[1] + 120)))[:AFTER]
+    before = list(WORD.finditer(text, max(0, span[0] - 160), span[0]))[-BEFORE:][::-1]
     return _near(text, span[1], after, told) + _near(text, span[0], before, told)
 
 

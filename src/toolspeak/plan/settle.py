@@ -1,0 +1,171 @@
+"""Arguments that are given out all at once: dates, lists, numbers, and what is meant word for word.
+
+Taken one after another, a weak model gives the first number to the first argument. Together, what the words
+around a number speak for comes first, and likelihood decides the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from ..types import Schema
+from . import dates, pieces, words
+from .align import assign
+from .effects import Plan, score
+from .filling import Filling, described, is_number, is_text
+from .numbers import Number, numbers, runs, written_lists
+from .pieces import Span
+
+NEAR_WORTH = 4.0
+"""Nats that a word of an argument right beside a number is worth."""
+EVIDENCE = 0.45
+"""How near an optional argument's words must stand to a number that it takes."""
+
+
+def settle(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
+    """Gives dates, lists, numbers and what is meant word for word to the arguments that they fit best."""
+    _settle_dates(filling, schemas)
+    _settle_lists(filling, schemas, required)
+    yield from _settle_marked(filling, schemas, required)
+    yield from _settle_numbers(filling, schemas, required)
+
+
+def _settle_dates(filling: Filling, schemas: Mapping[str, Schema]) -> None:
+    """Gives the dates of the request, in its order, to the arguments that are described as dates."""
+    wanted = [
+        (name, layout)
+        for name, schema in schemas.items()
+        if schema.get("type") == "string" and (layout := dates.pattern(described(schema), schema.get("format")))
+    ]
+    found = dates.dates(filling.text)
+    if not found:
+        return
+    for i, (name, layout) in enumerate(wanted):
+        if i < len(found):
+            filling.settled[name] = dates.written(found[i], layout)
+            filling.use(found[i].span)
+
+
+def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
+    """Gives what is quoted, and what is no plain word, to the texts whose words stand beside it."""
+    names = [name for name, schema in schemas.items() if is_text(schema) and name not in filling.settled]
+    found = [(span, piece) for span, piece in pieces.marked(filling.text) if filling.free(span)]
+    if not names or not found:
+        return
+    rows: list[list[float | None]] = []
+    for name in names:
+        near = [words.nearness(filling.text, span, filling.told[name]) for span, _ in found]
+        least = EVIDENCE if name in required else EVIDENCE + 0.15
+        rows.append([worth if worth >= least else None for worth in near])
+    for name, place in zip(names, assign(rows, [False] * len(names)), strict=True):
+        if place is not None:
+            filling.settled[name] = found[place][1]
+            filling.use(found[place][0])
+    # What is quoted for as many texts as are needed still is theirs, in its order.
+    left = [name for name in names if name in required and name not in filling.settled]
+    quoted = [(span, piece) for span, piece in pieces.quotations(filling.text) if filling.free(span)]
+    if left and len(left) == len(quoted):
+        for name, (span, piece) in zip(left, quoted, strict=True):
+            filling.settled[name] = piece
+            filling.use(span)
+    yield from ()
+
+
+def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
+    """Gives each number of the request to the argument that it fits best."""
+    names = [name for name, schema in schemas.items() if is_number(schema)]
+    found = [one for one in numbers(filling.text) if filling.free(one.span)]
+    if not names or not found:
+        return
+    pairs = [
+        (name, number, reading(number, schemas[name]))
+        for name in names
+        for number in found
+        if reading(number, schemas[name]) is not None
+    ]
+    near = {(name, one.span): words.nearness(filling.text, one.span, filling.told[name]) for name, one, _ in pairs}
+    asked = [pair for pair in pairs if pair[0] in required or near[pair[0], pair[1].span] >= EVIDENCE]
+    worth: dict[tuple[str, Span], float] = {}
+    if len(found) > 1 or len({name for name, _, _ in asked}) > 1:
+        scores = yield from score([(f"{filling.prefix}{name}=", f"{value}") for name, _, value in asked])
+        for (name, one, _), likely in zip(asked, scores, strict=True):
+            worth[name, one.span] = likely + NEAR_WORTH * near[name, one.span]
+    else:
+        worth = {(name, one.span): near[name, one.span] for name, one, _ in asked}
+    rows = [[worth.get((name, one.span)) for one in found] for name in names]
+    # An optional argument must be worth more than nothing: its likelihood is measured against the best of its kind.
+    for name, row in zip(names, rows, strict=True):
+        if name not in required:
+            row[:] = [None if w is None else 5.0 + near[name, one.span] for w, one in zip(row, found, strict=True)]
+    taken = assign(rows, [name in required for name in names])
+    for name, place in zip(names, taken, strict=True):
+        if place is not None:
+            filling.settled[name] = reading(found[place], schemas[name])
+            filling.use(found[place].span)
+        elif name in required:
+            yield from _shared(filling, name, schemas[name])
+
+
+def _shared(filling: Filling, name: str, schema: Schema) -> Plan[None]:
+    """A number that another argument took too, where one is needed and none is left: the likeliest."""
+    fitting = [value for one in numbers(filling.text) if (value := reading(one, schema)) is not None]
+    if not fitting or "default" in schema:
+        return
+    scores = yield from score([(f"{filling.prefix}{name}=", f"{value}") for value in fitting])
+    filling.settled[name] = fitting[scores.index(max(scores))]
+
+
+def reading(number: Number, schema: Schema) -> int | float | None:
+    """A number as an argument takes it: 5 % is 0.05 unless percents are asked for; None where it is no whole one."""
+    value = number.value
+    if schema.get("type") == "integer":
+        return int(value) if float(value).is_integer() else None
+    said = f"{described(schema)} {schema.get('title', '')}".casefold()
+    decimal = "decimal" in said or "fraction" in said
+    if number.percent and (decimal or not any(word in said for word in ("percent", "%"))):
+        return round(value / 100, 10)
+    return value
+
+
+def _settle_lists(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> None:
+    """Gives the lists that the request writes out, and its runs of numbers, to the arguments that take lists."""
+    names = [name for name, schema in schemas.items() if schema.get("type") == "array"]
+    if not names:
+        return
+    found = written_lists(filling.text)
+    inside = [span for span, _ in found]
+    free = [one for one in numbers(filling.text) if not any(a <= one.span[0] < b for a, b in inside)]
+    for run in runs(filling.text, free):
+        found.append(((run[0].span[0], run[-1].span[1]), [one.value for one in run]))
+    found.sort(key=lambda one: one[0])
+    rows = [
+        [
+            words.nearness(filling.text, span, filling.told[name]) + (0.0 if name in required else -EVIDENCE)
+            if _holds(schemas[name], value)
+            else None
+            for span, value in found
+        ]
+        for name in names
+    ]
+    for name, row in zip(names, rows, strict=True):
+        if name not in required:
+            row[:] = [None if worth is None or worth < 0 else worth for worth in row]
+    taken = assign(rows, [name in required for name in names])
+    for name, place in zip(names, taken, strict=True):
+        if place is not None:
+            span, value = found[place]
+            filling.settled[name] = value
+            filling.use(span)
+
+
+def _holds(schema: Schema, value: Sequence[Any]) -> bool:
+    """Whether a list is one of that kind."""
+    items: Any = schema.get("items")
+    kind = cast("Schema", items).get("type") if isinstance(items, Mapping) else None
+    kinds: dict[Any, tuple[type, ...]] = {
+        "integer": (int,), "number": (int, float), "string": (str,), "array": (list,), "object": (dict,), "boolean": (bool,),
+    }  # fmt: skip
+    if kind == "integer" and any(isinstance(one, float) for one in value):
+        return False
+    return kind is None or all(isinstance(one, kinds.get(kind, (object,))) for one in value)
