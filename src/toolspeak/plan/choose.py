@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ..types import Tool
-from . import words
+from . import pieces, words
 from .effects import Plan, score
+from .filling import is_text, simple
 from .numbers import numbers
 from .signature import LOOK_UP, REPLY, framed
 
@@ -25,12 +26,13 @@ LONGEST = 240
 """Characters of a request that are weighed, the last ones: they hold the question."""
 DIGITS = re.compile(r"(\d)\d+", re.ASCII)
 
-# Set on examples 100 to 149 of each BFCL category and half of the paraphrases in benchmarks/cases, in nats.
-MARGIN = 12.0
+# Set on examples 100 to 149 of each BFCL category, half of the paraphrases in benchmarks/cases and every second of
+# the decisions there, in nats.
+MARGIN = 14.0
 """By how much a tool must be likelier than no tool."""
 MARGIN_A_WORD = 2.5
 """The same for each word of a short request: so little can only say so much."""
-NAME_WORTH = 4.0
+NAME_WORTH = 6.0
 """For each word of a tool's name that the request has."""
 SHARE_WORTH = 4.0
 """For a request all of whose words a tool has."""
@@ -38,6 +40,8 @@ NUMBER_WANTED = 5.0
 """Against a tool, for each number that it needs and the request has not."""
 NUMBERS_FIT = 8.0
 """For a tool that needs two numbers or more, which the request has."""
+WORD_FOR_WORD = 4.0
+"""For a tool that needs a text, where the request has one that is quoted, or a path or another code."""
 
 
 def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Plan[Tool[..., Any] | None]:
@@ -80,6 +84,7 @@ def wanted(tool: Tool[..., Any], text: str, likelier: float) -> bool:
     worth += SHARE_WORTH * len(asked & (name | description | arguments)) / max(1, len(asked))
     worth -= NUMBER_WANTED * max(0, needed - there)
     worth += NUMBERS_FIT * (2 <= needed <= there)
+    worth += WORD_FOR_WORD * (_text_needed(tool) and bool(pieces.marked(text)))
     return worth > min(MARGIN, MARGIN_A_WORD * max(1, len(asked)))
 
 
@@ -100,6 +105,13 @@ def _numbers_needed(tool: Tool[..., Any]) -> int:
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
     schemas = [properties.get(name) for name in tool.parameters.get("required", ())]
     return sum(_takes_number(schema) for schema in schemas)
+
+
+def _text_needed(tool: Tool[..., Any]) -> bool:
+    """Whether a required argument is a text."""
+    properties: Mapping[str, Any] = tool.parameters.get("properties", {})
+    schemas = [simple(properties.get(name), tool.parameters) for name in tool.parameters.get("required", ())]
+    return any(is_text(schema) for schema in schemas)
 
 
 def _takes_number(given: Any) -> bool:

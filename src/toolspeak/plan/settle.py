@@ -6,6 +6,7 @@ around a number speak for comes first, and likelihood decides the rest.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -21,6 +22,30 @@ NEAR_WORTH = 4.0
 """Nats that a word of an argument right beside a number is worth."""
 EVIDENCE = 0.45
 """How near an optional argument's words must stand to a number that it takes."""
+
+
+FILE = re.compile(r"[/@\\]|\w\.\w")
+"""What a file, a path, an address or a link has in it."""
+FILES = frozenset(
+    map(
+        words.stem,
+        [
+            "file",
+            "path",
+            "photo",
+            "image",
+            "picture",
+            "url",
+            "link",
+            "email",
+            "mail",
+            "website",
+            "document",
+            "folder",
+            "directory",
+        ],
+    )
+)
 
 
 def settle(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
@@ -55,7 +80,7 @@ def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: se
         return
     rows: list[list[float | None]] = []
     for name in names:
-        near = [words.nearness(filling.text, span, filling.told[name]) for span, _ in found]
+        near = [_suits(filling, name, span, piece) for span, piece in found]
         least = EVIDENCE if name in required else EVIDENCE + 0.15
         rows.append([worth if worth >= least else None for worth in near])
     for name, place in zip(names, assign(rows, [False] * len(names)), strict=True):
@@ -70,6 +95,13 @@ def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: se
             filling.settled[name] = piece
             filling.use(span)
     yield from ()
+
+
+def _suits(filling: Filling, name: str, span: Span, piece: str) -> float:
+    """How well a piece that is meant word for word suits an argument: by the words around, or as the file it asks for."""
+    told = filling.told[name]
+    filed = FILE.search(piece) is not None and any(told.get(word, 0.0) > 0.3 for word in FILES)
+    return words.nearness(filling.text, span, told) + (EVIDENCE + 0.2 if filed else 0.0)
 
 
 def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
