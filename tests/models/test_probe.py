@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from echoes import echoed
 from toolspeak.errors import KeyRefused, ModelUnreachable, UnknownModel, UsageError
 from toolspeak.events import CallStart, Event, TextDelta
 from toolspeak.gateway.answer import sure
@@ -38,6 +39,10 @@ HERMES = (
     '{% for c in m.tool_calls or [] %}<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
     "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+PLAIN = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
 )
 
 
@@ -74,6 +79,7 @@ class Persona:
     usage = True
     chat = True
     completions = True
+    score = True
     template = ""
     delay = 0.0
 
@@ -95,6 +101,8 @@ class Persona:
                 return (
                     await dribbled(request, answer.text or "") if body.get("tools") and answer.status == 200 else answer
                 )
+            case "/v1/completions" if self.completions and body.get("echo") and self.score:
+                return web.json_response(echoed(body))
             case "/v1/completions" if self.completions:
                 return self.sse({"choices": [{"index": 0, "text": " 5, 6", "finish_reason": "length"}]})
             case "/v1/embeddings":
@@ -173,17 +181,18 @@ def test_a_server_that_can_do_everything(serve: Serve) -> None:
     assert all(finding.evidence for finding in known.found.values())
     assert (known.model, known.models, known.server) == ("hermes-3", ("hermes-3",), "llama.cpp")
     assert known.grammar_field == "grammar"
-    assert known.capabilities == {"tools", "required", "schema", "grammar"}
+    assert known.capabilities == {"tools", "required", "schema", "grammar", "score"}
+    assert known.score_way == "echo"
     assert known.mode == "native"
-    assert len(persona.asked) <= 24
+    assert len(persona.asked) <= 26
     assert all((body or {}).get("max_tokens", 0) <= 96 for _, body in persona.asked)
 
 
 def test_what_is_taken_and_not_held_to_is_not_believed(serve: Serve) -> None:
-    known = probed(serve, Persona(choice=False, schema=False, grammar="", stop=False, usage=False))
+    known = probed(serve, Persona(choice=False, schema=False, grammar="", stop=False, usage=False, score=False))
     found = answers(known)
     assert {name for name, answer in found.items() if answer == "no"} == {
-        "required", "named", "schema", "grammar", "stop", "usage", "template",
+        "required", "named", "schema", "grammar", "stop", "usage", "score", "template",
     }  # fmt: skip
     assert known.capabilities == {"tools"}
     assert known.mode == "native"
@@ -194,6 +203,8 @@ def test_what_is_taken_and_not_held_to_is_not_believed(serve: Serve) -> None:
     [
         (Persona(tools="text"), "native", "get_weather"),
         (Persona(tools="dropped"), "chat", "taken and dropped"),
+        (Persona(tools="dropped", template=PLAIN), "chat", "likelihood"),
+        (Persona(tools="dropped", template=PLAIN, score=False), "chat", "for it takes none"),
         (Persona(tools="refused"), "chat", "requires --enable"),
         (Persona(tools="refused", completions=False, template=HERMES), "chat", "requires --enable"),
         (Persona(tools="refused", template=HERMES), "raw", "chat template"),

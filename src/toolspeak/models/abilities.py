@@ -21,12 +21,12 @@ from .weights import cache_dir
 Answer = Literal["yes", "no", "unclear"]
 Mode = Literal["native", "chat", "raw"]
 
-FORM = 1
+FORM = 2
 """Goes up when what is kept changes its form: what an older program kept is then asked anew."""
 DAY = 86400.0
 """Seconds for which what was seen is believed: a server is started again with other settings."""
 
-GRAMMAR_FIELDS = {
+GRAMMAR_FIELDS: Mapping[str, tuple[str, ...]] = {
     "llama.cpp": ("grammar",),
     "vllm": ("structured_outputs", "guided_grammar"),
     "sglang": ("ebnf",),
@@ -34,6 +34,15 @@ GRAMMAR_FIELDS = {
     "": ("grammar", "structured_outputs", "guided_grammar", "ebnf"),
 }
 """Where servers take a grammar, the newer name first; a server that is not known is asked in each way."""
+
+SCHEMA_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "llama.cpp": ("json_schema",),
+    "vllm": ("response_format",),
+    "sglang": ("response_format",),
+    "ollama": (),
+    "": ("response_format", "json_schema"),
+}
+"""Where servers take a JSON Schema beside a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,9 @@ class Abilities:
     """What one model of one server can do: each of `found` by its name, with what was seen.
 
     `api` is how it is asked, `server` the program where that is known, `template` the model's chat template where
-    the server tells it, `grammar_field` where it takes a grammar, `at` when it was asked, in seconds since 1970.
+    the server tells it, `grammar_field` where it takes a grammar, `at` when it was asked, in seconds since 1970,
+    `schema_field` where it takes a schema beside a prompt,
+    `score_way` how it tells likelihoods (see `likelihood.Way`), and `slots` how many requests it works on at once.
     """
 
     address: str
@@ -67,6 +78,9 @@ class Abilities:
     template: str = ""
     grammar_field: str = ""
     at: float = 0.0
+    schema_field: str = ""
+    score_way: str = ""
+    slots: int = 1
 
     def can(self, name: str) -> bool:
         """Whether it was seen to do that."""
@@ -80,8 +94,15 @@ class Abilities:
             "required": self.can("required") and self.can("named"),
             "schema": self.can("schema"),
             "grammar": bool(self.grammar_field),
+            "score": bool(self.score_way),
         }
         return frozenset(capability for capability, is_seen in seen.items() if is_seen)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it decides on calls by likelihood: it tells them, and its own template knows no tools. Where the
+        template is not told the model may well have been taught some."""
+        return bool(self.score_way and self.template) and by_template(self.template) is None
 
     @property
     def mode(self) -> Mode:
@@ -96,6 +117,8 @@ class Abilities:
             return "native", f"it takes tools: {tools.evidence}"
         if self.can("completions") and self.template and by_template(self.template):
             return "raw", "it takes no tools, continues prompts, and tells a chat template that knows tools"
+        if self.can("chat") and self.weighs:
+            return "chat", f"calls are decided by likelihood, for its template knows no tools: {tools.evidence}"
         if self.can("chat"):
             return "chat", f"tools go into the messages, for it takes none: {tools.evidence}"
         if self.can("completions"):

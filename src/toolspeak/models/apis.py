@@ -10,6 +10,9 @@ from ..api import anthropic, completions, embeddings, ollama, openai_chat, opena
 from ..api.reading import Reading
 from .base import Capability
 
+HELD: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema"}
+"""What a server is known to be held to, by the option that says where it takes it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Api:
@@ -17,7 +20,8 @@ class Api:
 
     `key_header` names the header of the key where that is not `Authorization`; `headers` go with every request.
     `sampling` are the settings of `Request.sampling` that it has a place for, None for all that it does not refuse itself;
-    `logprobs` and `thinks` say whether likelihoods can be asked for and reasoning be switched.
+    `logprobs` and `thinks` say whether likelihoods can be asked for and reasoning be switched. `held` are the options of
+    `write` that name where a server takes what its sampling is held to.
     """
 
     path: str
@@ -35,17 +39,19 @@ class Api:
     sampling: frozenset[str] | None = None
     logprobs: bool = False
     thinks: bool = False
+    held: tuple[str, ...] = ()
 
 
 APIS: dict[str, Api] = {
     "openai": Api(
         "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
         openai_chat.read_models, frozenset({"tools", "schema"}), logprobs=True, thinks=True,
+        held=("grammar_field",),
     ),
     "completions": Api(
         "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
         openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
-        sampling=frozenset(completions.SAMPLING), logprobs=True,
+        sampling=frozenset(completions.SAMPLING), logprobs=True, held=("grammar_field", "schema_field"),
     ),
     "responses": Api(
         "/responses", "/models", "/v1", openai_responses.write_request, openai_responses.ReplyReader,

@@ -12,9 +12,10 @@ from typing import Literal, Protocol, runtime_checkable
 from ..events import Event
 from ..types import Request
 
-Capability = Literal["tools", "required", "prompt", "schema", "grammar", "score"]
+Capability = Literal["tools", "required", "prompt", "schema", "grammar", "score", "weighs"]
 """tools: takes tools natively. required: and is held to `choice`. prompt: continues an exact text.
-schema, grammar: holds its sampling to them. score: gives log-likelihoods."""
+schema, grammar: holds its sampling to them. score: gives log-likelihoods. weighs: decides on calls by
+them, so that neither what it is told of its mistakes nor other sampling changes a call."""
 
 
 @runtime_checkable

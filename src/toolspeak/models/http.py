@@ -32,7 +32,7 @@ from ..events import Event, Finished, Noted
 from ..types import Note, Request
 from .address import parse_address, redact
 from .answers import cause, drain, read_all, read_start, refusal, whole_url
-from .apis import APIS
+from .apis import APIS, HELD
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
@@ -49,8 +49,6 @@ log = logging.getLogger(__name__)
 
 VECTORS = 256_000_000
 """Bytes of vectors in one answer: 2,048 of 4,096 numbers each, in JSON, and some more."""
-
-
 NAME_ONE = "name one: model=… or #name at the end of the address"
 
 
@@ -86,6 +84,7 @@ class Http:
         self.api = kind
         self._api = APIS[kind]
         self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
+        self._held: Mapping[str, str] = {}
         self._provider = provider
         self.model = model
         address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
@@ -115,12 +114,13 @@ class Http:
         """The same model for what is asked without tools."""
         return self.able(self.capabilities - {"tools"})
 
-    def able(self, capabilities: Collection[Capability], grammar_field: str = "") -> Http:
-        """The same model, known to have these capabilities; `grammar_field` is where its server takes a grammar."""
+    def able(self, capabilities: Collection[Capability], grammar_field: str = "", schema_field: str = "") -> Http:
+        """The same model, known to have these capabilities; the fields say where its server takes a grammar, and a
+        schema beside a prompt."""
         other = copy.copy(self)
         other.capabilities = frozenset(capabilities)
-        if grammar_field:
-            other._writing = {**self._writing, "grammar_field": grammar_field}
+        fields = {"grammar_field": grammar_field, "schema_field": schema_field}
+        other._held = {**self._held, **{name: value for name, value in fields.items() if value}}
         return other
 
     def completing(self) -> Http:
@@ -129,7 +129,7 @@ class Http:
             raise UsageError(f"{self.name} is asked through an API that continues no exact prompt")
         other = copy.copy(self)
         other.api, other._api, other._writing = "completions", APIS["completions"], {}
-        other.capabilities = other._api.native
+        other.capabilities = other._api.native | {HELD[name] for name in self._held}
         return other
 
     async def aclose(self) -> None:
@@ -227,7 +227,8 @@ class Http:
 
     def _written(self, request: Request) -> bytes:
         """The body of a request that is granted and checked."""
-        return _encode(self._api.write(request, self.model or "", **self._writing))
+        held = {name: value for name, value in self._held.items() if name in self._api.held}
+        return _encode(self._api.write(request, self.model or "", **self._writing, **held))
 
     def _granted(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None

@@ -21,6 +21,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
+from ..api.completions.likelihood import Token, read_tokens, weigh, write_tokens
 from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
 from ..events import Event, Finished, Logprobs, Noted, TextDelta
 from ..plan.parts import has_parts
@@ -171,26 +172,15 @@ class Server:
     def score(self, prompt: str, text: str) -> float:
         """log P(text | prompt). The grammar forces the very tokens that the whole text has; what is told of them
         is their likelihood without it."""
-        before, whole = self.tokens(prompt), self.tokens(prompt + text)
-        same = next((i for i, (a, b) in enumerate(zip(before, whole, strict=False)) if a != b), len(before))
-        forced = whole[same:]
-        body = {
-            "prompt": list(whole[:same]),
-            "max_tokens": len(forced),
-            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in forced),
-            "temperature": 0,
-            "n_probs": 1,
-            "cache_prompt": True,
-        }
-        answer: dict[str, Any] = self.server.handle_completions(body)
-        if "error" in answer:  # seen where a character spans several tokens: force the characters instead
-            literal = json.dumps(text, ensure_ascii=False)
-            body |= {"prompt": prompt, "grammar": f"root ::= {literal}", "max_tokens": 4 * len(text) + 8}
-            answer = self.server.handle_completions(body)
-        _raise(answer)
-        logprobs: dict[str, list[dict[str, Any]]] = answer["choices"][0].get("logprobs") or {}
-        told = logprobs.get("content", [])
-        return float(sum(token["logprob"] for token in told if token["token"]))
+        steps = weigh(self.tokens(prompt), self.tokens(prompt + text), self.tokens(".")[-1][0])
+        try:
+            body = next(steps)
+            while True:
+                answer: dict[str, Any] = self.server.handle_completions(body)
+                _raise(answer)
+                body = steps.send(answer)
+        except StopIteration as end:
+            return end.value
 
     def count(self, body: dict[str, Any]) -> int:
         """The tokens of a request's prompt."""
@@ -210,8 +200,8 @@ class Server:
         if "error" in answer:
             raise BadRequest(f"the local model takes no such grammar: {why}")
 
-    def _tokens(self, text: str) -> tuple[int, ...]:
-        return tuple(self._http("/tokenize", {"content": text, "add_special": False})["tokens"])
+    def _tokens(self, text: str) -> tuple[Token, ...]:
+        return read_tokens(self._http("/tokenize", write_tokens(text)))
 
     def _http(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - this process's own loopback address

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator
-from typing import Literal
+from typing import Literal, cast
 
 from ..dialects import get
 from ..errors import ModelError, ToolspeakError, UsageError
@@ -17,6 +17,7 @@ from .abilities import Abilities, Mode, recall, remember
 from .base import Capability, Counter, Model
 from .heard import Heard
 from .http import Http
+from .likelihood import Way, Weighing
 from .probe import probe, told_template
 from .raw import Raw
 from .speaker import DEFAULT, Speaker
@@ -32,7 +33,7 @@ def in_mode(
     mode: Mode, model: Http, *, dialect: str | None = None, template: str = "", known: Abilities | None = None
 ) -> Model:
     """The model, asked in that way; what is `known` of its server is made use of. Raises UsageError."""
-    field = known.grammar_field if known else ""
+    field, beside = (known.grammar_field, known.schema_field) if known else ("", "")
     more: set[Capability] = {"grammar"} if field else set()
     if known.can("completions") if known else model.api == "openai":
         more.add("prompt")  # where nothing is known, the server may say no
@@ -41,12 +42,15 @@ def in_mode(
     match mode:
         case "native":
             held: frozenset[Capability] = known.capabilities & {"required"} if known else frozenset()
-            return Heard(model.able(model.capabilities | held | more, field), dialect)
+            return Heard(model.able(model.capabilities | held | more, field, beside), dialect)
         case "chat":
+            asked = model.able((model.capabilities - {"tools"}) | more, field, beside)
+            if known and known.weighs and dialect is None:
+                return Speaker(Weighing(asked, cast("Way", known.score_way), known.slots))
             spoken = get(dialect) if dialect else detect(template or None, name) if template or name else get(DEFAULT)
-            return Speaker(model.able((model.capabilities - {"tools"}) | more, field), spoken)
+            return Speaker(asked, spoken)
         case "raw":
-            return Raw(model, template, dialect, grammar_field=field)
+            return Raw(model.able(model.capabilities, field, beside), template, dialect)
 
 
 class Auto:

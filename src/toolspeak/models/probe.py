@@ -20,11 +20,12 @@ from ..errors import BadRequest, KeyRefused, ModelError, ModelUnreachable, Usage
 from ..events import ArgumentsDelta, Event
 from ..types import Message, Reply, Request, Tool
 from ..wire.collect import collect
-from .abilities import GRAMMAR_FIELDS, Abilities, Finding
+from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, Abilities, Finding
 from .base import Capability
 from .exchange import Timeouts
 from .heard import Listener, own_dialect
 from .http import Http
+from .likelihood import find_way, slots_of
 
 FIRST, EACH = 90.0, 60.0
 """Seconds for the first request, which may have to wait for a model to be loaded, and for each of the others."""
@@ -43,7 +44,7 @@ HELLO = "Say hello to me in one short sentence."
 
 NAMES = (
     "chat", "tools", "streamed tools", "required", "named", "parallel", "schema", "grammar", "system", "stop",
-    "usage", "logprobs", "completions", "embeddings", "template",
+    "usage", "logprobs", "score", "completions", "embeddings", "template",
 )  # fmt: skip
 """What is asked, in the order in which it is shown."""
 
@@ -81,22 +82,27 @@ async def probe(model: Http) -> Abilities:
             return await work
 
     work = _questions(asked, chats=bool(found["chat"]))
-    server, template = await _program(asked)
+    server, template, slots = await _program(asked)
     fields = GRAMMAR_FIELDS[server] if model.api in ("openai", "completions") else ()
     grammars = [_asked(*_by_grammar(asked, found, name)) for name in fields]
-    told, held, models = await asyncio.gather(
+    beside = SCHEMA_FIELDS[server] if found["completions"] else ()
+    schemas = [_asked(*_by_schema(asked, name)) for name in beside]
+    told, held, fitting, models, (way, seen) = await asyncio.gather(
         asyncio.gather(*(one(item) for item in work.values())),
         asyncio.gather(*(one(item) for item in grammars)),
+        asyncio.gather(*(one(item) for item in schemas)),
         _models(asked),
+        find_way(asked),
     )
     found |= dict(zip(work, told, strict=True))
     found |= _grammar(fields, held)
     found["template"] = Finding("yes" if template else "no", "told by the server" if template else "not told")
     found["tools"] = _tools(found, plain)
-    grammar_field = next((name for name, finding in zip(fields, held, strict=True) if finding), "")
+    found["score"] = Finding("yes" if way else "no", seen)
+    grammar_field, schema_field = _first_yes(fields, held), _first_yes(beside, fitting)
     return Abilities(
         model.address.shown, name, model.api, {name: found[name] for name in NAMES if name in found},
-        server, models, template, grammar_field, time.time(),
+        server, models, template, grammar_field, time.time(), schema_field, way or "", slots,
     )  # fmt: skip
 
 
@@ -259,6 +265,16 @@ def _by_grammar(model: Http, found: dict[str, Finding], name: str) -> tuple[Http
     return model.able(capabilities, name), request, judge
 
 
+def _by_schema(model: Http, name: str) -> tuple[Http, Request, Judge]:
+    """One way of asking for a schema beside a prompt."""
+    request = Request(prompt="Hello", schema=SCHEMA, max_tokens=32)
+    return model.able(model.capabilities, schema_field=name).completing(), request, _fits
+
+
+def _first_yes(fields: Sequence[str], findings: Sequence[Finding]) -> str:
+    return next((name for name, finding in zip(fields, findings, strict=True) if finding), "")
+
+
 def _grammar(fields: Sequence[str], held: Sequence[Finding]) -> dict[str, Finding]:
     for name, finding in zip(fields, held, strict=True):
         if finding:
@@ -314,8 +330,9 @@ async def told_template(model: Http) -> str:
     return (await _program(model))[1]
 
 
-async def _program(model: Http) -> tuple[str, str]:
-    """The program that answers, and its model's chat template, as far as it tells."""
+async def _program(model: Http) -> tuple[str, str, int]:
+    """The program that answers, its model's chat template, and how many requests it works on at once, as far as it
+    tells."""
     paths = {"llama.cpp": "/props", "sglang": "/get_model_info", "ollama": "/api/version", "vllm": "/version"}
     keys = {"llama.cpp": "default_generation_settings", "sglang": "model_path", "ollama": "version", "vllm": "version"}
 
@@ -330,4 +347,4 @@ async def _program(model: Http) -> tuple[str, str]:
         (text for told in answers.values() if isinstance(text := record(told).get("chat_template"), str)), ""
     )
     server = next((name for name, told in answers.items() if keys[name] in told), "")
-    return server, template
+    return server, template, slots_of(answers["llama.cpp"])

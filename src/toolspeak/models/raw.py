@@ -21,12 +21,7 @@ class Raw(Speaker):
         template: str = "",
         dialect: str | None = None,
         variables: Mapping[str, Any] | None = None,
-        *,
-        grammar_field: str = "",
     ) -> None:
         told = bool(template or model.model)
         spoken = detect(template or None, model.model) if dialect is None and told else get(dialect or ANY)
-        asked = model.completing()
-        if grammar_field:
-            asked = asked.able([*asked.capabilities, "grammar"], grammar_field)
-        super().__init__(asked, spoken, template=template or None, variables=variables, raw=True)
+        super().__init__(model.completing(), spoken, template=template or None, variables=variables, raw=True)

@@ -11,6 +11,7 @@ from ..events import Event
 from ..types import Request
 from .base import Capability
 from .http import Http
+from .likelihood import instead_of_tools
 from .speaker import DEFAULT, Speaker
 
 log = logging.getLogger(__name__)
@@ -20,13 +21,15 @@ class NativeOrSpoken:
     """Tools natively where the server takes them, otherwise written into the prompt, from the first refusal on.
 
     Whether a server takes tools depends on the model, the template and how it was started; only asking
-    tells. `model` is the native one, `spoken` the one that `dialect` makes of it.
+    tells. `model` is the native one, `spoken` the one that `dialect` makes of it. A server that says before the first
+    tool is offered that it would drop it, and tells likelihoods, decides by them (see `instead_of_tools`).
     """
 
     def __init__(self, model: Http, dialect: str = DEFAULT) -> None:
         self.model = model
         self.spoken = Speaker(model.without_tools(), dialect)
         self.refused = False
+        self._looked = False
         self.name = model.name
 
     @property
@@ -48,6 +51,8 @@ class NativeOrSpoken:
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         begun = False
+        if request.tools and not self._looked:
+            await self._look()
         if not self.refused:
             try:
                 async with aclosing(self.model.stream(request)) as events:
@@ -63,6 +68,12 @@ class NativeOrSpoken:
         async with aclosing(self.spoken.stream(request)) as events:
             async for event in events:
                 yield event
+
+    async def _look(self) -> None:
+        weighing = await instead_of_tools(self.model)
+        self._looked = True
+        if weighing:
+            self.spoken, self.refused = Speaker(weighing), True
 
     async def count(self, request: Request) -> int | None:
         """The tokens of the request as it would be sent now."""

@@ -21,8 +21,9 @@ SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "logit_bias", "top
 """Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
 
 
-def write_request(request: Request, model: str, *, grammar_field: str = "") -> Payload:
-    """The JSON body of a streamed request; it must have a `prompt`. `grammar_field`: where the server takes a grammar."""
+def write_request(request: Request, model: str, *, grammar_field: str = "", schema_field: str = "") -> Payload:
+    """The JSON body of a streamed request; it must have a `prompt`. `grammar_field`: where the server takes a grammar,
+    `schema_field`: where it takes a schema, `json_schema` (llama.cpp) or `response_format` (vLLM, SGLang)."""
     if request.prompt is None:
         raise UsageError("/v1/completions continues a prompt, and the request holds messages: render them first")
     body: Payload = {
@@ -38,7 +39,16 @@ def write_request(request: Request, model: str, *, grammar_field: str = "") -> P
         body["stop"] = list(request.stop)
     if request.grammar is not None and grammar_field:
         body |= write_grammar(grammar_field, request.grammar)
+    if request.schema is not None and schema_field:
+        body |= write_schema(schema_field, request.schema)
     return body | dict(request.sampling)
+
+
+def write_schema(field: str, schema: Schema) -> Payload:
+    """A schema where a server takes it beside a prompt."""
+    if field == "response_format":
+        return {field: {"type": "json_schema", "json_schema": {"name": "reply", "schema": dict(schema)}}}
+    return {field: dict(schema)}
 
 
 # ------------------------------------------------------------------ read: what clients send
