@@ -12,9 +12,10 @@ from typing import Literal, Protocol, runtime_checkable
 from ..events import Event
 from ..types import Request
 
-Capability = Literal["tools", "required", "prompt", "schema", "grammar", "score"]
+Capability = Literal["tools", "required", "prompt", "schema", "grammar", "free", "tags", "score"]
 """tools: takes tools natively. required: and is held to `choice`. prompt: continues an exact text.
-schema, grammar: holds its sampling to them. score: gives log-likelihoods."""
+schema, grammar: holds its sampling to them. free: a grammar may say words as well as calls. tags: holds its sampling to
+structural tags. score: gives log-likelihoods."""
 
 
 @runtime_checkable

@@ -49,7 +49,7 @@ class Local:
     xllamacpp, WeightsError for a file that is missing or no GGUF.
     """
 
-    capabilities: frozenset[Capability] = frozenset({"prompt", "schema", "grammar", "score"})
+    capabilities: frozenset[Capability] = frozenset({"prompt", "schema", "grammar", "free", "score"})
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, context: int = CONTEXT) -> None:
         self.path = Path(path).expanduser() if path else None

@@ -22,14 +22,15 @@ class NativeOrSpoken:
 
     Whether a server takes tools depends on the model, the template and how it was started; only asking
     tells. `model` is the native one, `spoken` the one that `dialect` makes of it. A server that says before the first
-    tool is offered that it would drop it, and tells likelihoods, decides by them (see `instead_of_tools`).
+    tool is offered that it would drop it, and tells likelihoods, decides by them (see `instead_of_tools`), unless nobody
+    shall `look`.
     """
 
-    def __init__(self, model: Http, dialect: str = DEFAULT) -> None:
+    def __init__(self, model: Http, dialect: str = DEFAULT, *, look: bool = True) -> None:
         self.model = model
         self.spoken = Speaker(model.without_tools(), dialect)
         self.refused = False
-        self._looked = False
+        self._looked = not look
         self.name = model.name
 
     @property

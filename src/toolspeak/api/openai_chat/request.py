@@ -40,12 +40,13 @@ def write_request(
     thoughts: bool = False,
     max_tokens_field: str = "max_tokens",
     grammar_field: str = "",
+    tag_field: str = "",
 ) -> Payload:
     """The JSON body of a request, streamed unless it is wanted whole.
 
     `usage`: ask for the tokens spent, which a few servers refuse to be asked. `thoughts`: send back the
-    reasoning of earlier turns, which a few servers want and others refuse. `grammar_field`: where the server
-    takes a grammar.
+    reasoning of earlier turns, which a few servers want and others refuse. `grammar_field` and `tag_field`: where the
+    server takes a grammar, and a structural tag.
     """
     body: Payload = {"model": model, "messages": write_messages(request.messages, thoughts=thoughts)}
     body["stream"] = not request.whole
@@ -64,6 +65,8 @@ def write_request(
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.grammar is not None and grammar_field:
         body |= write_grammar(grammar_field, request.grammar)
+    if request.tag is not None and tag_field:
+        body[tag_field] = dict(request.tag)
     sampling = {max_tokens_field: request.max_tokens, "temperature": request.temperature, "seed": request.seed}
     body |= {key: value for key, value in sampling.items() if value is not None}
     if request.stop:
