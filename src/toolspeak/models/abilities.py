@@ -44,6 +44,8 @@ SCHEMA_FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 """Where servers take a JSON Schema beside a prompt."""
 
+ENGINES: Mapping[str, str] = {"llama.cpp": "llama.cpp", "ollama": "llama.cpp", "vllm": "xgrammar", "sglang": "xgrammar"}
+"""What servers hold their sampling with, by the names of `schema.portable`."""
 TAG_FIELDS: Mapping[str, tuple[str, ...]] = {"vllm": ("response_format",), "sglang": ("response_format",)}
 """Where servers take a structural tag."""
 
@@ -106,9 +108,10 @@ class Abilities:
 
     @property
     def fields(self) -> dict[str, str]:
-        """Where it takes what holds its sampling, by the names of `apis.HELD`."""
+        """Where it takes what holds its sampling, by the names of `apis.HELD`, and the `engine` that does."""
         return {
             "grammar_field": self.grammar_field, "schema_field": self.schema_field, "tag_field": self.tag_field,
+            "engine": ENGINES.get(self.server, ""),
         }  # fmt: skip
 
     @property

@@ -17,7 +17,7 @@ HELD: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "s
 def able_by(held: Mapping[str, str]) -> frozenset[Capability]:
     """What a server can be held to, by where it takes it. llama.cpp alone reads a grammar of words and calls letter by
     letter as fast as one of calls: elsewhere that is what tags are for."""
-    found: set[Capability] = {HELD[name] for name in held}
+    found: set[Capability] = {HELD[name] for name in held if name in HELD}
     if held.get("grammar_field") == "grammar":
         found.add("free")
     return frozenset(found)

@@ -231,7 +231,8 @@ class Http:
 
     def _granted(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None
-        return granted(request, self._api.sampling, thinks=thinks)
+        engine = self._held.get("engine", self._provider.engine)
+        return granted(request, self._api.sampling, thinks=thinks, engine=engine)
 
     def _check_settings(self, request: Request) -> None:
         """Raises UsageError for what the API has no place for: it would be dropped."""

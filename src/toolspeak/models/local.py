@@ -61,7 +61,7 @@ class Local:
             raise UsageError(
                 "the local model takes text alone, and a message holds an image or another part that is none"
             )
-        request, notes = granted(request, SAMPLING, thinks=request.prompt is None)
+        request, notes = granted(request, SAMPLING, thinks=request.prompt is None, engine="llama.cpp")
         for note in notes:
             yield Noted(note)
         body = _body(request, EMBEDDED_SYSTEM if self.path is None else "")

@@ -21,7 +21,7 @@ from .likelihood import Way, Weighing
 from .probe import probe, told_template
 from .raw import Raw
 from .speaker import DEFAULT, Speaker
-from .wrap import NativeOrSpoken
+from .wrap import Demanding, NativeOrSpoken
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,9 @@ def in_mode(
     match mode:
         case "native":
             held: frozenset[Capability] = known.capabilities & {"required"} if known else frozenset()
-            return Heard(model.able(model.capabilities | held | more, **fields), dialect)
+            native = Heard(model.able(model.capabilities | held | more, **fields), dialect)
+            spoken = _holding(model, known, more, dialect) if known and not held else None
+            return Demanding(native, spoken) if spoken else native
         case "chat":
             asked = model.able((model.capabilities - {"tools"}) | more, **fields)
             if known and known.weighs and dialect is None:
@@ -51,6 +53,14 @@ def in_mode(
             return Speaker(asked, spoken)
         case "raw":
             return Raw(model.able(model.capabilities, **fields), template, dialect)
+
+
+def _holding(model: Http, known: Abilities, more: set[Capability], dialect: str | None) -> Speaker | None:
+    """The model asked in a dialect that its server holds it to, where that is in its power."""
+    asked = model.able((model.capabilities - {"tools"}) | more, **known.fields)
+    if known.grammar_field or known.tag_field:
+        return Speaker(asked, get(dialect) if dialect else detect(known.template or None, known.model))
+    return Speaker(asked, DEFAULT) if known.can("schema") else None  # calls that are plain JSON
 
 
 class Auto:

@@ -61,7 +61,7 @@ def write_request(
     if request.schema == ANY_OBJECT:
         body["response_format"] = {"type": "json_object"}
     elif request.schema is not None:
-        form = {"name": "reply", "schema": dict(request.schema), "strict": is_strict(request.schema)}
+        form = {"name": "reply", "schema": dict(request.schema), "strict": is_strict(request.schema, root=True)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.grammar is not None and grammar_field:
         body |= write_grammar(grammar_field, request.grammar)
@@ -84,15 +84,17 @@ def write_grammar(field: str, grammar: str) -> Payload:
     return {field: {"grammar": grammar} if field == "structured_outputs" else grammar}
 
 
-def is_strict(schema: Any) -> bool:
+def is_strict(schema: Any, *, root: bool = False) -> bool:
     """Whether OpenAI holds its sampling to a schema: it refuses `strict` for any other.
 
-    Every object closed, every property required, no combination but anyOf. Servers of one's own hold to
+    Every object closed, every property required, no combination but anyOf, an object at the `root`. Servers of one's own hold to
     any schema, whatever `strict` says.
     """
     if isinstance(schema, list):
         return all(is_strict(item) for item in cast("list[Any]", schema))
     node = record(schema)
+    if root and (node.get("type") != "object" or "anyOf" in node):
+        return False
     if not LOOSE.isdisjoint(node):
         return False
     if "object" in node.get("type", ()) or "properties" in node:
