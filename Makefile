@@ -39,10 +39,11 @@ soak: $(DEV)  ## mixed traffic against a gateway for MINUTES (default 10): nothi
 fuzz: $(DEV) $(VENV)/.fuzz  ## feed every dialect damaged texts for SECONDS (default 60); findings are kept in .fuzz/
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(ARGS)
 
-# What the tests need from outside: the embedded model's weights, and the packages they compare with.
-# Both are kept in the user's cache, so that a second run needs no network.
+# What the tests need from outside: the embedded model's weights, the leaderboard's data, and the packages they
+# compare with. All are kept in caches, so that a second run needs no network.
 fetch: $(DEV)
 	$(if $(wildcard src/toolspeak/models/weights.py),$(BIN)/python -m toolspeak.models.weights)
+	$(if $(wildcard src/toolspeak/evals/bfcl_package.py),$(BIN)/python -m toolspeak.evals.bfcl_package)
 	$(if $(wildcard tests/peers.py),$(BIN)/python tests/peers.py)
 
 lint: $(DEV)  ## style, format, types, and who may import whom

@@ -1,7 +1,7 @@
 """The documentation runs: README.md and every page under docs/, each in a folder of its own.
 
 - ```python blocks run in order, one namespace a page. A ```text block right after one is what it prints.
-- ```python title="name.py" is written to that file instead, and so is ```toml title="name.toml".
+- ```python title="name.py" is written to that file instead, and so are ```toml and ```json with a title.
 - ```console blocks run their `$ ` lines; where output follows, it is compared. `make demo` with output
   stands for examples/demo.py.
 - `toolspeak serve` goes on until the page ends, at a port of its own: 8080 stands for it in the whole page.
@@ -171,7 +171,7 @@ def check_blocks(page: Path, shown: list[Block], folder: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     printed: str | None = None
     for block in shown:
-        if block.language in ("python", "toml") and block.title:
+        if block.language in ("python", "toml", "json") and block.title:
             (folder / block.title).write_text(block.body, "utf-8")
         elif block.language == "python":
             printed = run_python(page, block, namespace)

@@ -14,7 +14,17 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
@@ -46,14 +56,15 @@ async def play(
     run: Runner | None = None,
     *,
     begun: Effect | None = None,
+    others: Mapping[str, Model] | None = None,
     seconds: float | None = None,
     level: int = logging.DEBUG,
 ) -> AsyncGenerator[Event | Done[T], None]:
     """The events of a plan as they come, and `Done` with its value. Errors are thrown into the plan first.
 
-    `begun` is the first effect of a plan from which somebody has taken it. After `seconds` whatever is under way is
-    cancelled, and LimitReached is thrown. Each step is logged at `level`; what was said and with which arguments at
-    DEBUG alone.
+    `begun` is the first effect of a plan from which somebody has taken it; `others` are the models that
+    the plan may ask by name (`Ask.by`). After `seconds` whatever is under way is cancelled, and LimitReached is thrown.
+    Each step is logged at `level`; what was said and with which arguments at DEBUG alone.
     """
     deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
     outcome: Any = None
@@ -67,9 +78,10 @@ async def play(
                 return
             begun = outcome = failure = None
             await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
-            _log_effect(effect, model, level)
+            asked = (others or {})[effect.by] if isinstance(effect, Ask) and effect.by else model
+            _log_effect(effect, asked, level)
             try:
-                work = _ask(effect, model, deadline) if isinstance(effect, Ask) else _do(effect, model, run, deadline)
+                work = _ask(effect, asked, deadline) if isinstance(effect, Ask) else _do(effect, model, run, deadline)
                 async with aclosing(work) as events:
                     async for event in events:
                         if isinstance(event, Done):
@@ -94,8 +106,13 @@ async def arun(
     level: int = logging.DEBUG,
 ) -> T:
     """The value of a plan."""
-    async with aclosing(play(plan, model, run, seconds=seconds, level=level)) as events:
-        async for event in events:
+    return await value(play(plan, model, run, seconds=seconds, level=level))
+
+
+async def value(events: AsyncGenerator[Event | Done[T], None]) -> T:
+    """The value of a plan that is played."""
+    async with aclosing(events) as played:
+        async for event in played:
             if isinstance(event, Done):
                 return event.value
     raise AssertionError("a plan ends with Done")

@@ -151,14 +151,20 @@ class NotApproved(CallError):
 
 
 class LimitReached(ToolspeakError):
-    """A limit that the caller set was reached; `limit` names it, `reply` is what had come until then."""
+    """A limit that the caller set was reached; `limit` names it, `reply` is what had come until then.
+
+    `attempts` holds each reply before that one that did not fit, where one that fits was asked for.
+    """
 
     status = 504
 
-    def __init__(self, message: str, *, limit: str = "", reply: Reply | None = None) -> None:
+    def __init__(
+        self, message: str, *, limit: str = "", reply: Reply | None = None, attempts: Sequence[Attempt] = ()
+    ) -> None:
         super().__init__(message)
         self.limit = limit
         self.reply = reply
+        self.attempts = tuple(attempts)
 
 
 class ToolError(ToolspeakError):
@@ -177,10 +183,16 @@ class ToolTimeout(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try: what the model replied, and what was wrong with it."""
+    """One try: what the model replied, and what was wrong with it.
+
+    `rung` says in which way the model was asked again, such as `told` or `alone`; "" is the first try. `failure` is set
+    where no reply came: then `reply` is empty.
+    """
 
     reply: Reply
     error: str
+    rung: str = ""
+    failure: ModelError | None = None
 
 
 class GenerationError(ToolspeakError):
@@ -194,7 +206,7 @@ class GenerationError(ToolspeakError):
 
     @property
     def reply(self) -> Reply | None:
-        return self.attempts[-1].reply if self.attempts else None
+        return next((attempt.reply for attempt in reversed(self.attempts) if attempt.failure is None), None)
 
 
 class NoCall(GenerationError):

@@ -18,7 +18,8 @@ class Explanation:
 
     `body` is the exact bytes that an HTTP server would get (to `url`). `prompts` are the exact texts that a
     model would continue, or, with `continuations`, whose likelihood it would be asked for. `messages`
-    is the conversation a chat model would get.
+    is the conversation a chat model would get. `again` are the ways in which it would be asked again, were its reply
+    wrong, without those that cannot change what this model does.
     """
 
     model: str
@@ -30,6 +31,7 @@ class Explanation:
     stop: tuple[str, ...] = ()
     schema: Schema | None = None
     grammar: str | None = None
+    again: tuple[str, ...] = ()
 
     @property
     def prompt(self) -> str:
@@ -55,6 +57,8 @@ class Explanation:
             parts.append(f"held to the JSON Schema: {json.dumps(self.schema, ensure_ascii=False)}")
         if self.grammar:
             parts.append(f"held to the grammar:\n{self.grammar}")
+        if self.again:
+            parts.append(f"asked again, were the reply wrong: {', '.join(self.again)}")
         return "\n\n".join(parts)
 
 
@@ -66,12 +70,13 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
     """
     asked = job(prompt, tools, options)
     model, request = asked.model, asked.request
+    again = tuple(rung.name for rung in asked.ladder.rungs if request.tools and not rung.idle)
     if isinstance(model, Speaker):
         effect = model.plan(request).send(None)
         model = model.model
         if isinstance(effect, Score):
             prompts, texts = zip(*effect.pairs, strict=True)
-            return Explanation(model.name, prompts=prompts, continuations=texts)
+            return Explanation(model.name, prompts=prompts, continuations=texts, again=again)
         if not isinstance(effect, Ask):
             raise AssertionError(f"a reply begins with a question, not {effect!r}")
         request = effect.request
@@ -84,6 +89,7 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
         stop=request.stop,
         schema=request.schema,
         grammar=request.grammar,
+        again=again,
     )
 
 

@@ -105,18 +105,23 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of a run: what the model replied, and what its calls gave."""
+    """One turn of a run: what the model replied, and what its calls gave.
+
+    `rung` says in which way the model was asked again, such as `told` or `alone`; "" where it was not.
+    """
 
     reply: Reply
     results: tuple[ToolResult, ...] = ()
+    rung: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a model answered: text, thought, calls, why it ended, what was repaired on the way.
 
-    `messages` is the conversation to go on from, this reply included; `steps` the turns of a run. `logprobs`
-    are the likelihoods of the text's tokens where they were asked for and told, each in OpenAI's form.
+    `messages` is the conversation to go on from, this reply included; `steps` the turns of a run, or the tries of a
+    decision that was asked again. `logprobs` are the likelihoods of the text's tokens where they were asked for and told,
+    each in OpenAI's form.
     """
 
     text: str = ""

@@ -17,12 +17,14 @@ from .errors import UsageError
 from .events import Event
 from .models.base import Model
 from .models.names import model as named_model
+from .models.rungs import Ladder, ladder
 from .models.speaker import speaking
 from .plan import checked
 from .plan import conclude as concluding
 from .plan import decide as deciding
 from .plan.effects import Plan
 from .plan.extract import extraction, written_plainly
+from .plan.ladder import Rung
 from .plan.loop import Limits, loop
 from .plan.speak import offered
 from .schema.infer import as_tools
@@ -38,12 +40,15 @@ class Settings(TypedDict, total=False):
 
     `system` is a system message; `limits` a Limits or a dict of its fields; `approve` is asked before each
     call is run and may be async: it gets the checked call and returns True, or False, or the reason
-    against it. `choice` is auto, none, required or a tool's name. The rest is passed on to the model.
+    against it. `choice` is auto, none, required or a tool's name. `ladder` is how the model is asked again where its
+    reply is wrong: "told", "alone", "dialect", "sampling", "model:NAME" or a model, in that or another order; see
+    `plan.ladder`. The rest is passed on to the model.
     """
 
     system: str | None
     limits: Limits | Mapping[str, Any] | None
     approve: Approve | None
+    ladder: Sequence[str | Model] | None
     choice: str
     parallel: bool
     temperature: float | None
@@ -58,21 +63,48 @@ class Options(Settings, total=False):
     model: str | Model | None
 
 
+class Again(TypedDict):
+    """How often a reply is asked for at most, in which ways, and for how many tokens."""
+
+    tries: int
+    rungs: Sequence[Rung]
+    tokens: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request, who answers it, who runs its calls, how far it may go."""
+    """A request, who answers it, who runs its calls, how it is asked again, how far it may go."""
 
     request: Request
     model: Model
     box: Toolbox
     limits: Limits
     approve: Approve | None
+    ladder: Ladder
 
     def play(self, plan: Plan[T]) -> AsyncGenerator[Event | drive.Done[T], None]:
-        return drive.play(plan, self.model, self._run, seconds=self.limits.seconds, level=logging.INFO)
+        return drive.play(
+            plan,
+            self.model,
+            self._run,
+            others=self.ladder.others,
+            seconds=self.limits.seconds,
+            level=logging.INFO,
+        )
 
     async def value(self, plan: Plan[T]) -> T:
-        return await drive.arun(plan, self.model, self._run, seconds=self.limits.seconds, level=logging.INFO)
+        return await drive.value(self.play(plan))
+
+    def again(self, tries: int | None) -> Again:
+        """How it is asked again, and how often: where nothing is said, 3 times or until each rung had its turn."""
+        if tries is not None and tries < 1:
+            raise UsageError(f"tries: expected 1 or more, received {tries}")
+        rungs = self.ladder.rungs
+        return {
+            "tries": max(3, 1 + len(rungs)) if tries is None else tries,
+            "rungs": rungs,
+            "tokens": self.limits.tokens,
+        }
 
     async def _run(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
         return await self.box.arun(calls, approve=self.approve, parallel=8 if self.request.parallel else 1)
@@ -94,12 +126,14 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         stop=tuple(options.get("stop", ())),
     )
     offered(request)
+    model = speaking(named_model(options.get("model")))
     return Job(
         request,
-        speaking(named_model(options.get("model"))),
+        model,
         box,
         _limits(options.get("limits")),
         options.get("approve"),
+        ladder(options.get("ladder"), model),
     )
 
 
@@ -130,11 +164,6 @@ def _limits(given: Limits | Mapping[str, Any] | None) -> Limits:
         raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {str(given)[:80]}") from error
 
 
-def _counted(tries: int) -> None:
-    if tries < 1:
-        raise UsageError(f"tries: expected 1 or more, received {tries}")
-
-
 # ------------------------------------------------------------------ the loop
 
 
@@ -148,7 +177,7 @@ def _to_run(prompt: Prompt, tools: Any, options: Options) -> Job:
 async def arun(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply:
     """As `run`, awaited."""
     task = _to_run(prompt, tools, options)
-    return await task.value(loop(task.request, task.limits))
+    return await task.value(loop(task.request, task.limits, task.ladder.rungs))
 
 
 def run(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply:
@@ -164,7 +193,7 @@ def run(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply
 async def astream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> AsyncGenerator[Event, None]:
     """As `stream`, for `async for`."""
     task = _to_run(prompt, tools, options)
-    async with aclosing(task.play(loop(task.request, task.limits))) as events:
+    async with aclosing(task.play(loop(task.request, task.limits, task.ladder.rungs))) as events:
         async for event in events:
             if not isinstance(event, drive.Done):
                 yield event
@@ -178,32 +207,31 @@ def stream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> It
 # ------------------------------------------------------------------ decisions: nothing is executed
 
 
-async def adecide(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> Reply:
+async def adecide(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options: Unpack[Options]) -> Reply:
     """As `decide`, awaited."""
-    _counted(tries)
     task = job(prompt, tools, options)
-    return await task.value(deciding.decide(task.request, tries=tries))
+    return await task.value(deciding.decide(task.request, **task.again(tries)))
 
 
-def decide(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> Reply:
+def decide(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options: Unpack[Options]) -> Reply:
     """The checked calls that a request wants (none, one, several), or a text. Nothing is executed.
 
-    A reply whose calls do not fit is given back to the model with what is wrong, `tries` times in all;
-    then GenerationError carries every attempt.
+    A model whose calls do not fit is asked again: told what is wrong, then with the one tool alone, or as the
+    `ladder` says; `tries` replies in all (3, or as many as a longer ladder needs). Then GenerationError carries every
+    attempt. `.steps` and `.notes` tell how often, and in which way.
     """
     return drive.run_sync(adecide(prompt, tools=tools, tries=tries, **options))
 
 
-async def acall(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> ToolCall:
+async def acall(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options: Unpack[Options]) -> ToolCall:
     """As `call`, awaited."""
-    _counted(tries)
     options.setdefault("choice", "required")
     options.setdefault("parallel", False)
     task = job(prompt, tools, options)
-    return await task.value(deciding.call(task.request, tries=tries))
+    return await task.value(deciding.call(task.request, **task.again(tries)))
 
 
-def call(prompt: Prompt, *, tools: Any = (), tries: int = 3, **options: Unpack[Options]) -> ToolCall:
+def call(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options: Unpack[Options]) -> ToolCall:
     """Exactly one checked call, not executed. Raises NoCall, which says what came instead."""
     return drive.run_sync(acall(prompt, tools=tools, tries=tries, **options))
 
@@ -227,13 +255,12 @@ async def agenerate_checked(
     transform: Callable[[str], T],
     prompt: Prompt,
     *,
-    tries: int = 3,
+    tries: int | None = None,
     **settings: Unpack[Settings],
 ) -> T:
     """As `generate_checked`, awaited."""
-    _counted(tries)
     task = job(prompt, (), {"model": model, **settings})
-    return await task.value(checked.generate_checked(task.request, transform, tries))
+    return await task.value(checked.generate_checked(task.request, transform, **task.again(tries)))
 
 
 def generate_checked(
@@ -241,29 +268,28 @@ def generate_checked(
     transform: Callable[[str], T],
     prompt: Prompt,
     *,
-    tries: int = 3,
+    tries: int | None = None,
     **settings: Unpack[Settings],
 ) -> T:
     """`transform(answer)`, where the transform returns a value or raises: what it raised goes back to the model.
 
     A transform refuses with ValueError and its like (also LookupError, TypeError, AssertionError, or any
-    error of toolspeak, so `Toolbox.transform` serves as one). After `tries` answers GenerationError
-    carries every attempt.
+    error of toolspeak, so `Toolbox.transform` serves as one). After `tries` answers (3, or as many as a longer `ladder`
+    needs) GenerationError carries every attempt.
     """
     return drive.run_sync(agenerate_checked(model, transform, prompt, tries=tries, **settings))
 
 
-async def aextract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
+async def aextract(prompt: Prompt, kind: type[T], *, tries: int | None = None, **options: Unpack[Options]) -> T:
     """As `extract`, awaited."""
-    _counted(tries)
     tool, build = extraction(kind)
     options["choice"] = tool.name
     task = job(prompt, (tool,), options)
-    plan = deciding.call(task.request, tries=tries, read=written_plainly(tool))
+    plan = deciding.call(task.request, read=written_plainly(tool), **task.again(tries))
     return build((await task.value(plan)).arguments)
 
 
-def extract(prompt: Prompt, kind: type[T], *, tries: int = 3, **options: Unpack[Options]) -> T:
+def extract(prompt: Prompt, kind: type[T], *, tries: int | None = None, **options: Unpack[Options]) -> T:
     """A value of the type `kind` out of a text: a dataclass, a pydantic model, `list[int]`, whatever pydantic knows.
 
     Checked and asked again like a call; raises GenerationError when the model never gives one.

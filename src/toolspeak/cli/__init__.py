@@ -33,6 +33,7 @@ COMMANDS = (
     "render",
     "grammar",
     "detect",
+    "eval",
     "probe",
     "doctor",
     "completion",

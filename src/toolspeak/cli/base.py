@@ -70,7 +70,8 @@ def _log(_: click.Context, __: click.Parameter, count: int) -> None:
 # ------------------------------------------------------------------ options of several commands
 
 
-def _complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of models, as far as they can be told."""
     from ..models.providers import PROVIDERS
 
     names = ["local", "local:", *(f"{name}:" for name in PROVIDERS), "http://", "scripted:"]
@@ -95,7 +96,7 @@ model_option = click.option(
     "-m",
     "--model",
     metavar="NAME",
-    shell_complete=_complete_model,
+    shell_complete=complete_model,
     help="local, local:FILE.gguf, ollama:NAME, openai:NAME, http://host:8000/v1#NAME, …  [default: $TOOLSPEAK_MODEL, else local]",
 )
 system_option = click.option("-s", "--system", metavar="TEXT", help="What the model is told before the question.")

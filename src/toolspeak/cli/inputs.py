@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ..types import Tool
 
 
-def _complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of dialects."""
     from ..dialects import names
 
     return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
@@ -35,7 +36,7 @@ dialect_option = click.option(
     "--dialect",
     metavar="NAME",
     required=True,
-    shell_complete=_complete_dialect,
+    shell_complete=complete_dialect,
     help="The dialect; `toolspeak dialects` lists them.",
 )
 file_argument = click.argument("file", metavar="[FILE]", required=False, callback=_piped, shell_complete=complete_file)

@@ -15,6 +15,7 @@ from ..models.pool import Pool
 from ..models.speaker import Speaker, new_id
 from ..plan.decide import decide
 from ..plan.formed import streams
+from ..plan.ladder import usual
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage
 from ..wire.collect import add_usage, collect
 from ..wire.grammars.schemas import says_all
@@ -67,7 +68,9 @@ async def _decided(
     notes: dict[Note, None] = {}
     streaming = streams(request, model.capabilities)
     passing = _Passing(request) if not whole and (live or sure(request, model)) else None
-    plan = decide(request, tries=tries, can=model.capabilities, cut_stands=True, told=streaming and not whole)
+    can = model.capabilities
+    told = streaming and not whole
+    plan = decide(request, tries=tries, can=can, cut_stands=True, told=told, rungs=usual(can))
     async with aclosing(play(plan, model)) as events:
         async for event in events:
             match event:

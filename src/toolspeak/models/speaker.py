@@ -48,7 +48,12 @@ class Speaker:
         self.template = template
         self.variables = variables
         self.name = model.name
-        self.capabilities: frozenset[Capability] = model.capabilities | TAUGHT
+        weighs: set[Capability] = {"weighs"} if self._weighs() else set()
+        self.capabilities: frozenset[Capability] = (model.capabilities - {"weighs"}) | TAUGHT | weighs
+
+    def _weighs(self) -> bool:
+        """Whether it decides on calls by likelihood: see `plan.speak`."""
+        return "score" in self.model.capabilities and not self.chosen and not self.template
 
     def plan(self, request: Request) -> Plan[None]:
         """How the request will be answered, step by step."""

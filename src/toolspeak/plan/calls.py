@@ -88,6 +88,11 @@ def arguments_text(call: ToolCall) -> str:
     return json.dumps(call.arguments, ensure_ascii=False)
 
 
+def written(call: ToolCall) -> str:
+    """The arguments of a call as a text that is the same whatever their order and blanks."""
+    return json.dumps(call.arguments, sort_keys=True, default=str) if call.whole else call.json
+
+
 def answer(call: ToolCall, text: str) -> Message:
     """A tool's answer as a message."""
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text}

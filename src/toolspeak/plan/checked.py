@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ..errors import Attempt, GenerationError, ToolspeakError
+from ..errors import ToolspeakError
 from ..schema.result import message_of
 from ..types import Reply, Request
-from .calls import assistant
 from .effects import Plan, ask
+from .ladder import Rung, Tries, usual
 
 T = TypeVar("T")
 
@@ -23,20 +22,21 @@ def generate(request: Request) -> Plan[Reply]:
     return (yield from ask(request, live=True))
 
 
-def generate_checked(request: Request, transform: Callable[[str], T], tries: int) -> Plan[T]:
+def generate_checked(
+    request: Request,
+    transform: Callable[[str], T],
+    tries: int,
+    *,
+    rungs: Sequence[Rung] = usual(()),
+    tokens: int | None = None,
+) -> Plan[T]:
     """`transform(text)` of the first reply that it takes. Raises GenerationError with every attempt."""
-    attempts: list[Attempt] = []
-    messages = list(request.messages)
-    while len(attempts) < tries:
-        reply = yield from ask(replace(request, messages=messages))
+    trying = Tries(request, rungs, tries, tokens)
+    while True:
+        reply = yield from trying.ask()
         try:
             return transform(reply.text)
         except REJECTED as error:
             why = f"{type(error).__name__}: {said}" if (said := message_of(error)) else type(error).__name__
-            attempts.append(Attempt(reply, why))
-            asked = f"That answer was not accepted: {why}\nAnswer again, and correct that."
-            messages = [*messages, assistant(reply), {"role": "user", "content": asked}]
-    raise GenerationError(
-        f"no accepted answer in {len(attempts)} tries; the last one was refused with {attempts[-1].error}",
-        attempts=attempts,
-    )
+        asked = f"That answer was not accepted: {why}\nAnswer again, and correct that."
+        yield from trying.wrong(reply, why, [{"role": "user", "content": asked}])

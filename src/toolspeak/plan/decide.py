@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ..errors import Attempt, GenerationError, NoCall
-from ..events import Noted
 from ..types import Message, Note, Reply, Request, ToolCall
-from .calls import answer, assistant, checked, error_text, problem_text
-from .effects import Plan, ask, tell
+from .calls import answer, checked, error_text, problem_text
+from .effects import Plan
 from .formed import formed, in_words, order
+from .ladder import Rung, Tries, usual
 
 Read = Callable[[Reply], Reply]
 
@@ -27,6 +27,8 @@ def decide(
     cut_stands: bool = False,
     first: bool = True,
     told: bool = False,
+    rungs: Sequence[Rung] = usual(()),
+    tokens: int | None = None,
 ) -> Plan[Reply]:
     """The model's reply, every call in it offered and valid, its text fitting the schema where one is set. Nothing is
     executed.
@@ -34,42 +36,40 @@ def decide(
     `read` sees each reply first. `can` is what the model can do: one without "schema" is asked in words, and again
     where the text does not fit, unless it was `told` as it came and cannot be said anew. With `cut_stands` a reply
     that was cut at its length is one, without the call that was cut. Where only one call may come, others are left
-    out with a note, if `first`. Raises GenerationError with every attempt when no reply fits. A model that gives the
-    same wrong reply twice is not asked again.
+    out with a note, if `first`. `rungs` are the ways in which the model is asked again, `tokens` what all tries may
+    cost until then. Raises GenerationError with every attempt when no reply fits.
     """
-    attempts: list[Attempt] = []
     asked = request if request.schema is None or "schema" in can else in_words(request, request.schema)
-    messages = list(asked.messages)
-    tries = 1 if told and request.schema is not None else tries
-    while len(attempts) < tries:
-        reply = yield from ask(replace(asked, messages=messages) if attempts else asked, live=True)
+    trying = Tries(asked, rungs, 1 if told and request.schema is not None else tries, tokens)
+    while True:
+        reply = yield from trying.ask(live=True)
         reply = read(reply) if read else reply
-        reply, wrong, again = _judged(_bounded(reply, cut_stands, first and not request.parallel), request, cut_stands)
+        bounded = _bounded(reply, cut_stands, first and not request.parallel)
+        reply, wrong, again = _judged(bounded, trying.climb.demanded(request, bounded), cut_stands)
         if not wrong:
-            return replace(reply, messages=[*messages, assistant(reply)])
-        circling = bool(attempts) and _same(attempts[-1].reply, reply)
-        attempts.append(Attempt(reply, wrong))
-        if circling:
-            break
-        if len(attempts) < tries:
-            yield from tell(Noted(Note("asked-again", wrong)))
-        messages = [*messages, assistant(reply), *again]
-    raise GenerationError(
-        f"no valid reply in {len(attempts)} {'try' if len(attempts) == 1 else 'tries'}; the last one: {attempts[-1].error}",
-        attempts=attempts,
-    )
+            return trying.right(reply)
+        yield from trying.wrong(reply, wrong, again)
 
 
-def call(request: Request, *, tries: int = 3, read: Read | None = None) -> Plan[ToolCall]:
-    """Exactly one checked call. Raises NoCall, which says what came instead; GenerationError for calls that never fit."""
+def call(
+    request: Request,
+    *,
+    tries: int = 3,
+    read: Read | None = None,
+    rungs: Sequence[Rung] = usual(()),
+    tokens: int | None = None,
+) -> Plan[ToolCall]:
+    """Exactly one checked call, noted on it how often the model was asked again. Raises NoCall, which says what came
+    instead; GenerationError for calls that never fit."""
     try:
-        reply = yield from decide(request, tries=tries, read=read, first=False)
+        reply = yield from decide(request, tries=tries, read=read, first=False, rungs=rungs, tokens=tokens)
     except GenerationError as error:
         if error.reply is None or error.reply.calls:
             raise
-        raise NoCall(_instead(error.reply), attempts=error.attempts) from None
+        raise NoCall(_instead(error.reply), attempts=error.attempts) from error.__cause__
     if len(reply.calls) == 1:
-        return reply.calls[0]
+        again = tuple(note for note in reply.notes if note.rule == "asked-again")
+        return replace(reply.calls[0], notes=(*reply.calls[0].notes, *again))
     instead = _instead(reply)
     raise NoCall(instead, attempts=[Attempt(reply, instead)])
 
@@ -140,10 +140,3 @@ def _refused(call: ToolCall, choice: str) -> str:
 def _answers(calls: Sequence[ToolCall], told: Sequence[str]) -> list[Message]:
     """An answer to every call, the good ones beside a bad one too: a conversation needs that."""
     return [answer(call, text) for call, text in zip(calls, told, strict=True)]
-
-
-def _same(one: Reply, other: Reply) -> bool:
-    def content(reply: Reply) -> tuple[str, list[tuple[str, str]]]:
-        return reply.text, [(call.name, call.json) for call in reply.calls]
-
-    return content(one) == content(other)

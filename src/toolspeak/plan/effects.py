@@ -20,12 +20,13 @@ T = TypeVar("T")
 class Ask:
     """Ask the model. The outcome is its Reply, or None where it is not `kept`. `live` passes the events on as they
     arrive; `read` makes events of another text from them (a decoder's feed): it is given each event, and None at the
-    end."""
+    end. `by` names another model that is to answer, one that the driver was told of; "" is the plan's own."""
 
     request: Request
     live: bool = False
     read: Callable[[Event | None], Iterable[Event]] | None = None
     kept: bool = True
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ Effect = Ask | Score | Run | Tell
 Plan = Generator[Effect, Any, T]
 
 
-def ask(request: Request, *, live: bool = False) -> Plan[Reply]:
+def ask(request: Request, *, live: bool = False, by: str = "") -> Plan[Reply]:
     """The reply to one request."""
-    reply: Reply = yield Ask(request, live)
+    reply: Reply = yield Ask(request, live, by=by)
     return reply
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import LimitReached, UsageError
+from ..errors import LimitReached, ModelError, UsageError
 from ..events import Finished, Noted
 from ..types import Message, Note, Reply, Request, Step, ToolCall, ToolResult, Usage
 from ..wire.collect import add_usage
-from .calls import answer, assistant, checked, error_text
+from .calls import answer, assistant, checked, error_text, written
 from .effects import Plan, ask, run, tell
+from .ladder import Climb, Rung, usual
 
 SAME = 3
 """The same call with the same result, this many times, ends a run: the model is going in circles."""
@@ -38,12 +38,16 @@ class Limits:
                 raise UsageError(f"limits: expected {name} as a number above 0, received {value!r}")
 
 
-def loop(request: Request, limits: Limits) -> Plan[Reply]:
-    """The last reply of a run: its `messages` the whole conversation, its `steps` each turn with its results."""
-    so_far = _Run(request, limits)
+def loop(request: Request, limits: Limits, rungs: Sequence[Rung] = usual(())) -> Plan[Reply]:
+    """The last reply of a run: its `messages` the whole conversation, its `steps` each turn with its results.
+
+    What is wrong with a call is its result. `rungs` are the ways in which the model is asked then; after a turn that is
+    right, and after the last rung, it is asked as at first.
+    """
+    so_far = _Run(request, limits, rungs)
     try:
         while True:
-            reply = so_far.coerced((yield from ask(so_far.request(), live=True)))
+            reply = so_far.judged((yield from _asked(so_far)))
             so_far.took(reply)
             why = so_far.exhausted(reply)
             if not reply.calls:
@@ -52,6 +56,8 @@ def loop(request: Request, limits: Limits) -> Plan[Reply]:
                 results = yield from run(reply.calls)
                 so_far.ran(reply, results)
                 why = so_far.circling()
+                if not why and (again := so_far.climbed(reply)):
+                    yield from tell(Noted(again))
             else:
                 so_far.refused(why)
             if why:
@@ -59,7 +65,7 @@ def loop(request: Request, limits: Limits) -> Plan[Reply]:
             if why == "tokens":
                 return so_far.finished(Reply(reply.text), why)
             if why:
-                last = yield from ask(so_far.request(tools=False), live=True)
+                last = yield from _asked(so_far, tools=False)
                 so_far.took(last)
                 return so_far.finished(last, why)
     except LimitReached as error:
@@ -68,12 +74,29 @@ def loop(request: Request, limits: Limits) -> Plan[Reply]:
         return so_far.finished(error.reply or Reply(), error.limit)
 
 
+def _asked(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
+    """The next reply, of another model where the one that was asked could not be."""
+    while True:
+        try:
+            return (yield from ask(so_far.request(tools=tools), live=True, by=so_far.climb.by))
+        except ModelError as error:
+            if not so_far.climbed_over(error):
+                raise
+            yield from tell(Noted(so_far.noted(f"{type(error).__name__}: {error}")))
+
+
 class _Run:
     """What a run has come to so far."""
 
-    def __init__(self, request: Request, limits: Limits) -> None:
+    def __init__(self, request: Request, limits: Limits, rungs: Sequence[Rung]) -> None:
         self.asked = request
         self.limits = limits
+        self.rungs = rungs
+        self.climb = Climb(request, rungs)
+        self.wrong: list[tuple[ToolCall, str]] = []
+        """The calls of the last reply that do not fit, and why."""
+        self.before: list[tuple[str, str]] = []
+        """The calls that did not fit the last time, as text."""
         self.messages: list[Message] = list(request.messages)
         self.steps: list[Step] = []
         self.seen: Counter[object] = Counter()
@@ -83,15 +106,48 @@ class _Run:
         """The last reply, while its calls have no results yet."""
 
     def request(self, *, tools: bool = True) -> Request:
-        asked = replace(self.asked, messages=list(self.messages))
         if not tools:
-            return replace(asked, choice="none")
+            return replace(self.asked, messages=list(self.messages), choice="none")
+        asked = self.climb.request if self.climb.forced else self._usual(self.climb.request)
+        return replace(asked, messages=list(self.messages))
+
+    def _usual(self, asked: Request | None = None) -> Request:
+        """The request of a turn that follows others."""
+        asked = asked or self.asked
         # A demand for a call holds for the first turn: after its result the model must be free to answer.
         return replace(asked, choice="auto") if self.steps and asked.choice != "none" else asked
 
-    def coerced(self, reply: Reply) -> Reply:
+    def judged(self, reply: Reply) -> Reply:
         """The reply with its calls as they will run, their notes telling what was read in another way."""
-        return replace(reply, calls=tuple(checked(call, self.asked.tools or ())[0] for call in reply.calls))
+        judged = [checked(call, self.asked.tools or ()) for call in reply.calls]
+        self.wrong = [(call, problems[0].message) for call, problems in judged if problems]
+        return replace(reply, calls=tuple(call for call, _ in judged))
+
+    def climbed(self, reply: Reply) -> Note | None:
+        """Goes on to another way of asking where the reply was wrong; a note of it where the results do not tell."""
+        before, self.before = self.before, [(call.name, written(call)) for call, _ in self.wrong]
+        if not self.wrong:
+            self.climb = Climb(self._usual(), self.rungs)
+            return None
+        calls = [call for call, _ in self.wrong]
+        if not self.climb.up(reply, same=self.before == before, wrong=calls):
+            self.climb = Climb(self._usual(), ())
+            return None
+        return self.noted(self.wrong[0][1]) if self.climb.rung != "told" else None
+
+    def climbed_over(self, error: ModelError) -> bool:
+        """Goes on where nobody answered; False where nobody can be asked who has not failed."""
+        elsewhere = self.climb.by.startswith("model") or self.climb.refused(error)
+        if self.climb.over(error):
+            return True
+        if elsewhere and self.wrong:  # the first model did answer, if wrongly
+            self.climb = Climb(self._usual(), ())
+            return True
+        return False
+
+    def noted(self, why: str) -> Note:
+        """A note that the model is asked again, on which rung and why."""
+        return Note("asked-again", f"{self.climb.rung}: {why}" if self.climb.rung else why)
 
     def took(self, reply: Reply) -> None:
         self.usage = add_usage(self.usage, reply.usage)
@@ -112,17 +168,17 @@ class _Run:
     def ran(self, reply: Reply, results: Sequence[ToolResult]) -> None:
         self.open = None
         self.calls += len(reply.calls)
-        self.steps.append(Step(reply, tuple(results)))
+        self.steps.append(Step(reply, tuple(results), self.climb.rung))
         self.messages.append(assistant(reply))
         for call, result in zip(reply.calls, results, strict=True):
             self.messages.append(answer(call, result.text))
-            self.seen[(call.name, _written(call), result.text)] += 1
+            self.seen[(call.name, written(call), result.text)] += 1
 
     def refused(self, why: str) -> None:
         """Calls that have no results and get none: answered all the same, for every call needs an answer."""
         if self.open is None:
             return
-        self.steps.append(Step(self.open))
+        self.steps.append(Step(self.open, rung=self.climb.rung))
         self.messages.append(assistant(self.open))
         told = error_text(f"No result: the limit of {why} is reached. Answer in words.")
         self.messages += [answer(call, told) for call in self.open.calls]
@@ -139,9 +195,4 @@ class _Run:
             notes = (*notes, *late, Note(f"limit-{why}"))
         last = replace(reply, calls=(), finish="limit" if why else reply.finish, notes=notes)
         messages = [*self.messages, assistant(last)]
-        return replace(last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last)))
-
-
-def _written(call: ToolCall) -> str:
-    """The arguments as a text that is the same whatever their order and blanks."""
-    return json.dumps(call.arguments, sort_keys=True, default=str) if call.whole else call.json
+        return replace(last, usage=self.usage, messages=messages, steps=(*self.steps, Step(last, rung=self.climb.rung)))

@@ -6,6 +6,7 @@ A span is (start, end) in characters of the request.
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 Span = tuple[int, int]
 
@@ -13,17 +14,7 @@ UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Letters of scripts that put no blanks between words: each of them counts as a word."""
 LETTER = rf"[^\W_{UNSPACED}]"
 WORD = re.compile(rf"[{UNSPACED}]|[/~]?{LETTER}+(?:['’.:@/_+-]+{LETTER}+)*")
-NUMBER = re.compile(r"(?<![A-Za-z0-9_.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
-UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-SPELLED = {word: value for value, word in enumerate(UNITS.split())} | {
-    word: 10 * value for value, word in enumerate(TENS.split(), 2)
-}
-IN_WORDS = re.compile(
-    rf"\b(?:({'|'.join(TENS.split())})[- ](?=(?:{'|'.join(UNITS.split()[1:10])})\b))?({'|'.join(SPELLED)})\b",
-    re.IGNORECASE,
-)
-QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|‘([^’]+)’|(?<!\w)'([^']+)'(?!\w)")
+QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|‘([^’]+)’|(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+)'(?!\w)")
 CLAUSE = re.compile(r"[.;:!?]\s|[.;:!?]$|\n")
 JOINT = re.compile(r"\s*[,、]\s*(?:(?:and|or)\s+)?|\s+(?:and|or|&)\s+", re.IGNORECASE)
 LONGEST_SPAN = 8
@@ -32,6 +23,13 @@ LONGEST_ITEM = 4
 """Words in an item of a series."""
 SIDES = re.compile(r"\b(true|false)\b", re.IGNORECASE)
 """Where a description of a boolean tells what each value stands for."""
+DENIES = re.compile(
+    r"\b(?:not|no|never|without|don['’]?t|doesn['’]?t|exclud\w*|disabl\w*|ignor\w*|skip\w*|avoid\w*|nor)\b",
+    re.IGNORECASE,
+)
+"""Words that deny what follows them."""
+DENIED_WITHIN = 30
+"""Characters from a word that denies to what it denies."""
 ENDING = 4
 """Letters by which two forms of one word may differ: run and running."""
 
@@ -75,19 +73,89 @@ def side(text: str, description: str) -> bool | None:
     return said[0] if said[0] != said[1] else None
 
 
-def numbers(text: str) -> list[tuple[Span, int | float]]:
-    """The numbers of a text with their places, in its order; written in digits or in English words."""
-    digits = [(found.span(), _number(found[0])) for found in NUMBER.finditer(text)]
-    words = [
-        (found.span(), SPELLED[(found[1] or "zero").lower()] + SPELLED[found[2].lower()])
-        for found in IN_WORDS.finditer(text)
+def denied(text: str, stems: Set[str]) -> bool | None:
+    """Whether what one of `stems` begins a word of is denied in `text`; None where no word begins so."""
+    for found in WORD.finditer(text):
+        if any(found[0].casefold().startswith(stem) for stem in stems if len(stem) > 2):
+            return DENIES.search(text, max(0, found.start() - DENIED_WITHIN), found.end()) is not None
+    return None
+
+
+CODED = re.compile(r"[@/_\\:]|[a-z][A-Z]|[A-Za-z]-?\d|\d-?[A-Za-z]|\w\.\w")
+"""What a word has that is no plain one: a path, an address, an identifier."""
+NAMED = re.compile(r"[A-Z][\w'’&.-]*(?: (?:of |de |la |the )?[A-Z][\w'’&-]*)*")
+"""A name: words with capitals in a row."""
+
+
+def marked(text: str) -> list[tuple[Span, str]]:
+    """The pieces that are meant word for word: what is quoted, and words that are no plain ones, such as paths."""
+    quoted = quotations(text)
+    coded = [
+        (found.span(), found[0])
+        for found in WORD.finditer(text)
+        if CODED.search(found[0]) and not any(start <= found.start() < end for (start, end), _ in quoted)
     ]
-    return sorted(digits + words)
+    return sorted([*quoted, *coded])
 
 
-def _number(text: str) -> int | float:
-    plain = text.replace(",", "").lstrip("+")
-    return float(plain) if "." in plain else int(plain)
+def grown(text: str, span: Span) -> Span:
+    """A piece with the rest of the word, the name or the quotation that it is a part of; without an article."""
+    for (start, end), piece in quotations(text):
+        if start <= span[0] and span[1] <= end and len(piece) > span[1] - span[0] and span[0] - start <= 2:
+            return (start + 1, end - 1)
+    for found in (*WORD.finditer(text, max(0, span[0] - 80), min(len(text), span[1] + 80)), *NAMED.finditer(text)):
+        overlaps = found.start() < span[1] and span[0] < found.end()
+        if overlaps and found.start() >= span[0] and found.end() > span[1]:
+            span = (span[0], found.end())
+        if overlaps and found.start() < span[0] and CODED.search(found[0]):
+            span = (found.start(), span[1])
+    article = re.match(r"(?:the|a|an) (?=[A-Z])", text[slice(*span)])
+    return (span[0] + article.end(), span[1]) if article else span
+
+
+def with_region(text: str, span: Span) -> Span | None:
+    """A place with the region that stands behind it, or in front of the region that `span` is: Paris, France."""
+    place = r"[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*"
+    for found in re.finditer(rf"{place}, ?{place}", text):
+        if found.start() <= span[0] and span[1] <= found.end():
+            return found.span()
+    return None
+
+
+def told_for(text: str, description: str) -> str | None:
+    """The short form that a description gives for what `text` says: 'CA' by "'CA' for California"."""
+    for found in re.finditer(
+        r"['\"“‘]([^'\"”’]{1,20})['\"”’] (?:for|as|means|is) (?:the )?([A-Z]\w*(?: [A-Z]\w*)*)", description
+    ):
+        if find(text, found[2]):
+            return found[1]
+    return None
+
+
+def shaped(text: str, written: str, description: str) -> bool:
+    """Whether `written` has the form of an example in the description ('San Francisco, CA'), nothing in the text has,
+    and its first word is the text's."""
+    examples = {_shape(piece) for _, piece in quotations(description) if _shape(piece) not in ("a", "A", "Aa", "0")}
+    first = WORD.match(written)
+    return bool(first and find(text, first[0]) and _shape(written) in examples)
+
+
+def _shape(text: str) -> str:
+    """The form of a text: `Aa, A` for Berlin, DE; words beyond the first make no difference."""
+    shape = re.sub(r"[a-z]+", "a", re.sub(r"[A-Z]+", "A", re.sub(r"\d+", "0", text)))
+    return re.sub(r"(Aa)(?: Aa)+", r"\1", shape)
+
+
+def quoted_series(text: str) -> list[str]:
+    """The longest series of quoted pieces ('Age', 'Income' and 'Education'), [] where there is none."""
+    best: list[str] = []
+    series: list[tuple[Span, str]] = []
+    for span, piece in quotations(text):
+        joined = series and re.fullmatch(r"\s*,?\s*(?:and|or|&)?\s*", text[series[-1][0][1] : span[0]])
+        series = [*series, (span, piece)] if joined else [(span, piece)]
+        if len(series) > max(1, len(best)):
+            best = [piece for _, piece in series]
+    return best
 
 
 def quotations(text: str) -> list[tuple[Span, str]]:

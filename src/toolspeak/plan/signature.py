@@ -19,6 +19,12 @@ REPLY: Tool[..., Any] = Tool(
     {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]},
 )
 """The tool that stands for no tool."""
+LOOK_UP: Tool[..., Any] = Tool(
+    "look_up",
+    "Look up facts about people, places, things, prices, dates and events.",
+    {"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]},
+)
+"""The tool that stands for a question that none of the tools is for."""
 
 WORDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
 

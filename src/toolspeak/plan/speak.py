@@ -24,7 +24,7 @@ from ..wire.syntax import Dialect, When
 from .choose import choose
 from .conclude import conclude
 from .effects import Ask, Plan, spending, tell
-from .fill import fill
+from .several import calls_for
 from .formed import in_words
 from .held import held
 from .parts import has_parts, put_back, taken_out
@@ -204,14 +204,19 @@ def _weighed(
     if tool is None:
         yield from _words(request, dialect, can)
         return
-    arguments, notes = yield from spending(fill(tool, question), spent)
-    if problems := check(tool, arguments):
-        notes = (*notes, *(Note("unfilled", problem.message) for problem in problems))
+    calls, notes = yield from spending(calls_for(tool, question, several=request.parallel), spent)
+    problems = [problem for arguments in calls for problem in check(tool, arguments)]
+    unfilled = tuple(Note("unfilled", problem.message) for problem in problems)
+    if problems and request.choice == "auto":  # no tool is called on arguments that the request does not hold
+        yield from tell(*(Noted(note) for note in unfilled))
+        yield from _words(request, dialect, can)
+        return
+    events: list[Event] = []
+    for arguments in calls:
+        events += [CallStart(tool.name, ids()), ArgumentsDelta(json.dumps(arguments, ensure_ascii=False)), CallEnd()]
     yield from tell(
-        CallStart(tool.name, ids()),
-        ArgumentsDelta(json.dumps(arguments, ensure_ascii=False)),
-        CallEnd(),
-        *(Noted(note) for note in (*notes, *_unsampled(request))),
+        *events,
+        *(Noted(note) for note in (*notes, *unfilled, *_unsampled(request))),
         Finished("tool_calls", reduce(add_usage, spent, Usage())),
     )
 

@@ -1,0 +1,170 @@
+"""A page of results: one HTML file that loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import combinations
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import UsageError
+from . import plots
+from .compare import Comparison, Paired, compare, shown_p
+from .record import Manifest, Record, read, read_manifest
+from .recording import Step, unpacked
+from .stats import Estimate
+from .summary import summarise, table
+
+SHOWN = 200
+"""How many failing cases of a contender the page holds; all are in the JSON lines."""
+STEPS, LONG = 40, 20_000
+"""How many steps of a case the page holds, and how many characters of a text."""
+PAGE = "report.html"
+
+
+def write(folder: Path | str, records: Sequence[Record] | None = None) -> Path:
+    """Writes the page on a folder's results (or on those `records` of them) into it, and gives its path."""
+    home = Path(folder)
+    found = list(read(home) if records is None else records)
+    if not found:
+        raise UsageError(f"{home} holds no results yet")
+    path = home / PAGE
+    part = home / f".{PAGE}.part"
+    part.write_text(page(found, read_manifest(home)), "utf-8")
+    part.replace(path)
+    return path
+
+
+def page(records: Sequence[Record], manifest: Manifest | None = None) -> str:
+    """The page on these records."""
+    from minijinja import Environment
+
+    summaries = summarise(records)
+    by = {s.contender: [record for record in records if record.contender == s.contender] for s in summaries}
+    titles, rows = table(summaries)
+    environment = Environment(templates={PAGE: files(__package__ or "").joinpath(PAGE).read_text("utf-8")})
+    return environment.render_template(
+        PAGE,
+        manifest=None if manifest is None else _about(manifest),
+        titles=titles,
+        rows=rows,
+        accuracy=plots.accuracy(summaries),
+        contenders=plots.legend([summary.contender for summary in summaries]),
+        kinds=plots.kinds(summaries),
+        kinds_legend=plots.kinds_legend(summaries),
+        seconds=plots.seconds(summaries, [[record.seconds for record in own] for own in by.values()]),
+        comparisons=[_compared(compare(by[a], by[b])) for a, b in combinations(by, 2) if _common(by[a], by[b])],
+        failures=[_failures(name, own) for name, own in by.items()],
+    )
+
+
+def _about(manifest: Manifest) -> dict[str, Any]:
+    settings = ", ".join(f"{name} {value}" for name, value in manifest.settings.items() if value is not None)
+    return {
+        "sources": ", ".join(manifest.sources),
+        "cases": manifest.cases,
+        "settings": settings,
+        "version": manifest.version,
+    }
+
+
+def _common(one: Sequence[Record], other: Sequence[Record]) -> bool:
+    return bool({record.case for record in one} & {record.case for record in other})
+
+
+def _compared(found: Comparison) -> dict[str, Any]:
+    return {
+        "first": found.first,
+        "second": found.second,
+        "verdict": found.verdict,
+        "rows": compared_rows(found),
+    }
+
+
+def compared_rows(found: Comparison) -> list[list[str]]:
+    """The rows of a table: name, cases, won, lost, points, p; the groups, their mean, all cases together."""
+    if len(found.groups) == 1:
+        return [_row(found.groups[0])]
+    between = ["mean of groups", "", "", "", points(found.macro), ""]
+    return [*map(_row, found.groups), between, _row(found.overall)]
+
+
+def _row(line: Paired) -> list[str]:
+    return [line.name, str(line.total), str(line.won), str(line.lost), points(line.difference), shown_p(line.p)]
+
+
+def points(estimate: Estimate) -> str:
+    """A difference of shares in points: `+4 (−1 to +9)`."""
+    low, high = 100 * estimate.low, 100 * estimate.high
+    return f"{100 * estimate.value:+.1f} ({low:+.1f} to {high:+.1f})".replace("-", "−")
+
+
+def _failures(contender: str, records: Sequence[Record]) -> dict[str, Any]:
+    wrong = [record for record in records if not record.right]
+    by: dict[str, list[dict[str, Any]]] = {}
+    for record in wrong[:SHOWN]:
+        by.setdefault(record.kind, []).append(_failure(record))
+    kinds = sorted(by.items(), key=lambda item: -len(item[1]))
+    return {
+        "contender": contender,
+        "count": len(wrong),
+        "total": len(records),
+        "kinds": kinds,
+        "left": max(0, len(wrong) - SHOWN),
+    }
+
+
+def _failure(record: Record) -> dict[str, Any]:
+    steps = unpacked(record.steps)
+    return {
+        "id": record.case,
+        "group": record.group,
+        "detail": record.detail,
+        "question": record.question,
+        "tools": ", ".join(record.tools),
+        "expected": _json(record.expected),
+        "came": _json(record.calls) if record.calls else record.text or "nothing",
+        "notes": record.notes,
+        "seconds": f"{record.seconds:.2f}",
+        "messages": _json(record.messages) if len(record.messages) > 1 else "",
+        "steps": [_step(step, i) for i, step in enumerate(steps[:STEPS], 1)],
+        "left": max(0, len(steps) - STEPS),
+    }
+
+
+def _step(step: Step, number: int) -> dict[str, Any]:
+    if "score" in step:
+        score = step["score"]
+        pairs = zip(score["texts"], score["scores"], strict=True)
+        return {
+            "title": f"{number}. how likely",
+            "sent": _cut(score["prompt"]),
+            "scores": [(t, f"{s:.2f}") for t, s in pairs],
+        }
+    ask, came = step["ask"], step.get("came", {})
+    rest = {name: value for name, value in ask.items() if name not in ("prompt", "grammar")}
+    sent = [ask["prompt"]] if "prompt" in ask else []
+    told = json.dumps(rest, ensure_ascii=False, indent=1, default=str) if rest else ""
+    return {
+        "title": f"{number}. asked",
+        "sent": _cut("\n\n".join([*sent, *filter(None, (told, ask.get("grammar", "")))])),
+        "came": _cut(_said(came)),
+    }
+
+
+def _said(came: dict[str, Any]) -> str:
+    parts = [came.get("thought", ""), came.get("text", ""), _json(came["calls"]) if came.get("calls") else ""]
+    return "\n\n".join(filter(None, parts)) or "nothing"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONG else f"{text[:LONG]}\n… {len(text) - LONG} more characters are in the JSON lines"
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    listed = cast("list[Any]", value if isinstance(value, list) else [value])
+    return "\n".join(json.dumps(one, ensure_ascii=False, default=str) for one in listed) or "no call"

@@ -1,0 +1,113 @@
+"""The numbers that a text tells, in digits or in English words, and the lists that it writes out.
+
+A number keeps where it stands, so that what stands around it can tell which argument it belongs to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+from .pieces import Span
+
+DIGITS = re.compile(r"(?<![A-Za-z0-9_.^])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
+UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+SPELLED = {word: value for value, word in enumerate(UNITS.split())} | {
+    word: 10 * value for value, word in enumerate(TENS.split(), 2)
+}
+OFTEN = {"once": 1, "twice": 2, "thrice": 3, "dozen": 12}
+IN_WORDS = re.compile(
+    rf"\b(?:({'|'.join(TENS.split())})[- ](?=(?:{'|'.join(UNITS.split()[1:10])})\b))?({'|'.join([*SPELLED, *OFTEN])})\b",
+    re.IGNORECASE,
+)
+SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "k": 1000}
+SCALE = re.compile(rf"[ -]?((?i:{'|'.join(list(SCALES)[:-1])}))\b|(k)\b")
+PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
+GLUED = re.compile(r"[xX×]\d|\.\d|-?[A-Za-z]*\d|[A-Za-z]{4,}")
+"""What follows a number that is part of another thing: 2x2, 4b7, 3rdparty."""
+LONGEST_LIST = 2000
+"""Characters of a list that is read as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of a text: where it stands with its sign and scale, what it is, and whether a percent sign follows."""
+
+    span: Span
+    value: int | float
+    percent: bool = False
+
+
+def numbers(text: str) -> list[Number]:
+    """The numbers of a text in its order."""
+    found = [
+        _whole(text, match.start(), match.end(), _value(match[0]))
+        for match in DIGITS.finditer(text)
+        if not GLUED.match(text, match.end())
+    ]
+    for match in IN_WORDS.finditer(text):
+        tens = SPELLED[match[1].lower()] if match[1] else 0
+        last = match[2].lower()
+        found.append(_whole(text, match.start(), match.end(), tens + (SPELLED | OFTEN)[last]))
+    return sorted(found, key=lambda one: one.span)
+
+
+def _whole(text: str, start: int, end: int, value: int | float) -> Number:
+    """The number with the scale and the percent sign that follow it."""
+    while scale := SCALE.match(text, end):
+        value, end = value * SCALES[(scale[1] or scale[2]).lower()], scale.end()
+        value = int(value) if isinstance(value, float) and value.is_integer() else value
+    percent = PERCENT.match(text, end)
+    return Number((start, percent.end() if percent else end), value, bool(percent))
+
+
+def _value(text: str) -> int | float:
+    plain = text.replace(",", "").lstrip("+")
+    return float(plain) if "." in plain else int(plain)
+
+
+def written_lists(text: str) -> list[tuple[Span, list[Any]]]:
+    """The lists that a text writes out in brackets, `[1, 2]` or `['a', 'b']`, with their places."""
+    found: list[tuple[Span, list[Any]]] = []
+    start = text.find("[")
+    while start >= 0:
+        end = _closed(text, start)
+        value = _read(text[start:end]) if end else None
+        if value is not None:
+            found.append(((start, end), value))
+        start = text.find("[", end if value is not None else start + 1)
+    return found
+
+
+def _closed(text: str, start: int) -> int:
+    """Where the bracket that opens at `start` is closed; 0 where it is not."""
+    depth = 0
+    for at in range(start, min(len(text), start + LONGEST_LIST)):
+        depth += {"[": 1, "]": -1}.get(text[at], 0)
+        if depth == 0:
+            return at + 1
+    return 0
+
+
+def _read(text: str) -> list[Any] | None:
+    for written in (text, text.replace("'", '"')):
+        try:
+            return cast("list[Any]", json.loads(written))
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def runs(text: str, found: list[Number]) -> list[list[Number]]:
+    """Numbers that follow one another with nothing but commas, blanks and "and" between them, two or more."""
+    together: list[list[Number]] = []
+    for number in found:
+        before = together[-1][-1] if together else None
+        if before and re.fullmatch(r"\s*(?:,\s*(?:and\s)?|\band\b|&|\s)\s*", text[before.span[1] : number.span[0]]):
+            together[-1].append(number)
+        else:
+            together.append([number])
+    return [run for run in together if len(run) > 1]
