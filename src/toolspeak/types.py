@@ -200,7 +200,7 @@ class Request:
 
     `tools`: None says nothing about tools, () offers none. `choice` is auto, none, required or the name
     of an offered tool. `schema` is a JSON Schema that the text of the reply must fit, `grammar` a GBNF
-    grammar; a model that cannot hold its sampling to them refuses. `max_tokens` bounds the reply.
+    grammar, `tag` a structural tag of xgrammar's; a model that cannot hold its sampling to them refuses. `max_tokens` bounds the reply.
     `thinking` asks for reasoning before the answer, or for none; None leaves it to the model. `logprobs` asks
     for the likelihood of each token of the text, beside that of so many others. `sampling` are further
     settings by the names of OpenAI's API (top_p, frequency_penalty, …) and its neighbours' (top_k, min_p, …):
@@ -218,6 +218,7 @@ class Request:
     stop: tuple[str, ...] = ()
     schema: Schema | None = None
     grammar: str | None = None
+    tag: Mapping[str, Any] | None = None
     prompt: str | None = None
     thinking: bool | None = None
     logprobs: int | None = None

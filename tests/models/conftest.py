@@ -35,6 +35,8 @@ class Server:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         turn = len(self.paths)
+        if request.path == "/props" and not callable(self.answers[min(turn, len(self.answers) - 1)]):
+            return web.Response(status=404)  # asked of every server before tools are offered: this is no llama.cpp
         self.paths.append(f"{request.method} {request.path_qs}")
         body = await request.read()
         self.bodies.append(json.loads(body) if body else None)

@@ -20,6 +20,7 @@ from toolspeak.models.likelihood import Way, Weighing, find_way, instead_of_tool
 from toolspeak.models.modes import Auto, in_mode
 from toolspeak.models.speaker import Speaker
 from toolspeak.models.wrap import NativeOrSpoken
+from toolspeak.schema.infer import as_tools
 
 KEY = "sk-likely-0123456789"
 SAID = (
@@ -251,15 +252,25 @@ def test_a_server_that_would_drop_tools(serve: Callable[..., Any], knows: bool) 
         assert "tools" not in found.capabilities
 
 
-def test_a_server_that_is_asked_without_tools_is_left_alone(serve: Callable[..., Any]) -> None:
-    async def main() -> list[str]:
-        async with serve(b'data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n') as server:
-            model = NativeOrSpoken(Http(server.url, "m"))
-            _ = [event async for event in model.stream(ts.Request([{"role": "user", "content": "Hi"}]))]
-            await model.aclose()
-            return server.paths
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_server_is_looked_at_before_tools_alone(serve: Callable[..., Any], tools: bool) -> None:
+    paths: list[str] = []
 
-    assert asyncio.run(main()) == ["POST /v1/chat/completions"]
+    async def answer(request: web.Request) -> web.Response:
+        paths.append(request.path)
+        frame = {"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}
+        return web.Response(text=f"data: {json.dumps(frame)}\n\n", content_type="text/event-stream")
+
+    async def main() -> None:
+        async with serve(answer) as server:
+            model = NativeOrSpoken(Http(server.url, "m"))
+            for _ in range(2):
+                asked = ts.Request([{"role": "user", "content": "Hi"}], as_tools([add]) if tools else None)
+                _ = [event async for event in model.stream(asked)]
+            await model.aclose()
+
+    asyncio.run(main())
+    assert paths == ["/props"] * tools + ["/v1/chat/completions"] * 2
 
 
 def known(template: str, **fields: Any) -> Abilities:

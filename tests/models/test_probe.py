@@ -176,12 +176,12 @@ def answers(known: Abilities) -> dict[str, str]:
 def test_a_server_that_can_do_everything(serve: Serve) -> None:
     persona = Persona(template=HERMES, grammar="grammar")
     known = probed(serve, persona)
-    assert answers(known) == dict.fromkeys(NAMES, "yes")
+    assert answers(known) == dict.fromkeys(NAMES, "yes") | {"tags": "no"}  # llama.cpp takes none
     assert list(known.found) == list(NAMES)
     assert all(finding.evidence for finding in known.found.values())
     assert (known.model, known.models, known.server) == ("hermes-3", ("hermes-3",), "llama.cpp")
     assert known.grammar_field == "grammar"
-    assert known.capabilities == {"tools", "required", "schema", "grammar", "score"}
+    assert known.capabilities == {"tools", "required", "schema", "grammar", "free", "score"}
     assert known.score_way == "echo"
     assert known.mode == "native"
     assert len(persona.asked) <= 26
@@ -192,7 +192,7 @@ def test_what_is_taken_and_not_held_to_is_not_believed(serve: Serve) -> None:
     known = probed(serve, Persona(choice=False, schema=False, grammar="", stop=False, usage=False, score=False))
     found = answers(known)
     assert {name for name, answer in found.items() if answer == "no"} == {
-        "required", "named", "schema", "grammar", "stop", "usage", "score", "template",
+        "required", "named", "schema", "grammar", "stop", "usage", "score", "tags", "template",
     }  # fmt: skip
     assert known.capabilities == {"tools"}
     assert known.mode == "native"

@@ -44,6 +44,11 @@ SCHEMA_FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 """Where servers take a JSON Schema beside a prompt."""
 
+ENGINES: Mapping[str, str] = {"llama.cpp": "llama.cpp", "ollama": "llama.cpp", "vllm": "xgrammar", "sglang": "xgrammar"}
+"""What servers hold their sampling with, by the names of `schema.portable`."""
+TAG_FIELDS: Mapping[str, tuple[str, ...]] = {"vllm": ("response_format",), "sglang": ("response_format",)}
+"""Where servers take a structural tag."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -65,7 +70,7 @@ class Abilities:
 
     `api` is how it is asked, `server` the program where that is known, `template` the model's chat template where
     the server tells it, `grammar_field` where it takes a grammar, `at` when it was asked, in seconds since 1970,
-    `schema_field` where it takes a schema beside a prompt,
+    `schema_field` where it takes a schema beside a prompt, `tag_field` where a structural tag,
     `score_way` how it tells likelihoods (see `likelihood.Way`), and `slots` how many requests it works on at once.
     """
 
@@ -79,6 +84,7 @@ class Abilities:
     grammar_field: str = ""
     at: float = 0.0
     schema_field: str = ""
+    tag_field: str = ""
     score_way: str = ""
     slots: int = 1
 
@@ -94,9 +100,19 @@ class Abilities:
             "required": self.can("required") and self.can("named"),
             "schema": self.can("schema"),
             "grammar": bool(self.grammar_field),
+            "free": self.grammar_field == "grammar",
+            "tags": bool(self.tag_field),
             "score": bool(self.score_way),
         }
         return frozenset(capability for capability, is_seen in seen.items() if is_seen)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Where it takes what holds its sampling, by the names of `apis.HELD`, and the `engine` that does."""
+        return {
+            "grammar_field": self.grammar_field, "schema_field": self.schema_field, "tag_field": self.tag_field,
+            "engine": ENGINES.get(self.server, ""),
+        }  # fmt: skip
 
     @property
     def weighs(self) -> bool:

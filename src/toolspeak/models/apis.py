@@ -10,8 +10,17 @@ from ..api import anthropic, completions, embeddings, ollama, openai_chat, opena
 from ..api.reading import Reading
 from .base import Capability
 
-HELD: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema"}
+HELD: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema", "tag_field": "tags"}
 """What a server is known to be held to, by the option that says where it takes it."""
+
+
+def able_by(held: Mapping[str, str]) -> frozenset[Capability]:
+    """What a server can be held to, by where it takes it. llama.cpp alone reads a grammar of words and calls letter by
+    letter as fast as one of calls: elsewhere that is what tags are for."""
+    found: set[Capability] = {HELD[name] for name in held if name in HELD}
+    if held.get("grammar_field") == "grammar":
+        found.add("free")
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +55,12 @@ APIS: dict[str, Api] = {
     "openai": Api(
         "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
         openai_chat.read_models, frozenset({"tools", "schema"}), logprobs=True, thinks=True,
-        held=("grammar_field",),
+        held=("grammar_field", "tag_field"),
     ),
     "completions": Api(
         "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
         openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
-        sampling=frozenset(completions.SAMPLING), logprobs=True, held=("grammar_field", "schema_field"),
+        sampling=frozenset(completions.SAMPLING), logprobs=True, held=tuple(HELD),
     ),
     "responses": Api(
         "/responses", "/models", "/v1", openai_responses.write_request, openai_responses.ReplyReader,

@@ -32,7 +32,7 @@ from ..events import Event, Finished, Noted
 from ..types import Note, Request
 from .address import parse_address, redact
 from .answers import cause, drain, read_all, read_start, refusal, whole_url
-from .apis import APIS, HELD
+from .apis import APIS, able_by
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
@@ -114,12 +114,10 @@ class Http:
         """The same model for what is asked without tools."""
         return self.able(self.capabilities - {"tools"})
 
-    def able(self, capabilities: Collection[Capability], grammar_field: str = "", schema_field: str = "") -> Http:
-        """The same model, known to have these capabilities; the fields say where its server takes a grammar, and a
-        schema beside a prompt."""
+    def able(self, capabilities: Collection[Capability], **fields: str) -> Http:
+        """The same model, known to have these capabilities; `fields` of `apis.HELD` say where its server takes what."""
         other = copy.copy(self)
         other.capabilities = frozenset(capabilities)
-        fields = {"grammar_field": grammar_field, "schema_field": schema_field}
         other._held = {**self._held, **{name: value for name, value in fields.items() if value}}
         return other
 
@@ -129,7 +127,7 @@ class Http:
             raise UsageError(f"{self.name} is asked through an API that continues no exact prompt")
         other = copy.copy(self)
         other.api, other._api, other._writing = "completions", APIS["completions"], {}
-        other.capabilities = other._api.native | {HELD[name] for name in self._held}
+        other.capabilities = other._api.native | able_by(self._held)
         return other
 
     async def aclose(self) -> None:
@@ -217,6 +215,7 @@ class Http:
             "tools": bool(request.tools),
             "schema": request.schema is not None,
             "grammar": request.grammar is not None,
+            "tags": request.tag is not None,
             "prompt": request.prompt is not None,
         }
         refused = [capability for capability, asked in wanted.items() if asked and capability not in self.capabilities]
@@ -232,7 +231,8 @@ class Http:
 
     def _granted(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None
-        return granted(request, self._api.sampling, thinks=thinks)
+        engine = self._held.get("engine", self._provider.engine)
+        return granted(request, self._api.sampling, thinks=thinks, engine=engine)
 
     def _check_settings(self, request: Request) -> None:
         """Raises UsageError for what the API has no place for: it would be dropped."""

@@ -149,9 +149,11 @@ async def instead_of_tools(model: Http) -> Weighing | None:
         log.info("%s drops tools and tells no likelihoods: %s", model.name, seen)
         return None
     log.info("%s drops tools; calls are decided by likelihood, told %s", model.name, seen)
-    able: set[Capability] = {"prompt", "schema", "grammar", *(model.capabilities - {"tools"})}
+    able: set[Capability] = {"prompt", "schema", "grammar", "free", *(model.capabilities - {"tools"})}
     (grammar,), (schema,) = GRAMMAR_FIELDS["llama.cpp"], SCHEMA_FIELDS["llama.cpp"]
-    return Weighing(model.able(able, grammar, schema), way, slots_of(told))
+    return Weighing(
+        model.able(able, grammar_field=grammar, schema_field=schema, engine="llama.cpp"), way, slots_of(told)
+    )
 
 
 def slots_of(told: Payload) -> int:

@@ -52,7 +52,7 @@ class Local:
     xllamacpp, WeightsError for a file that is missing or no GGUF.
     """
 
-    capabilities: frozenset[Capability] = frozenset({"prompt", "schema", "grammar", "score"})
+    capabilities: frozenset[Capability] = frozenset({"prompt", "schema", "grammar", "free", "score"})
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, context: int = CONTEXT) -> None:
         self.path = Path(path).expanduser() if path else None
@@ -64,7 +64,7 @@ class Local:
             raise UsageError(
                 "the local model takes text alone, and a message holds an image or another part that is none"
             )
-        request, notes = granted(request, SAMPLING, thinks=request.prompt is None)
+        request, notes = granted(request, SAMPLING, thinks=request.prompt is None, engine="llama.cpp")
         for note in notes:
             yield Noted(note)
         body = _body(request, EMBEDDED_SYSTEM if self.path is None else "")

@@ -21,7 +21,7 @@ from .likelihood import Way, Weighing
 from .probe import probe, told_template
 from .raw import Raw
 from .speaker import DEFAULT, Speaker
-from .wrap import NativeOrSpoken
+from .wrap import Demanding, NativeOrSpoken
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +33,8 @@ def in_mode(
     mode: Mode, model: Http, *, dialect: str | None = None, template: str = "", known: Abilities | None = None
 ) -> Model:
     """The model, asked in that way; what is `known` of its server is made use of. Raises UsageError."""
-    field, beside = (known.grammar_field, known.schema_field) if known else ("", "")
-    more: set[Capability] = {"grammar"} if field else set()
+    fields = known.fields if known else {}
+    more: set[Capability] = set(known.capabilities & {"grammar", "free", "tags"}) if known else set()
     if known.can("completions") if known else model.api == "openai":
         more.add("prompt")  # where nothing is known, the server may say no
     template = template or (known.template if known else "")
@@ -42,15 +42,25 @@ def in_mode(
     match mode:
         case "native":
             held: frozenset[Capability] = known.capabilities & {"required"} if known else frozenset()
-            return Heard(model.able(model.capabilities | held | more, field, beside), dialect)
+            native = Heard(model.able(model.capabilities | held | more, **fields), dialect)
+            spoken = _holding(model, known, more, dialect) if known and not held else None
+            return Demanding(native, spoken) if spoken else native
         case "chat":
-            asked = model.able((model.capabilities - {"tools"}) | more, field, beside)
+            asked = model.able((model.capabilities - {"tools"}) | more, **fields)
             if known and known.weighs and dialect is None:
                 return Speaker(Weighing(asked, cast("Way", known.score_way), known.slots))
             spoken = get(dialect) if dialect else detect(template or None, name) if template or name else get(DEFAULT)
             return Speaker(asked, spoken)
         case "raw":
-            return Raw(model.able(model.capabilities, field, beside), template, dialect)
+            return Raw(model.able(model.capabilities, **fields), template, dialect)
+
+
+def _holding(model: Http, known: Abilities, more: set[Capability], dialect: str | None) -> Speaker | None:
+    """The model asked in a dialect that its server holds it to, where that is in its power."""
+    asked = model.able((model.capabilities - {"tools"}) | more, **known.fields)
+    if known.grammar_field or known.tag_field:
+        return Speaker(asked, get(dialect) if dialect else detect(known.template or None, known.model))
+    return Speaker(asked, DEFAULT) if known.can("schema") else None  # calls that are plain JSON
 
 
 class Auto:
@@ -68,7 +78,8 @@ class Auto:
         self.name = model.name
         self.mode = mode
         self.why = "not probed yet"
-        self.model: Model = NativeOrSpoken(model, dialect or DEFAULT) if mode == "auto" else Raw(model, "", dialect)
+        first = NativeOrSpoken(model, dialect or DEFAULT, look=False)
+        self.model: Model = first if mode == "auto" else Raw(model, "", dialect)
         self._dialect = dialect
         self._template = template
         self._loaded = asyncio.Lock()

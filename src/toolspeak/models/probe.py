@@ -16,11 +16,13 @@ from typing import Any
 
 from ..api.failure import excerpt
 from ..api.payloads import record, records
+from ..dialects import get
 from ..errors import BadRequest, KeyRefused, ModelError, ModelUnreachable, UsageError
 from ..events import ArgumentsDelta, Event
 from ..types import Message, Reply, Request, Tool
 from ..wire.collect import collect
-from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, Abilities, Finding
+from ..wire.grammar import grammar
+from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, TAG_FIELDS, Abilities, Finding
 from .base import Capability
 from .exchange import Timeouts
 from .heard import Listener, own_dialect
@@ -43,7 +45,7 @@ QUESTION = "What is the weather in Paris? Use the tool."
 HELLO = "Say hello to me in one short sentence."
 
 NAMES = (
-    "chat", "tools", "streamed tools", "required", "named", "parallel", "schema", "grammar", "system", "stop",
+    "chat", "tools", "streamed tools", "required", "named", "parallel", "schema", "grammar", "tags", "system", "stop",
     "usage", "logprobs", "score", "completions", "embeddings", "template",
 )  # fmt: skip
 """What is asked, in the order in which it is shown."""
@@ -87,22 +89,26 @@ async def probe(model: Http) -> Abilities:
     grammars = [_asked(*_by_grammar(asked, found, name)) for name in fields]
     beside = SCHEMA_FIELDS[server] if found["completions"] else ()
     schemas = [_asked(*_by_schema(asked, name)) for name in beside]
-    told, held, fitting, models, (way, seen) = await asyncio.gather(
+    tags = [_asked(*_by_tag(asked, found, name)) for name in TAG_FIELDS.get(server, ())]
+    told, held, fitting, tagged, models, (way, seen) = await asyncio.gather(
         asyncio.gather(*(one(item) for item in work.values())),
         asyncio.gather(*(one(item) for item in grammars)),
         asyncio.gather(*(one(item) for item in schemas)),
+        asyncio.gather(*(one(item) for item in tags)),
         _models(asked),
         find_way(asked),
     )
     found |= dict(zip(work, told, strict=True))
     found |= _grammar(fields, held)
+    found["tags"] = tagged[0] if tagged else Finding("no", "not asked: the server is not known to take any")
     found["template"] = Finding("yes" if template else "no", "told by the server" if template else "not told")
     found["tools"] = _tools(found, plain)
     found["score"] = Finding("yes" if way else "no", seen)
     grammar_field, schema_field = _first_yes(fields, held), _first_yes(beside, fitting)
     return Abilities(
         model.address.shown, name, model.api, {name: found[name] for name in NAMES if name in found},
-        server, models, template, grammar_field, time.time(), schema_field, way or "", slots,
+        server, models, template, grammar_field, time.time(),
+        schema_field=schema_field, tag_field=_first_yes(TAG_FIELDS.get(server, ()), tagged), score_way=way or "", slots=slots,
     )  # fmt: skip
 
 
@@ -262,13 +268,28 @@ def _by_grammar(model: Http, found: dict[str, Finding], name: str) -> tuple[Http
     def judge(heard: Heard) -> Finding:
         return Finding("yes" if heard.reply.text.strip() == wanted else "no", heard.shown)
 
-    return model.able(capabilities, name), request, judge
+    return model.able(capabilities, grammar_field=name), request, judge
 
 
 def _by_schema(model: Http, name: str) -> tuple[Http, Request, Judge]:
     """One way of asking for a schema beside a prompt."""
     request = Request(prompt="Hello", schema=SCHEMA, max_tokens=32)
     return model.able(model.capabilities, schema_field=name).completing(), request, _fits
+
+
+def _by_tag(model: Http, found: dict[str, Finding], name: str) -> tuple[Http, Request, Judge]:
+    """One way of asking for a structural tag: that of a call, for it is calls that are asked for so."""
+    tool: Tool[..., Any] = Tool(f"{WORD}_tool", "A tool.", SCHEMA)
+    tag = record(grammar(get("hermes"), [tool], "required", "structural_tag"))
+    request = Request(_said(HELLO), tag=tag, max_tokens=LONGEST)
+    if not found["chat"]:
+        model, request = model.completing(), replace(request, prompt="Hello", messages=())
+    capabilities: set[Capability] = {"tags", *model.capabilities}
+
+    def judge(heard: Heard) -> Finding:
+        return Finding("yes" if tool.name in heard.reply.text else "no", heard.shown)
+
+    return model.able(capabilities, tag_field=name), request, judge
 
 
 def _first_yes(fields: Sequence[str], findings: Sequence[Finding]) -> str:

@@ -1,18 +1,22 @@
-"""What a request only wishes for: how much to reason, how much to say. A server without a word for it is not asked."""
+"""What of a request is passed on: without wishes that a server has no word for, and what its engine cannot hold to."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
 
+from ..schema.portable import portable
 from ..types import Note, Request
 
 WISHES = ("reasoning_effort", "verbosity")
 """Settings of `Request.sampling` that change how an answer is come by, and nothing that it must be."""
 
 
-def granted(request: Request, known: Collection[str] | None, *, thinks: bool) -> tuple[Request, list[Note]]:
-    """The request without the wishes that cannot be passed on, and a note of each.
+def granted(
+    request: Request, known: Collection[str] | None, *, thinks: bool, engine: str = ""
+) -> tuple[Request, list[Note]]:
+    """The request without the wishes that cannot be passed on, its schema as the `engine` takes it (see
+    `schema.portable`), and a note of each.
 
     `known` are the names of settings that there is a place for, None for all of them; `thinks`: reasoning can be asked
     for, or not. Clients send such wishes unasked, whatever the model, and a refusal would end every turn of theirs.
@@ -24,4 +28,9 @@ def granted(request: Request, known: Collection[str] | None, *, thinks: bool) ->
     if request.thinking is not None and not thinks:
         request = replace(request, thinking=None)
         left_out.append("thinking")
-    return request, [Note("ignored", f"{name}: this model's server has no word for it") for name in left_out]
+    notes = [Note("ignored", f"{name}: this model's server has no word for it") for name in left_out]
+    if request.schema is not None and engine:
+        schema, words = portable(request.schema, engine)
+        request = request if schema is request.schema else replace(request, schema=schema)
+        notes += [Note("schema-simplified", f"{engine} cannot be held to {', '.join(words)}")] if words else []
+    return request, notes

@@ -8,8 +8,10 @@ from contextlib import aclosing
 
 from ..errors import BadRequest
 from ..events import Event
+from ..plan.effects import Ask
 from ..types import Request
 from .base import Capability
+from .heard import Heard
 from .http import Http
 from .likelihood import instead_of_tools
 from .speaker import DEFAULT, Speaker
@@ -17,19 +19,65 @@ from .speaker import DEFAULT, Speaker
 log = logging.getLogger(__name__)
 
 
+def demanded(request: Request) -> bool:
+    """Whether a call must come."""
+    return bool(request.tools) and request.choice not in ("auto", "none")
+
+
+def _first_body(spoken: Speaker, request: Request) -> bytes:
+    """The body of the first question that a spoken model is asked; none where it is asked for likelihoods."""
+    effect = spoken.plan(request).send(None)
+    return spoken.model.body(effect.request) if isinstance(effect, Ask) and isinstance(spoken.model, Http) else b""
+
+
+class Demanding:
+    """Tools natively, but where a call must come: then in a dialect, to which the server holds its model.
+
+    For a server that takes `tool_choice` and does not hold to it, but does to a grammar or a schema.
+    """
+
+    def __init__(self, model: Heard, spoken: Speaker) -> None:
+        self.model = model
+        self.spoken = spoken
+        self.name = model.name
+        self.capabilities: frozenset[Capability] = frozenset({"required", *model.capabilities})
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that a request goes to."""
+        return self.model.endpoint
+
+    def body(self, request: Request) -> bytes:
+        """The exact body of a request."""
+        return _first_body(self.spoken, request) if demanded(request) else self.model.body(request)
+
+    def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """The reply's events; see the protocol."""
+        return self.spoken.stream(request) if demanded(request) else self.model.stream(request)
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of the request as it would be sent."""
+        return await (self.spoken if demanded(request) else self.model).count(request)
+
+    async def aclose(self) -> None:
+        """Closes the connections of the running event loop; see Http."""
+        await self.model.aclose()
+
+
 class NativeOrSpoken:
     """Tools natively where the server takes them, otherwise written into the prompt, from the first refusal on.
 
     Whether a server takes tools depends on the model, the template and how it was started; only asking
     tells. `model` is the native one, `spoken` the one that `dialect` makes of it. A server that says before the first
-    tool is offered that it would drop it, and tells likelihoods, decides by them (see `instead_of_tools`).
+    tool is offered that it would drop it, and tells likelihoods, decides by them (see `instead_of_tools`), unless nobody
+    shall `look`.
     """
 
-    def __init__(self, model: Http, dialect: str = DEFAULT) -> None:
+    def __init__(self, model: Http, dialect: str = DEFAULT, *, look: bool = True) -> None:
         self.model = model
         self.spoken = Speaker(model.without_tools(), dialect)
         self.refused = False
-        self._looked = False
+        self._looked = not look
         self.name = model.name
 
     @property
@@ -46,14 +94,14 @@ class NativeOrSpoken:
         return self.model.endpoint
 
     def body(self, request: Request) -> bytes:
-        """The body of the first request, which offers the tools natively."""
-        return self.model.body(request)
+        """The body of the first request; empty where that asks for likelihoods."""
+        return _first_body(self.spoken, request) if self._speaks(request) else self.model.body(request)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         begun = False
         if request.tools and not self._looked:
             await self._look()
-        if not self.refused:
+        if not self._speaks(request):
             try:
                 async with aclosing(self.model.stream(request)) as events:
                     async for event in events:
@@ -68,6 +116,10 @@ class NativeOrSpoken:
         async with aclosing(self.spoken.stream(request)) as events:
             async for event in events:
                 yield event
+
+    def _speaks(self, request: Request) -> bool:
+        """Whether the tools go into the prompt. Ollama has no word for a choice, but its `format` holds to a call."""
+        return self.refused or (self.model.api == "ollama" and demanded(request))
 
     async def _look(self) -> None:
         weighing = await instead_of_tools(self.model)

@@ -19,14 +19,13 @@ from ..schema.check import check
 from ..types import Message, Note, Request, Tool, Usage
 from ..wire.collect import add_usage
 from ..wire.decode import Decoder
-from ..wire.grammar import grammar
-from ..wire.program import program
 from ..wire.render import Rendered, render
 from ..wire.syntax import Dialect, When
 from .choose import choose
 from .conclude import conclude
 from .effects import Ask, Plan, spending, tell
 from .formed import in_words
+from .held import held
 from .parts import has_parts, put_back, taken_out
 from .several import calls_for
 from .stops import Stops
@@ -82,12 +81,8 @@ def _told(
     asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), raw)
     if request.thinking is not None and _says_thinking(dialect, template):
         asked = replace(asked, request=replace(asked.request, thinking=None))
-    if tools and _holds(request, can) and not program(dialect, True).opened(prompt):
-        several = request.parallel and request.choice == "required"
-        # Only a model that was made to think knows when to stop: its template says so.
-        text = grammar(dialect, tools, "required", "gbnf", several, prompt, thinking=bool(template))
-        asked = replace(asked, request=replace(asked.request, grammar=str(text)))
-    return asked
+    held_to = held(replace(asked.request, choice=request.choice), tools, dialect, can, prompt, bool(template))
+    return replace(asked, request=replace(held_to, choice="auto"))
 
 
 def _thoughtful(request: Request, dialect: Dialect, template: str | None) -> Request:
@@ -166,11 +161,6 @@ def _read_by(decoder: Decoder) -> Callable[[Event | None], Iterable[Event]]:
 
     last = Finished()
     return read
-
-
-def _holds(request: Request, can: Collection[str]) -> bool:
-    """Whether a model is to be held to a call: one must come, and nothing else holds its sampling."""
-    return "grammar" in can and request.choice != "auto" and request.grammar is None and request.schema is None
 
 
 def _finish(read: Finished, told: Finished) -> Finished:

@@ -21,9 +21,11 @@ SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "logit_bias", "top
 """Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
 
 
-def write_request(request: Request, model: str, *, grammar_field: str = "", schema_field: str = "") -> Payload:
-    """The JSON body of a streamed request; it must have a `prompt`. `grammar_field`: where the server takes a grammar,
-    `schema_field`: where it takes a schema, `json_schema` (llama.cpp) or `response_format` (vLLM, SGLang)."""
+def write_request(
+    request: Request, model: str, *, grammar_field: str = "", schema_field: str = "", tag_field: str = ""
+) -> Payload:
+    """The JSON body of a streamed request; it must have a `prompt`. The fields say where the server takes a grammar, a
+    schema (`json_schema`: llama.cpp, `response_format`: vLLM, SGLang) and a structural tag (`response_format`)."""
     if request.prompt is None:
         raise UsageError("/v1/completions continues a prompt, and the request holds messages: render them first")
     body: Payload = {
@@ -39,6 +41,8 @@ def write_request(request: Request, model: str, *, grammar_field: str = "", sche
         body["stop"] = list(request.stop)
     if request.grammar is not None and grammar_field:
         body |= write_grammar(grammar_field, request.grammar)
+    if request.tag is not None and tag_field:
+        body[tag_field] = dict(request.tag)
     if request.schema is not None and schema_field:
         body |= write_schema(schema_field, request.schema)
     return body | dict(request.sampling)

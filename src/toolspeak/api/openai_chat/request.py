@@ -40,12 +40,13 @@ def write_request(
     thoughts: bool = False,
     max_tokens_field: str = "max_tokens",
     grammar_field: str = "",
+    tag_field: str = "",
 ) -> Payload:
     """The JSON body of a request, streamed unless it is wanted whole.
 
     `usage`: ask for the tokens spent, which a few servers refuse to be asked. `thoughts`: send back the
-    reasoning of earlier turns, which a few servers want and others refuse. `grammar_field`: where the server
-    takes a grammar.
+    reasoning of earlier turns, which a few servers want and others refuse. `grammar_field` and `tag_field`: where the
+    server takes a grammar, and a structural tag.
     """
     body: Payload = {"model": model, "messages": write_messages(request.messages, thoughts=thoughts)}
     body["stream"] = not request.whole
@@ -60,10 +61,12 @@ def write_request(
     if request.schema == ANY_OBJECT:
         body["response_format"] = {"type": "json_object"}
     elif request.schema is not None:
-        form = {"name": "reply", "schema": dict(request.schema), "strict": is_strict(request.schema)}
+        form = {"name": "reply", "schema": dict(request.schema), "strict": is_strict(request.schema, root=True)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.grammar is not None and grammar_field:
         body |= write_grammar(grammar_field, request.grammar)
+    if request.tag is not None and tag_field:
+        body[tag_field] = dict(request.tag)
     sampling = {max_tokens_field: request.max_tokens, "temperature": request.temperature, "seed": request.seed}
     body |= {key: value for key, value in sampling.items() if value is not None}
     if request.stop:
@@ -81,15 +84,17 @@ def write_grammar(field: str, grammar: str) -> Payload:
     return {field: {"grammar": grammar} if field == "structured_outputs" else grammar}
 
 
-def is_strict(schema: Any) -> bool:
+def is_strict(schema: Any, *, root: bool = False) -> bool:
     """Whether OpenAI holds its sampling to a schema: it refuses `strict` for any other.
 
-    Every object closed, every property required, no combination but anyOf. Servers of one's own hold to
+    Every object closed, every property required, no combination but anyOf, an object at the `root`. Servers of one's own hold to
     any schema, whatever `strict` says.
     """
     if isinstance(schema, list):
         return all(is_strict(item) for item in cast("list[Any]", schema))
     node = record(schema)
+    if root and (node.get("type") != "object" or "anyOf" in node):
+        return False
     if not LOOSE.isdisjoint(node):
         return False
     if "object" in node.get("type", ()) or "properties" in node:

@@ -250,5 +250,10 @@ def _write_text(request: Request, verbosity: Any) -> Payload:
     text: Payload = {"verbosity": verbosity} if verbosity else {}
     if request.schema is not None:
         schema = dict(request.schema)
-        text["format"] = {"type": "json_schema", "name": "reply", "schema": schema, "strict": is_strict(schema)}
+        text["format"] = {
+            "type": "json_schema",
+            "name": "reply",
+            "schema": schema,
+            "strict": is_strict(schema, root=True),
+        }
     return text
