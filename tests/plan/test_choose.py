@@ -11,8 +11,8 @@ import pytest
 from toolspeak import drive
 from toolspeak.events import Event, Finished
 from toolspeak.models.base import Capability
-from toolspeak.plan.choose import choose
-from toolspeak.types import Request, Tool
+from toolspeak.plan.choose import Choice, choose
+from toolspeak.types import Note, Request, Tool
 
 WEATHER = Tool("weather", "Weather in a city.")
 TIMER = Tool("timer", "Start a timer.")
@@ -40,7 +40,8 @@ class Channel:
 def chosen(
     tools: list[Tool[..., Any]], model: Channel, text: str = "Is it raining?", *, may_reply: bool
 ) -> Tool[..., Any] | None:
-    return asyncio.run(drive.arun(choose(tools, text, may_reply=may_reply), model))
+    choice = asyncio.run(drive.arun(choose(tools, text, may_reply=may_reply), model))
+    return choice.tool if choice and choice.surplus > 0 else None
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,21 @@ ADD = Tool(
 @pytest.mark.parametrize(("text", "best"), [("4 + 6 = ?", ADD), ("4 plus?", None), ("Plus what?", None)])
 def test_a_tool_that_needs_two_numbers_is_called_where_there_are_two(text: str, best: Tool[..., Any] | None) -> None:
     assert chosen([ADD], Channel(add=-5.0, reply=-7.0), text, may_reply=True) is best
+
+
+@pytest.mark.parametrize(
+    ("surplus", "copied", "stands"), [(-3, False, True), (-5, False, False), (1, True, False), (3, True, True)]
+)
+def test_a_tool_stands_by_how_well_its_arguments_were_filled(surplus: float, copied: bool, stands: bool) -> None:
+    notes = [Note("copied", "x")] if copied else []
+    assert Choice(WEATHER, surplus).stands(notes) is stands
+
+
+def test_a_text_is_not_cut_out_of_a_request_without_blanks() -> None:
+    find = Tool("find", "Find it.", {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]})
+    model = Channel(find=-1.0, reply=-90.0, look_up=-90.0)
+    assert chosen([find], model, "很高兴认识你", may_reply=True) is None
+    assert chosen([find], model, "Very nice", may_reply=True) is find
 
 
 def test_of_many_tools_those_that_share_words_with_the_request_are_weighed() -> None:

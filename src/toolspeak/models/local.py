@@ -161,6 +161,8 @@ class Server:
             self.server = library.Server(params)
         except RuntimeError as error:
             raise WeightsError(f"llama.cpp cannot load {path}: {error}. Is it a whole GGUF file?") from error
+        # One at a time: what is remembered gives way to a prompt that needs the room, what is being worked on cannot.
+        self.turn = threading.Lock()
         self.tokens = functools.lru_cache(4096)(self._tokens)
         self.check_grammar = functools.lru_cache(256)(self._check_grammar)
 
@@ -170,7 +172,8 @@ class Server:
         if grammar := body.get("grammar"):
             self.check_grammar(grammar)
         try:
-            ask(body, heard)
+            with self.turn:
+                ask(body, heard)
         except (RuntimeError, ValueError, TypeError) as error:
             raise ServerFailed(f"the local model: {error}") from error
 
@@ -181,7 +184,8 @@ class Server:
         try:
             body = next(steps)
             while True:
-                answer: dict[str, Any] = self.server.handle_completions(body)
+                with self.turn:
+                    answer: dict[str, Any] = self.server.handle_completions(body)
                 _raise(answer)
                 body = steps.send(answer)
         except StopIteration as end:

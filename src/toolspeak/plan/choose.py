@@ -4,35 +4,39 @@ The score of a tool is log P(request | worked examples, the tool), the "noisy ch
 cannot say which tool a request wants, but it finds the request less surprising after the right one. Of many
 tools those that share most words with the request are weighed. Two pseudo-tools stand for no tool at all: one
 that replies in words, and one that looks facts up. A tool must beat both, by the more the longer the request is,
-and less where the words, or the numbers that it needs, speak for it. Measured: `docs/weak-models.md`.
+and by less where the words speak for it, or its arguments stand in the request. Measured: `docs/weak-models.md`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
-from ..types import Tool
+from ..types import Note, Tool
 from . import pieces, words
 from .effects import Plan, score
 from .filling import is_text, simple
 from .numbers import numbers
+from .pieces import UNSPACED
 from .signature import LOOK_UP, REPLY, framed
 
 SHORT_LIST = 3
 """Tools that are weighed; more are thinned out by the words that they share with the request."""
 LONGEST = 240
 """Characters of a request that are weighed, the last ones: they hold the question."""
+UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 DIGITS = re.compile(r"(\d)\d+", re.ASCII)
 
 # Set on examples 100 to 149 of each BFCL category, half of the paraphrases in benchmarks/cases and every second of
 # the decisions there, in nats.
-MARGIN = 14.0
+MARGIN = 10.0
 """By how much a tool must be likelier than no tool."""
-MARGIN_A_WORD = 2.5
+MARGIN_A_WORD = 3.0
 """The same for each word of a short request: so little can only say so much."""
-NAME_WORTH = 6.0
+NAME_WORTH = 4.0
 """For each word of a tool's name that the request has."""
 SHARE_WORTH = 4.0
 """For a request all of whose words a tool has."""
@@ -43,21 +47,41 @@ NUMBERS_FIT = 8.0
 WORD_FOR_WORD = 4.0
 """For a tool that needs a text, where the request has one that is quoted, or a path or another code."""
 
+FILLED_WORTH = 4.0
+"""For a tool whose arguments all stand in the request."""
+COPIED_WORTH = 2.0
+"""Against a tool that an argument had to be guessed for, among the pieces of the request."""
 
-def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Plan[Tool[..., Any] | None]:
-    """The tool that `text` asks for; None when an answer in words is likelier (only where it `may_reply`)."""
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A tool, and by how many nats more than needed it is likelier than no tool."""
+
+    tool: Tool[..., Any]
+    surplus: float
+
+    def stands(self, notes: Sequence[Note]) -> bool:
+        """Whether it is wanted, by how well its arguments could be filled: `notes` tells of those that were copied."""
+        copied = any(note.rule == "copied" for note in notes)
+        return self.surplus + (-COPIED_WORTH if copied else FILLED_WORTH) > 0
+
+
+def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Plan[Choice | None]:
+    """The tool that `text` asks for; None when an answer in words is likelier (only where it `may_reply`), whatever
+    its arguments."""
     candidates = short_list(tools, text)
     if len(candidates) == 1 and not may_reply:
-        return candidates[0]
+        return Choice(candidates[0], math.inf)
     # Which number it is says nothing about the tool, but a long one outweighs all the words: one digit stands for it.
     asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
     rivals = [REPLY, LOOK_UP] if may_reply else []
     scores = yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in (*candidates, *rivals)])
     best = max(range(len(candidates)), key=lambda i: scores[i])
     tool = candidates[best]
-    if may_reply and not wanted(tool, text, scores[best] - max(scores[len(candidates) :])):
-        return None
-    return tool
+    if not may_reply:
+        return Choice(tool, math.inf)
+    choice = Choice(tool, surplus(tool, text, scores[best] - max(scores[len(candidates) :])))
+    return choice if choice.surplus + FILLED_WORTH > 0 else None
 
 
 def short_list(tools: Sequence[Tool[..., Any]], text: str) -> list[Tool[..., Any]]:
@@ -75,17 +99,19 @@ def short_list(tools: Sequence[Tool[..., Any]], text: str) -> list[Tool[..., Any
     return [tools[i] for i in sorted(chosen)]
 
 
-def wanted(tool: Tool[..., Any], text: str, likelier: float) -> bool:
-    """Whether a request wants a tool that is `likelier`, in nats, than no tool."""
+def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
+    """By how much more than a request demands a tool is wanted that is `likelier`, in nats, than no tool."""
     asked = words.stems(text)
     name, description, arguments = _stems(tool)
+    if _text_needed(tool) and UNSPACED_LETTER.search(text) and not UNSPACED_LETTER.search(str(tool.parameters)):
+        return -math.inf  # what is a word in such a request, and which of them is meant, a weak model cannot tell
     there, needed = len(numbers(text)), _numbers_needed(tool)
     worth = likelier + NAME_WORTH * len(asked & name)
     worth += SHARE_WORTH * len(asked & (name | description | arguments)) / max(1, len(asked))
     worth -= NUMBER_WANTED * max(0, needed - there)
     worth += NUMBERS_FIT * (2 <= needed <= there)
     worth += WORD_FOR_WORD * (_text_needed(tool) and bool(pieces.marked(text)))
-    return worth > min(MARGIN, MARGIN_A_WORD * max(1, len(asked)))
+    return worth - min(MARGIN, MARGIN_A_WORD * max(1, len(asked)))
 
 
 def _stems(tool: Tool[..., Any]) -> tuple[set[str], set[str], set[str]]:

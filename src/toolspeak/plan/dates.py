@@ -22,7 +22,7 @@ MONTHS = [
     "november",
     "december",
 ]
-_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in MONTHS)
+_MONTH = "|".join(f"{month[:3]}(?:{month[3:]}|t)?" for month in MONTHS)
 _FORMS = (
     re.compile(r"\b(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})\b"),
     re.compile(

@@ -17,7 +17,7 @@ from typing import Any, cast
 from ..types import Note, Request, Schema, Tool
 from . import dates, pieces, words
 from .effects import Plan, ask, score
-from .filling import MISSING, Filling, described, is_text, simple
+from .filling import MISSING, Filling, described, is_number, is_text, simple
 from .numbers import numbers
 from .pieces import WORD, Span
 from .settle import reading, settle
@@ -38,10 +38,13 @@ DEFAULT = re.compile(
 
 def fill(tool: Tool[..., Any], text: str, *, part: bool = False) -> Plan[tuple[dict[str, Any], tuple[Note, ...]]]:
     """The arguments of a call to `tool` that `text` asks for, and what is doubtful about them. Of a `part` of a request
-    only what it says itself: nothing is required."""
+    only what it says itself: nothing is required, but all its numbers where it has enough."""
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    required = set[str](() if part else tool.parameters.get("required", ()))
+    required = set[str](tool.parameters.get("required", ()))
     schemas = {name: simple(given, tool.parameters) for name, given in properties.items()}
+    if part:
+        needed = {name for name in required if is_number(schemas.get(name, {}))}
+        required = needed if 0 < len(needed) <= len(numbers(text)) else set[str]()
     told = words.weights({name: (name, described(schema)) for name, schema in schemas.items()})
     common = words.stems(f"{tool.name} {tool.description}")
     filling = Filling(text, f"{framed(tool)}{request(text[-LONGEST:].lstrip())}{tool.name}(", told, common)
@@ -169,6 +172,8 @@ def _string(filling: Filling, name: str, schema: Schema, required: bool, opening
         return written
     if not required:
         return MISSING
+    if "default" in schema:
+        return schema["default"]
     candidates = _pieces(filling)
     if not candidates:
         return written
@@ -187,7 +192,9 @@ def _copied(filling: Filling, place: Span, description: str) -> str:
     for date in dates.dates(filling.text):
         if date.span[0] <= place[0] and place[1] <= date.span[1]:
             place = date.span
-    copied = _unpointed(filling.text[slice(*place)]) if place[1] - place[0] < 60 else filling.text[slice(*place)]
+    copied = filling.text[slice(*place)]
+    if not any(piece == copied for _, piece in pieces.quotations(filling.text)):
+        copied = _unpointed(copied)
     options = [piece for _, piece in pieces.quotations(description)]
     return next((one for one in options if pieces.find_form(copied, one) == (0, len(copied))), copied)
 
@@ -208,7 +215,9 @@ def _pieces(filling: Filling) -> Sequence[str]:
     quoted = [piece for span, piece in pieces.quotations(filling.text) if filling.free(span)]
     if quoted:
         return quoted
-    every = pieces.runs(filling.text)
+    every = [span for span in pieces.runs(filling.text) if words.stems(filling.text[slice(*span)])] or pieces.runs(
+        filling.text
+    )
     free = [span for span in every if filling.free(span)] or every
     return list(dict.fromkeys(filling.text[start:end] for start, end in free))
 
@@ -245,14 +254,20 @@ def _series(filling: Filling, name: str, schema: Schema) -> Plan[list[str]]:
         return [(yield from _string(filling, name, schema, True, "["))]
     items = [text[slice(*span)] for span in parts[1:-1]]
     heads = [text[slice(*span)] for span in first]
-    head = yield from _likeliest(lead, [(piece, f"[{literal(piece)}, ") for piece in heads])
+    head = _whole(text, (yield from _likeliest(lead, [(piece, f"[{literal(piece)}, ") for piece in heads])))
     begun = "[" + "".join(f"{literal(item)}, " for item in (head, *items))
     tails = [text[slice(*span)] for span in last]
-    tail = yield from _likeliest(lead + begun, [(piece, f"{literal(piece)}]") for piece in tails])
+    tail = _whole(text, (yield from _likeliest(lead + begun, [(piece, f"{literal(piece)}]") for piece in tails])))
     found = [head, *items, tail]
     for item in found:
         filling.use(filling.find(item))
     return found
+
+
+def _whole(text: str, piece: str) -> str:
+    """An item with the rest of its name, without an article."""
+    place = pieces.find(text, piece)
+    return text[slice(*pieces.grown(text, place))] if place else piece
 
 
 def _object(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[Any]:

@@ -28,8 +28,14 @@ SCALE = re.compile(rf"[ -]?((?i:{'|'.join(list(SCALES)[:-1])}))\b|(k)\b")
 PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
 GLUED = re.compile(r"[xX×]\d|\.\d|-?[A-Za-z]*\d|[A-Za-z]{4,}")
 """What follows a number that is part of another thing: 2x2, 4b7, 3rdparty."""
+LONGEST_NUMBER = 40
+"""Characters of what is read as a number."""
+MOST_SCALES = 2
+"""Words such as thousand and million in a row."""
 LONGEST_LIST = 2000
 """Characters of a list that is read as one."""
+LONGEST_JOINT = 12
+"""Characters between two numbers of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ def numbers(text: str) -> list[Number]:
     found = [
         _whole(text, match.start(), match.end(), _value(match[0]))
         for match in DIGITS.finditer(text)
-        if not GLUED.match(text, match.end())
+        if len(match[0]) <= LONGEST_NUMBER and not GLUED.match(text, match.end())
     ]
     for match in IN_WORDS.finditer(text):
         tens = SPELLED[match[1].lower()] if match[1] else 0
@@ -57,7 +63,9 @@ def numbers(text: str) -> list[Number]:
 
 def _whole(text: str, start: int, end: int, value: int | float) -> Number:
     """The number with the scale and the percent sign that follow it."""
-    while scale := SCALE.match(text, end):
+    for _ in range(MOST_SCALES):
+        if not (scale := SCALE.match(text, end)):
+            break
         value, end = value * SCALES[(scale[1] or scale[2]).lower()], scale.end()
         value = int(value) if isinstance(value, float) and value.is_integer() else value
     percent = PERCENT.match(text, end)
@@ -72,24 +80,18 @@ def _value(text: str) -> int | float:
 def written_lists(text: str) -> list[tuple[Span, list[Any]]]:
     """The lists that a text writes out in brackets, `[1, 2]` or `['a', 'b']`, with their places."""
     found: list[tuple[Span, list[Any]]] = []
-    start = text.find("[")
-    while start >= 0:
-        end = _closed(text, start)
-        value = _read(text[start:end]) if end else None
-        if value is not None:
-            found.append(((start, end), value))
-        start = text.find("[", end if value is not None else start + 1)
+    opened: list[int] = []
+    for bracket in re.finditer(r"[\[\]]", text):
+        if bracket[0] == "[":
+            opened.append(bracket.start())
+        elif opened:
+            start, end = opened.pop(), bracket.end()
+            value = _read(text[start:end]) if end - start <= LONGEST_LIST else None
+            if value is not None:
+                while found and found[-1][0][0] > start:  # what is inside is a part of it
+                    found.pop()
+                found.append(((start, end), value))
     return found
-
-
-def _closed(text: str, start: int) -> int:
-    """Where the bracket that opens at `start` is closed; 0 where it is not."""
-    depth = 0
-    for at in range(start, min(len(text), start + LONGEST_LIST)):
-        depth += {"[": 1, "]": -1}.get(text[at], 0)
-        if depth == 0:
-            return at + 1
-    return 0
 
 
 def _read(text: str) -> list[Any] | None:
@@ -106,7 +108,8 @@ def runs(text: str, found: list[Number]) -> list[list[Number]]:
     together: list[list[Number]] = []
     for number in found:
         before = together[-1][-1] if together else None
-        if before and re.fullmatch(r"\s*(?:,\s*(?:and\s)?|\band\b|&|\s)\s*", text[before.span[1] : number.span[0]]):
+        between = text[before.span[1] : number.span[0]][:LONGEST_JOINT] if before else ""
+        if before and re.fullmatch(r"\s*(?:,\s*(?:and\s)?|\band\b|&|\s)\s*", between):
             together[-1].append(number)
         else:
             together.append([number])

@@ -30,6 +30,26 @@ DENIES = re.compile(
 """Words that deny what follows them."""
 DENIED_WITHIN = 30
 """Characters from a word that denies to what it denies."""
+HARDLY = frozenset(
+    [
+        "default",
+        "otherwise",
+        "should",
+        "when",
+        "this",
+        "that",
+        "then",
+        "will",
+        "with",
+        "into",
+        "true",
+        "false",
+        "whether",
+        "value",
+        "result",
+    ]
+)
+"""Words in the description of a switch that tell neither of its sides."""
 ENDING = 4
 """Letters by which two forms of one word may differ: run and running."""
 
@@ -64,11 +84,14 @@ def side(text: str, description: str) -> bool | None:
     """The value whose words in a description ("True to lock, false to unlock") alone stand in `text`; None if unclear."""
     halves = SIDES.split(description)[1:]
     told = {
-        head.lower(): set(WORD.findall(body.casefold())) for head, body in zip(halves[::2], halves[1::2], strict=True)
+        head.lower(): {word for word in WORD.findall(body.casefold()) if len(word) > 3 and word not in HARDLY}
+        for head, body in zip(halves[::2], halves[1::2], strict=True)
     }
     if told.keys() != {"true", "false"}:
         return None
     yes, no = told["true"] - told["false"], told["false"] - told["true"]
+    if not yes or not no:
+        return None
     said = [any(find(text, word) for word in words) for words in (yes, no)]
     return said[0] if said[0] != said[1] else None
 
@@ -83,6 +106,8 @@ def denied(text: str, stems: Set[str]) -> bool | None:
 
 CODED = re.compile(r"[@/_\\:]|[a-z][A-Z]|[A-Za-z]-?\d|\d-?[A-Za-z]|\w\.\w")
 """What a word has that is no plain one: a path, an address, an identifier."""
+PLAIN_NUMBER = re.compile(r"[\d.,:/-]+(?:[a-zA-Z]{1,3})?", re.ASCII)
+"""A number, a date or a time, with its unit."""
 NAMED = re.compile(r"[A-Z][\w'’&.-]*(?: (?:of |de |la |the )?[A-Z][\w'’&-]*)*")
 """A name: words with capitals in a row."""
 
@@ -93,7 +118,9 @@ def marked(text: str) -> list[tuple[Span, str]]:
     coded = [
         (found.span(), found[0])
         for found in WORD.finditer(text)
-        if CODED.search(found[0]) and not any(start <= found.start() < end for (start, end), _ in quoted)
+        if CODED.search(found[0])
+        and not PLAIN_NUMBER.fullmatch(found[0])
+        and not any(start <= found.start() < end for (start, end), _ in quoted)
     ]
     return sorted([*quoted, *coded])
 
@@ -160,7 +187,11 @@ def quoted_series(text: str) -> list[str]:
 
 def quotations(text: str) -> list[tuple[Span, str]]:
     """What stands in quotation marks, with the places of the whole."""
-    return [(found.span(), next(filter(None, found.groups()))) for found in QUOTED.finditer(text)]
+    return [
+        (found.span(), next(filter(None, found.groups())))
+        for found in QUOTED.finditer(text)
+        if len(found[0]) < 0.8 * len(text)  # a whole request in quotation marks quotes nothing
+    ]
 
 
 def runs(text: str) -> list[Span]:
@@ -186,7 +217,8 @@ def series(text: str) -> list[Span]:
         parts = list(zip(edges[::2], edges[1::2], strict=True))
         anded = [bool(joint[0].strip(" ,、")) for joint in joints]
         for one, joined in _unbroken(text, parts, anded):
-            if len(one) >= max(len(best), 2 if joined else 3):
+            told = not any(text[slice(*part)].strip().isdigit() for part in one[1:])  # numbers are no texts
+            if told and len(one) >= max(len(best), 2 if joined else 3):
                 best = one
     return best
 

@@ -7,12 +7,12 @@ around a number speak for comes first, and likelihood decides the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, cast
 
 from ..types import Schema
 from . import dates, pieces, words
-from .align import assign
+from .align import MOST, assign
 from .effects import Plan, score
 from .filling import Filling, described, is_number, is_text
 from .numbers import Number, numbers, runs, written_lists
@@ -24,6 +24,10 @@ EVIDENCE = 0.45
 """How near an optional argument's words must stand to a number that it takes."""
 
 
+LONGEST_WEIGHED = 24
+"""Characters of what is quoted that are weighed: they tell what it is."""
+YEARS = range(1000, 2200)
+"""Whole numbers that may be years."""
 FILE = re.compile(r"[/@\\]|\w\.\w")
 """What a file, a path, an address or a link has in it."""
 FILES = frozenset(
@@ -73,28 +77,52 @@ def _settle_dates(filling: Filling, schemas: Mapping[str, Schema]) -> None:
 
 
 def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
-    """Gives what is quoted, and what is no plain word, to the texts whose words stand beside it."""
-    names = [name for name, schema in schemas.items() if is_text(schema) and name not in filling.settled]
-    found = [(span, piece) for span, piece in pieces.marked(filling.text) if filling.free(span)]
+    """Gives what is quoted, and what is no plain word, to the texts and the lists of texts that it suits."""
+    names = [name for name, schema in schemas.items() if _takes_text(schema) and name not in filling.settled]
+    found = [(span, piece) for span, piece in pieces.marked(filling.text) if filling.free(span)][:MOST]
     if not names or not found:
         return
+    quoted = {span for span, _ in pieces.quotations(filling.text)}
+    suits = {(name, span): _suits(filling, name, span, piece) for name in names for span, piece in found}
+    likely = yield from _preferred(filling, [name for name in names if name in required], found, quoted)
     rows: list[list[float | None]] = []
     for name in names:
-        near = [_suits(filling, name, span, piece) for span, piece in found]
         least = EVIDENCE if name in required else EVIDENCE + 0.15
-        rows.append([worth if worth >= least else None for worth in near])
+        row = [
+            NEAR_WORTH * suits[name, span] + likely.get((name, span), 0.0)
+            if suits[name, span] >= least or likely.get((name, span), -9.0) >= 0.0
+            else None
+            for span, _ in found
+        ]
+        rows.append(row)
     for name, place in zip(names, assign(rows, [False] * len(names)), strict=True):
         if place is not None:
-            filling.settled[name] = found[place][1]
-            filling.use(found[place][0])
-    # What is quoted for as many texts as are needed still is theirs, in its order.
-    left = [name for name in names if name in required and name not in filling.settled]
-    quoted = [(span, piece) for span, piece in pieces.quotations(filling.text) if filling.free(span)]
-    if left and len(left) == len(quoted):
-        for name, (span, piece) in zip(left, quoted, strict=True):
-            filling.settled[name] = piece
+            span, piece = found[place]
+            series = pieces.quoted_series(filling.text)
+            several = series if piece in series else [piece]
+            filling.settled[name] = piece if is_text(schemas[name]) else several
             filling.use(span)
-    yield from ()
+
+
+def _takes_text(schema: Schema) -> bool:
+    """Whether a value is a text, or a list of texts, that is copied as it stands."""
+    items: Any = schema.get("items")
+    listed = schema.get("type") == "array" and isinstance(items, Mapping)
+    return is_text(schema) or (listed and cast("Schema", items).get("type") == "string" and "enum" not in items)
+
+
+def _preferred(
+    filling: Filling, names: Sequence[str], found: Sequence[tuple[Span, str]], quoted: Set[Span]
+) -> Plan[dict[tuple[str, Span], float]]:
+    """For what is quoted, how much sooner than to the others it would be given to each argument, and to the likeliest
+    by 1: a request quotes nothing for nothing."""
+    asked = [(name, span, piece[:LONGEST_WEIGHED]) for name in names for span, piece in found if span in quoted]
+    if len(names) < 2:
+        return {(name, span): 1.0 for name, span, _ in asked}
+    scores = yield from score([(f"{filling.prefix}{name}=", f'"{piece}') for name, _, piece in asked])
+    likely = {(name, span): value for (name, span, _), value in zip(asked, scores, strict=True)}
+    best = {span: max(likely[name, span] for name in names) for _, span, _ in asked}
+    return {(name, span): value - best[span] + 1.0 for (name, span), value in likely.items()}
 
 
 def _suits(filling: Filling, name: str, span: Span, piece: str) -> float:
@@ -107,7 +135,7 @@ def _suits(filling: Filling, name: str, span: Span, piece: str) -> float:
 def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
     """Gives each number of the request to the argument that it fits best."""
     names = [name for name, schema in schemas.items() if is_number(schema)]
-    found = [one for one in numbers(filling.text) if filling.free(one.span)]
+    found = [one for one in numbers(filling.text) if filling.free(one.span)][:MOST]
     if not names or not found:
         return
     pairs = [
@@ -116,7 +144,7 @@ def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: s
         for number in found
         if reading(number, schemas[name]) is not None
     ]
-    near = {(name, one.span): words.nearness(filling.text, one.span, filling.told[name]) for name, one, _ in pairs}
+    near = {(name, one.span): _belongs(filling, name, one, names) for name, one, _ in pairs}
     asked = [pair for pair in pairs if pair[0] in required or near[pair[0], pair[1].span] >= EVIDENCE]
     worth: dict[tuple[str, Span], float] = {}
     if len(found) > 1 or len({name for name, _, _ in asked}) > 1:
@@ -137,6 +165,14 @@ def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: s
             filling.use(found[place].span)
         elif name in required:
             yield from _shared(filling, name, schemas[name])
+
+
+def _belongs(filling: Filling, name: str, one: Number, names: Sequence[str]) -> float:
+    """How much the words around a number, or its being a year, speak for an argument."""
+    near = words.nearness(filling.text, one.span, filling.told[name])
+    yearly = [other for other in names if "year" in words.stems(other.replace("_", " ")) and "years" not in other]
+    bare = isinstance(one.value, int) and one.value in YEARS and one.span[1] - one.span[0] == 4
+    return near + (0.7 if bare and name in yearly else 0.0)
 
 
 def _shared(filling: Filling, name: str, schema: Schema) -> Plan[None]:

@@ -52,8 +52,9 @@ def calls_for(
     first, notes = yield from fill(tool, text)
     if not several:
         return [first], notes
-    side = alternatives(tool, text, first)
     parts = clauses(text)
+    apart = 1 < len(parts) <= MOST_CLAUSES and _told_whole(tool, parts)
+    side = [first] if apart else alternatives(tool, text, first)
     if len(side) > 1 or not 1 < len(parts) <= MOST_CLAUSES:
         return side, notes
     opening, _ = yield from fill(tool, parts[0], part=True)
@@ -64,6 +65,14 @@ def calls_for(
         if call is not None and call not in calls:
             calls.append(call)
     return (calls if len(calls) > 1 else [first]), notes
+
+
+def _told_whole(tool: Tool[..., Any], parts: Sequence[str]) -> bool:
+    """Whether each part tells all the numbers that a call needs."""
+    properties: Mapping[str, Any] = tool.parameters.get("properties", {})
+    schemas = [simple(properties.get(name), tool.parameters) for name in tool.parameters.get("required", ())]
+    needed = sum(is_number(schema) for schema in schemas)
+    return needed > 0 and all(len(numbers(part)) >= needed for part in parts)
 
 
 def clauses(text: str) -> list[str]:

@@ -200,14 +200,16 @@ def _weighed(
         yield from tell(*(Noted(note) for note in reply.notes), *said)
         return
     spent: list[Usage] = []
-    tool = yield from choose(tools, question, may_reply=request.choice == "auto")
-    if tool is None:
+    choice = yield from choose(tools, question, may_reply=request.choice == "auto")
+    if choice is None:
         yield from _words(request, dialect, can)
         return
+    tool = choice.tool
     calls, notes = yield from spending(calls_for(tool, question, several=request.parallel), spent)
     problems = [problem for arguments in calls for problem in check(tool, arguments)]
     unfilled = tuple(Note("unfilled", problem.message) for problem in problems)
-    if problems and request.choice == "auto":  # no tool is called on arguments that the request does not hold
+    if request.choice == "auto" and (problems or not choice.stands(notes)):
+        # No tool is called on arguments that the request does not hold.
         yield from tell(*(Noted(note) for note in unfilled))
         yield from _words(request, dialect, can)
         return
