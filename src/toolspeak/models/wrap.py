@@ -10,7 +10,7 @@ from ..errors import BadRequest
 from ..events import Event
 from ..plan.effects import Ask
 from ..types import Request
-from .base import Capability
+from .base import Capability, Model
 from .heard import Heard
 from .http import Http
 from .likelihood import instead_of_tools
@@ -103,7 +103,7 @@ class NativeOrSpoken:
             await self._look()
         if not self._speaks(request):
             try:
-                async with aclosing(self.model.stream(request)) as events:
+                async with aclosing(self.natively(request)) as events:
                     async for event in events:
                         begun = True
                         yield event
@@ -117,6 +117,14 @@ class NativeOrSpoken:
             async for event in events:
                 yield event
 
+    def natively(self, request: Request) -> AsyncGenerator[Event]:
+        """The reply's events, the tools being offered to the server."""
+        return self.model.stream(request)
+
+    def speaks(self, model: Model) -> Speaker:
+        """What asks in place of the server's own tools, by likelihood."""
+        return Speaker(model)
+
     def _speaks(self, request: Request) -> bool:
         """Whether the tools go into the prompt. Ollama has no word for a choice, but its `format` holds to a call."""
         return self.refused or (self.model.api == "ollama" and demanded(request))
@@ -125,7 +133,7 @@ class NativeOrSpoken:
         weighing = await instead_of_tools(self.model)
         self._looked = True
         if weighing:
-            self.spoken, self.refused = Speaker(weighing), True
+            self.spoken, self.refused = self.speaks(weighing), True
 
     async def count(self, request: Request) -> int | None:
         """The tokens of the request as it would be sent now."""
