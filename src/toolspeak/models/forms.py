@@ -18,6 +18,9 @@ Way = Literal["native", "likelihood", "template", "dialect"]
 """native: as its server takes tools. likelihood: decided by how likely texts are. template: by its own chat template,
 which knows tools. dialect: in messages."""
 WAYS: tuple[Way, ...] = get_args(Way)
+PLAIN = ("tool-json", "function-name", "hermes", "functools", "pythonic")
+"""Dialects that any model may take to, each asked in another way: an object in words; nothing but one call; between tags,
+which most models that know tools were taught; a list in JSON; Python."""
 UNSERVED = ("found", "template", "models", "at")
 """What of a server's abilities no form needs."""
 
@@ -70,7 +73,8 @@ def _served(model: Http, form: Form) -> Model:
 
     names = {each.name for each in fields(Abilities)}.difference(UNSERVED)
     told = {name: value for name, value in form.server.items() if name in names}
-    known = Abilities(**{"address": model.address.shown, "model": model.model or "", "api": model.api, **told})
+    usual: dict[str, Any] = {"address": model.address.shown, "model": model.model or "", "api": model.api}
+    known = Abilities(**{**usual, **told})
     spoken = cast("Speaker", in_mode("chat", model, dialect=form.dialect or DEFAULT, known=known))
     if form.way == "dialect":
         return Speaker(spoken.model, form.dialect, held=form.held)
@@ -81,4 +85,6 @@ def _served(model: Http, form: Form) -> Model:
 
 def server_of(known: Abilities) -> dict[str, Any]:
     """What a form has to know of a server."""
-    return {each.name: value for each in fields(known) if each.name not in UNSERVED and (value := getattr(known, each.name))}
+    return {
+        each.name: value for each in fields(known) if each.name not in UNSERVED and (value := getattr(known, each.name))
+    }

@@ -25,6 +25,7 @@ from ..errors import ToolspeakError, UsageError
 from . import weights
 from .base import Model
 from .forms import Form, asked
+from .speaker import Speaker
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +39,11 @@ ABOUT = "How toolspeak asks this model, as `toolspeak tune` found best. `toolspe
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The form that suits a model, by the name that it shows. `key` says which model exactly: the file's digest, or the server's address.
-    `measured` is when, on what, and what came out, for people."""
+    """The form that suits a model, by the name that it shows.
+
+    `key` says which model exactly: the file's digest, or the server's address. `measured` is when, on what, and what
+    came out, for people.
+    """
 
     model: str
     key: str
@@ -195,6 +199,8 @@ def followed(name: str, made: Model) -> Model | None:
     except ToolspeakError as error:
         _warn(str(found.path), str(error))
         return None
+    if isinstance(model, Speaker):
+        model.profile = str(found.path)
     log.info("%s is asked as it was tuned: %s (%s)", made.name, found.form.label, found.path)
     return model
 

@@ -50,6 +50,7 @@ class Speaker:
         self.model = model
         self.raw = raw
         self.held = held
+        self.profile = ""  # the file that says so, where one does: see `models.profiles`
         self.dialect = dialect if isinstance(dialect, Dialect) else get(dialect or DEFAULT)
         self.chosen = dialect is not None
         self.template = template

@@ -9,6 +9,6 @@ outcome.save()
 
 from .outcome import Outcome, Tried
 from .questions import questions
-from .run import atune, tune
+from .run import IN_PROCESS, atune, tune
 
-__all__ = ["Outcome", "Tried", "atune", "questions", "tune"]
+__all__ = ["IN_PROCESS", "Outcome", "Tried", "atune", "questions", "tune"]

@@ -9,15 +9,11 @@ from typing import Any
 from ..dialects import names
 from ..errors import UsageError
 from ..models.base import Model
-from ..models.forms import Form, asked, server_of
+from ..models.forms import PLAIN, Form, asked, server_of
 from ..models.http import Http
 from ..models.modes import abilities
 from ..models.speaker import DEFAULT, HOLDS, Templated
 from ..wire.detect import by_template, detect
-
-PLAIN = ("tool-json", "function-name", "hermes", "functools", "pythonic")
-"""Dialects that any model may take to, each asked in another way: an object in words; nothing but one call; between tags,
-which most models that know tools were taught; a list in JSON; Python."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,10 @@ class Outcome:
             return told + f" The usual form, {usual.form.label}, could not be asked."
         pair = self.paired(usual, chosen)
         sure = "more than noise" if pair.p < ALPHA else "it may be luck"
-        return told + f" That is {_more(pair)} than {usual.form.label}, the usual form: {sure} (p = {shown_p(pair.p)})."
+        return (
+            told
+            + f" That is {_more(pair)} than {usual.form.label}, the usual form: {sure}, p {'' if pair.p < 0.0001 else '= '}{shown_p(pair.p)}."
+        )
 
     def profile(self, now: datetime | None = None) -> Profile:
         """What is kept."""
@@ -154,4 +157,3 @@ def as_good(pair: Paired) -> bool:
 
 def _more(pair: Paired) -> str:
     return f"{pair.won - pair.lost} more right"
-

@@ -35,11 +35,65 @@ FACTS = (
     "What does a beaver eat?", "How do bees make honey?", "Who was Napoleon?", "Why do cats purr?", "What rhymes with moon?",
 )  # fmt: skip
 """Questions about other things, where no tool is one that looks things up."""
-LOOKS_UP = re.compile(r"\b(?:search|look\w* up|wiki\w*|web|internet|encyclopedia|answers?|questions?|knowledge|ask)", re.I)
+LOOKS_UP = re.compile(
+    r"\b(?:search|look\w* up|wiki\w*|web|internet|encyclopedia|answers?|questions?|knowledge|ask)", re.IGNORECASE
+)
 VERBS = frozenset(
-    "get find send create make set add calculate compute convert search book order play show list delete remove update "
-    "check fetch return look tell give start stop turn open close read write translate generate schedule plan buy pay "
-    "move copy rename count compare analyze determine solve provide retrieve estimate identify predict draw run".split()
+    [
+        "get",
+        "find",
+        "send",
+        "create",
+        "make",
+        "set",
+        "add",
+        "calculate",
+        "compute",
+        "convert",
+        "search",
+        "book",
+        "order",
+        "play",
+        "show",
+        "list",
+        "delete",
+        "remove",
+        "update",
+        "check",
+        "fetch",
+        "return",
+        "look",
+        "tell",
+        "give",
+        "start",
+        "stop",
+        "turn",
+        "open",
+        "close",
+        "read",
+        "write",
+        "translate",
+        "generate",
+        "schedule",
+        "plan",
+        "buy",
+        "pay",
+        "move",
+        "copy",
+        "rename",
+        "count",
+        "compare",
+        "analyze",
+        "determine",
+        "solve",
+        "provide",
+        "retrieve",
+        "estimate",
+        "identify",
+        "predict",
+        "draw",
+        "run",
+    ]
 )
 
 
@@ -62,7 +116,10 @@ def questions(tools: Sequence[Tool[..., Any]], count: int = 48) -> tuple[list[di
     if not made:
         raise UsageError(f"no question can be made for these tools: {'; '.join(without)}. Give your own with --cases")
     words = [*filter(lambda text: _foreign(text, tools), _without(tools))][: count // SHARE]
-    return [*made, *({"id": f"none-{i}", "group": NO_CALL, "question": text, "calls": []} for i, text in enumerate(words, 1))], without
+    return [
+        *made,
+        *({"id": f"none-{i}", "group": NO_CALL, "question": text, "calls": []} for i, text in enumerate(words, 1)),
+    ], without
 
 
 def as_lines(cases: Sequence[Mapping[str, Any]]) -> str:
@@ -158,7 +215,10 @@ def _put_in(wish: str, given: Mapping[str, Value]) -> tuple[str, list[str]]:
     """The wish with values where it speaks of them (`in a city`: `in Oslo`), and the names of those it does not."""
     left: list[str] = []
     for name, one in given.items():
-        told = re.compile(rf"\b(?:an?|the|this|your|some)\s+(?:(?:given|specific|certain)\s+)?{re.escape(spoken(name))}\b", re.I)
+        told = re.compile(
+            rf"\b(?:an?|the|this|your|some)\s+(?:(?:given|specific|certain)\s+)?{re.escape(spoken(name))}\b",
+            re.IGNORECASE,
+        )
         put = told.sub(lambda _, text=one.said: text, wish, count=1)
         if put == wish:
             left.append(name)

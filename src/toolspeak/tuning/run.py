@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def planned(cases: Sequence[Case]) -> Plan:
     bounds = [0]
     while bounds[-1] < len(tuning):
         bounds.append(min(len(tuning), 2 * bounds[-1] or FIRST))
-    rounds = tuple(tuple(tuning[a:b]) for a, b in zip(bounds, bounds[1:], strict=False))
+    rounds = tuple(tuple(tuning[a:b]) for a, b in pairwise(bounds))
     return Plan(rounds, tuple(mixed(back)[:MOST]))
 
 
@@ -126,7 +127,9 @@ async def atune(
     folder = Path(out) / f"{slug(model.name, key)}-{digest(put)[:8]}"
     trial = Trial(name, folder, settings, heard, plan.total(len(tried)))
     done = await trial.run(plan, tried)
-    return Outcome(model.name, key, tuple(done), source, tuple(tool.name for tool in offered), digest(put), folder, without)
+    return Outcome(
+        model.name, key, tuple(done), source, tuple(tool.name for tool in offered), digest(put), folder, without
+    )
 
 
 def _cases(
@@ -137,7 +140,11 @@ def _cases(
         found = load(*map(str, files), tools=tools or None)
         return found, ", ".join(Path(one).name for one in map(str, files)), ()
     made, without = questions(tools, count)
-    return read(as_lines(made), Path("questions.jsonl"), tools), f"{len(made)} made from the tools' schemas", tuple(without)
+    return (
+        read(as_lines(made), Path("questions.jsonl"), tools),
+        f"{len(made)} made from the tools' schemas",
+        tuple(without),
+    )
 
 
 class Trial:
@@ -163,7 +170,9 @@ class Trial:
         last = [*left[:LAST], *([usual] if usual else [one for one in left[LAST:] if one.usual])]
         rest = [one for one in (*left, *out) if one not in last]
         final = [await self._put(one, HELD_BACK, plan.back) for one in last]
-        order = sorted(final, key=lambda one: (bool(one.failed), -one.accuracy.value if one.held_back else 0, -one.share))
+        order = sorted(
+            final, key=lambda one: (bool(one.failed), -one.accuracy.value if one.held_back else 0, -one.share)
+        )
         if not any(one.held_back for one in order):
             raise ModelError(f"{self.name} could be asked in no form: {order[0].failed}")
         return [*order, *rest]

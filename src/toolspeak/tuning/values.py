@@ -89,7 +89,7 @@ def plain(schema: Schema, root: Schema) -> Schema:
             for part in ref.removeprefix("#/").split("/"):
                 found = cast("Any", found).get(part, {}) if isinstance(found, Mapping) else {}
         elif choices := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
-            found = next((one for one in choices if one.get("type") != "null"), {})
+            found = next((one for one in choices if one.get("type") != "null"), cast("Schema", {}))
         if found is schema:
             break
         rest = {key: schema[key] for key in schema if key not in ("$ref", "anyOf", "oneOf", "allOf")}
@@ -142,7 +142,10 @@ def _text(name: str, schema: Schema, i: int) -> str:
 
 
 def _number(name: str, schema: Schema, i: int, whole: bool) -> float:
-    low, high = schema.get("minimum", schema.get("exclusiveMinimum")), schema.get("maximum", schema.get("exclusiveMaximum"))
+    low, high = (
+        schema.get("minimum", schema.get("exclusiveMinimum")),
+        schema.get("maximum", schema.get("exclusiveMaximum")),
+    )
     step = schema.get("multipleOf")
     pool: Sequence[float] = YEARS if "year" in [part.casefold() for part in parts(name)] else WHOLE if whole else BROKEN
     fits = [n for n in pool if (low is None or n > low) and (high is None or n < high) and (not step or n % step == 0)]
