@@ -43,7 +43,7 @@ fuzz: $(DEV) $(VENV)/.fuzz  ## feed every dialect damaged texts for SECONDS (def
 # compare with. All are kept in caches, so that a second run needs no network.
 fetch: $(DEV)
 	$(if $(wildcard src/toolspeak/models/weights.py),$(BIN)/python -m toolspeak.models.weights)
-	$(if $(wildcard src/toolspeak/evals/bfcl_package.py),$(BIN)/python -m toolspeak.evals.bfcl_package)
+	$(if $(wildcard src/toolspeak/evals/__main__.py),$(BIN)/python -m toolspeak.evals)
 	$(if $(wildcard tests/peers.py),$(BIN)/python tests/peers.py)
 
 lint: $(DEV)  ## style, format, types, and who may import whom

@@ -17,7 +17,7 @@ from toolspeak.types import Reply, ToolCall
 
 FETCHED = bfcl_package.present()
 NEEDS_BFCL = pytest.mark.skipif(
-    not FETCHED, reason="bfcl-eval is not in the cache: make fetch, or python -m toolspeak.evals.bfcl_package"
+    not FETCHED, reason="bfcl-eval is not in the cache: make fetch, or python -m toolspeak.evals"
 )
 
 WRONG_TRUTHS = {

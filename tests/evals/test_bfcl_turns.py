@@ -19,7 +19,7 @@ from toolspeak.types import Request
 
 pytestmark = pytest.mark.skipif(
     not bfcl_package.present(),
-    reason="bfcl-eval is not in the cache: make fetch, or python -m toolspeak.evals.bfcl_package",
+    reason="bfcl-eval is not in the cache: make fetch, or python -m toolspeak.evals",
 )
 PART = "[137:143]"
 """Cases that calculate nothing, which would need mpmath."""

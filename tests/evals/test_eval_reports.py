@@ -194,7 +194,7 @@ def test_folders_by_name(tmp_path: Path) -> None:
     assert (named.first, named.second) == ("x", "local")
     assert len(evals.compare_folders(both, both)) == 2
     for wrong, said in [
-        ((one,), "holds 1 contenders"),
+        ((one,), "expected two contenders to compare, and .* holds local"),
         ((both, one), "say which, as in"),
         ((f"{both}#z", one), "holds no 'z'.*There are: x, y"),
         ((str(tmp_path / "none"), one), "holds no results of an evaluation"),

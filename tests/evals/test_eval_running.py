@@ -148,6 +148,10 @@ def test_several_contenders_in_one_folder(cases: list[evals.Case], tmp_path: Pat
         evals.run(cases, [Contender(native("a")), Contender(native("b"))], tmp_path / "other")
 
 
+def test_no_password_of_an_address_is_kept() -> None:
+    assert Contender("http://me:secret@127.0.0.1:9/v1#m", "react").label == "http://127.0.0.1:9/v1#m · react"
+
+
 def test_other_cases_and_settings_are_refused(cases: list[evals.Case], tmp_path: Path) -> None:
     evals.run(cases[:1], [Contender(native(RIGHT))], tmp_path / "out", sources=["mine"])
     with pytest.raises(

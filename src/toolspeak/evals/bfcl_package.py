@@ -2,7 +2,7 @@
 
 The package (Apache-2.0) declares the libraries of every provider. Neither its data nor its checker needs them, so
 that its wheel alone is fetched, and the one module that would load them has a stand-in while the checker is loaded.
-`python -m toolspeak.evals.bfcl_package` fetches it.
+`python -m toolspeak.evals` fetches it.
 """
 
 from __future__ import annotations
@@ -164,7 +164,3 @@ def _only_ours(folder: Path) -> Generator[None]:
         for name in held():
             del sys.modules[name]
         sys.modules.update(before)
-
-
-if __name__ == "__main__":
-    ensure()

@@ -113,7 +113,7 @@ def compare_folders(first: str, second: str | None = None) -> list[Comparison]:
         found = _contenders(first)
         if len(found) != 2:
             raise UsageError(
-                f"{first} holds {len(found)} contenders ({', '.join(found)}), and two are compared. Give two runs"
+                f"expected two contenders to compare, and {first} holds {', '.join(found)}: give two folders, or DIR#CONTENDER twice"
             )
         one, two = found.values()
         return [compare(one, two)]

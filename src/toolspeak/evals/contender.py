@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UsageError
+from ..models.address import USERINFO
 from ..models.base import Model
 from ..models.names import model as named_model
 from .recording import recorded
@@ -25,8 +26,8 @@ class Contender:
 
     @property
     def label(self) -> str:
-        """What tells it from others, in records too."""
-        name = self.model if isinstance(self.model, str) else self.model.name
+        """What tells it from others, in records too: an address without the user and password that it may hold."""
+        name = USERINFO.sub("//", self.model) if isinstance(self.model, str) else self.model.name
         return self.title or " · ".join(filter(None, (name, self.dialect)))
 
     def made(self) -> Model:

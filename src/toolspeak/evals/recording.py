@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
-from ..errors import ModelError
+from ..errors import ModelError, UsageError
 from ..events import Event
 from ..explain import Remote
 from ..models.base import Capability, Counter, Model, Scorer
@@ -44,8 +44,9 @@ class Tape:
                 spent = add_usage(spent, Usage(**step["came"].get("usage", {})))
             elif "score" in step and isinstance(model, Counter):
                 score = step["score"]
-                sent = [await model.count(Request(prompt=score["prompt"] + text)) for text in score["texts"]]
-                spent = add_usage(spent, Usage(prompt_tokens=sum(n or 0 for n in sent)))
+                with contextlib.suppress(ModelError, UsageError):  # it cannot tell: what was asked stands
+                    sent = [await model.count(Request(prompt=score["prompt"] + text)) for text in score["texts"]]
+                    spent = add_usage(spent, Usage(prompt_tokens=sum(n or 0 for n in sent)))
         return spent
 
 
@@ -67,13 +68,29 @@ def recorded(model: Model) -> Model:
     """The model as one that calls tools, with a recorder before whatever is asked in the end; the given one stays as
     it is."""
     model = speaking(model)
-    if not isinstance(model, (Speaker, NativeOrSpoken)):
-        return Recorder(model)
-    made = copy.copy(model)
-    made.model = cast("Any", Recorder(made.model))
-    if isinstance(made, NativeOrSpoken):
-        made.spoken = cast("Speaker", recorded(made.spoken))
+    if isinstance(model, NativeOrSpoken):
+        return _Recorded(model)
+    return _below(model) if isinstance(model, Speaker) else Recorder(model)
+
+
+def _below(speaker: Speaker) -> Speaker:
+    made = copy.copy(speaker)
+    made.model = Recorder(speaker.model)
     return made
+
+
+class _Recorded(NativeOrSpoken):
+    """The same, recorded on each of its ways."""
+
+    def __init__(self, model: NativeOrSpoken) -> None:
+        self.__dict__.update(vars(model))
+        self.spoken = _below(model.spoken)
+
+    def natively(self, request: Request) -> AsyncGenerator[Event]:
+        return Recorder(self.model).stream(request)
+
+    def speaks(self, model: Model) -> Speaker:
+        return _below(super().speaks(model))
 
 
 class Recorder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -105,10 +106,11 @@ async def arun(
         if errors_again:
             folder.forget_errors()
         total = len(cases) * len(models)
+        done = itertools.count(sum(label in models for label, _ in folder.done) + 1)
 
         def told(record: Record) -> None:
             if heard is not None:
-                heard(record, sum(label in models for label, _ in folder.done), total)
+                heard(record, next(done), total)
 
         try:
             for label, model in models.items():
@@ -252,7 +254,7 @@ def price(label: str, prices: Mapping[str, tuple[float, float]]) -> tuple[float,
 
 
 def cost(spent: Usage, price: tuple[float, float] | None) -> float | None:
-    """What tokens cost at the price of a million sent and of a million received."""
-    if price is None:
+    """What tokens cost at the price of a million sent and of a million received; None where either is not known."""
+    if price is None or not (spent.prompt_tokens or spent.completion_tokens):
         return None
     return (spent.prompt_tokens * price[0] + spent.completion_tokens * price[1]) / 1e6

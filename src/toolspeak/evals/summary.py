@@ -100,11 +100,15 @@ def table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
     rows += [[kind, *(str(summary.kinds.get(kind, 0)) for summary in summaries)] for kind in kinds]
     rows.append(["seconds, median", *(f"{summary.seconds_median:.2f}" for summary in summaries)])
     rows.append(["seconds, mean", *(f"{summary.seconds_mean:.2f}" for summary in summaries)])
-    rows.append(["tokens sent", *(f"{summary.tokens[0]:.0f}" for summary in summaries)])
-    rows.append(["tokens received", *(f"{summary.tokens[1]:.0f}" for summary in summaries)])
+    rows.append(["tokens sent", *(_tokens(summary, 0) for summary in summaries)])
+    rows.append(["tokens received", *(_tokens(summary, 1) for summary in summaries)])
     if any(summary.cost is not None for summary in summaries):
         rows.append(["cost of all", *("–" if s.cost is None else f"{s.cost:.4f}" for s in summaries)])
     return ["", *(summary.contender for summary in summaries)], rows
+
+
+def _tokens(summary: Summary, which: int) -> str:
+    return f"{summary.tokens[which]:.0f}" if any(summary.tokens) else "–"  # not told
 
 
 def _cell(group: Group) -> str:

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from ..errors import BadRequest
 from ..events import Event
 from ..types import Request
-from .base import Capability
+from .base import Capability, Model
 from .http import Http
 from .likelihood import instead_of_tools
 from .speaker import DEFAULT, Speaker
@@ -55,7 +55,7 @@ class NativeOrSpoken:
             await self._look()
         if not self.refused:
             try:
-                async with aclosing(self.model.stream(request)) as events:
+                async with aclosing(self.natively(request)) as events:
                     async for event in events:
                         begun = True
                         yield event
@@ -69,11 +69,19 @@ class NativeOrSpoken:
             async for event in events:
                 yield event
 
+    def natively(self, request: Request) -> AsyncGenerator[Event]:
+        """The reply's events, the tools being offered to the server."""
+        return self.model.stream(request)
+
+    def speaks(self, model: Model) -> Speaker:
+        """What asks in place of the server's own tools, by likelihood."""
+        return Speaker(model)
+
     async def _look(self) -> None:
         weighing = await instead_of_tools(self.model)
         self._looked = True
         if weighing:
-            self.spoken, self.refused = Speaker(weighing), True
+            self.spoken, self.refused = self.speaks(weighing), True
 
     async def count(self, request: Request) -> int | None:
         """The tokens of the request as it would be sent now."""
