@@ -19,7 +19,8 @@ class Explanation:
     `body` is the exact bytes that an HTTP server would get (to `url`). `prompts` are the exact texts that a
     model would continue, or, with `continuations`, whose likelihood it would be asked for. `messages`
     is the conversation a chat model would get. `again` are the ways in which it would be asked again, were its reply
-    wrong, without those that cannot change what this model does.
+    wrong, without those that cannot change what this model does. `profile` is the file of the profile that it is asked by, ""
+    for none; see `toolspeak tune`.
     """
 
     model: str
@@ -32,6 +33,7 @@ class Explanation:
     schema: Schema | None = None
     grammar: str | None = None
     again: tuple[str, ...] = ()
+    profile: str = ""
 
     @property
     def prompt(self) -> str:
@@ -40,6 +42,8 @@ class Explanation:
 
     def __str__(self) -> str:
         parts = [f"model: {self.model}"]
+        if self.profile:
+            parts.append(f"asked as it was tuned: {self.profile}")
         if self.url:
             parts.append(f"POST {self.url}\n{self.body.decode()}")
         if self.continuations:
@@ -70,13 +74,14 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
     """
     asked = job(prompt, tools, options)
     model, request = asked.model, asked.request
+    profile = getattr(model, "profile", "")
     again = tuple(rung.name for rung in asked.ladder.rungs if request.tools and not rung.idle)
     if isinstance(model, Speaker):
         effect = model.plan(request).send(None)
         model = model.model
         if isinstance(effect, Score):
             prompts, texts = zip(*effect.pairs, strict=True)
-            return Explanation(model.name, prompts=prompts, continuations=texts, again=again)
+            return Explanation(model.name, prompts=prompts, continuations=texts, again=again, profile=profile)
         if not isinstance(effect, Ask):
             raise AssertionError(f"a reply begins with a question, not {effect!r}")
         request = effect.request
@@ -90,6 +95,7 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
         schema=request.schema,
         grammar=request.grammar,
         again=again,
+        profile=profile,
     )
 
 

@@ -34,6 +34,7 @@ COMMANDS = (
     "grammar",
     "detect",
     "eval",
+    "tune",
     "probe",
     "doctor",
     "completion",

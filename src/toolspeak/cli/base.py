@@ -107,10 +107,12 @@ def asked_model(name: str | None) -> Model:
     """The model of that name, ready: where its file has to be fetched first, that is done here and told."""
     from ..models.local import Local
     from ..models.names import model
+    from ..models.speaker import Speaker
     from ..models.weights import ensure
 
     made = model(name)
-    if isinstance(made, Local) and made.path is None:
+    inner = made.model if isinstance(made, Speaker) else made
+    if isinstance(inner, Local) and inner.path is None:
         ensure()
     return made
 

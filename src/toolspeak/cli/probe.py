@@ -68,7 +68,7 @@ def _server(name: str) -> Http:
         raise UsageError(
             f"{name} is in this process: expected a server, such as http://localhost:8000/v1 or ollama:NAME"
         )
-    found = model(name)
+    found = model(name, native=True)  # the server itself, whatever it was tuned to
     made = found.model if isinstance(found, NativeOrSpoken) else found
     if not isinstance(made, Http):
         raise UsageError(f"expected a server, such as http://localhost:8000/v1 or ollama:NAME, got {name}")

@@ -51,12 +51,12 @@ class Told:
 
     def heard(self, record: Record, done: int, total: int) -> None:
         """Takes note of a case that is done."""
-        self.done, self.new = done, self.new + 1
+        self.done, self.new, self.total = done, self.new + 1, total
         self.right += record.right
         if self.bar is not None:
             if self.new == 1:
                 self.bar.start()
-            self.bar.update(self.task, completed=done, description=f"{record.contender}, {self._share()}")
+            self.bar.update(self.task, completed=done, total=total, description=f"{record.contender}, {self._share()}")
         elif time.monotonic() - self.last > EVERY:
             self.last = time.monotonic()
             left = (self.last - self.began) / self.new * (total - done)
@@ -100,11 +100,12 @@ def results(to: Out, folder: Path, records: Sequence[Record], as_json: bool) -> 
     if as_json:
         to.json([summary_json(summary) for summary in summaries])
     else:
-        _table(to, *table(summaries))
+        print_table(to, *table(summaries))
     click.echo(f"to read: {page}", err=True)
 
 
-def _table(to: Out, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(to: Out, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table, in full where standard output is no terminal."""
     from rich import box
     from rich.table import Table
 
@@ -125,7 +126,7 @@ def compared(to: Out, found: Comparison, shown: int) -> None:
 
     to.line(f"{found.first} → {found.second}")
     titles = ["", "cases", "won", "lost", "points", "p"]
-    _table(to, titles, compared_rows(found))
+    print_table(to, titles, compared_rows(found))
     to.line(found.verdict)
     if found.left_out:
         to.line(f"Left out: {found.left_out} cases that only one of them has, or that expect something else there.")

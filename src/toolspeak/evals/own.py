@@ -24,9 +24,14 @@ def load(path: Path, tools: Sequence[Tool[..., Any]] | None = None) -> list[Case
 
     UsageError says which line is wrong, and how.
     """
+    return read(_text(path), path, tools)
+
+
+def read(lines: str, path: Path, tools: Sequence[Tool[..., Any]] | None = None) -> list[Case]:
+    """The cases of a text that is, or would be, the file's."""
     cases: dict[str, Case] = {}
     offered = None if tools is None else tuple(tools)
-    for number, text in enumerate(_text(path).splitlines(), 1):
+    for number, text in enumerate(lines.splitlines(), 1):
         if not text.strip():
             continue
         try:

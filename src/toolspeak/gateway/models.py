@@ -17,7 +17,7 @@ from ..models.modes import Auto, in_mode
 from ..models.names import model as named_model
 from ..models.names import over_http
 from ..models.pool import Care, Pool
-from ..models.speaker import speaking
+from ..models.speaker import Speaker, speaking
 from ..models.wrap import NativeOrSpoken
 from ..schema.near import did_you_mean, near
 from ..types import Reply, Request
@@ -53,7 +53,11 @@ def _upstream(name: str, settings: ModelSettings) -> Model:
         if settings.mode == "native":
             raise UsageError(f"the model {settings.name}: {name} has no tools of its own, so its mode cannot be native")
         return speaking(named_model(name, dialect=settings.dialect, key=settings.key))
-    found = named_model(name, key=settings.key, retries=0)
+    if settings.mode == "auto" and not settings.dialect and not settings.template:
+        tuned = named_model(name, key=settings.key, retries=0)
+        if isinstance(tuned, Speaker):  # its profile says how it is best asked
+            return tuned
+    found = named_model(name, key=settings.key, retries=0, native=True)
     model = cast("Http", found.model if isinstance(found, NativeOrSpoken) else found)
     if settings.mode == "auto" or (settings.mode == "raw" and not settings.template):
         return Auto(model, settings.mode, dialect=settings.dialect, template=settings.template or "")

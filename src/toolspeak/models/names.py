@@ -26,8 +26,10 @@ def model(name: str | Model | None = None, *, dialect: Any = None, key: str | No
     - `http://host:8000/v1#MODEL` or https: any server that speaks OpenAI's API; without `#MODEL` the one it has
     - `scripted:TEXT` or `scripted:FILE` (.jsonl or .txt, a reply a line): replies that are known already
 
-    With `dialect` tools are written into the prompt in that dialect. Without it a server is offered them
-    natively, and gets them in the prompt once it has refused. `key` stands before the environment.
+    With `dialect` tools are written into the prompt in that dialect. Without it the model is asked as `toolspeak tune`
+    found best, where it did (see `models.profiles`). Else a server is offered them natively, and gets them in the
+    prompt once it has refused; a choice of `native` or `api` counts before a profile. `key` stands before the
+    environment.
     `options` go to the model's own class: for HTTP see `models.http.Http`. Raises UnknownModel for a name
     that means none.
     """
@@ -41,9 +43,23 @@ def model(name: str | Model | None = None, *, dialect: Any = None, key: str | No
     if dialect is not None and "native" not in options and over_http(chosen):
         options["native"] = False
     made = _made(chosen.strip(), key, options)
+    if dialect is None and not options.keys() & {"native", "api"} and (tuned := _as_tuned(chosen.strip(), made)):
+        return tuned
     if dialect is None and "tools" in made.capabilities and over_http(chosen):
         return _spoken_once_refused(made)
     return _spoken(made, dialect)
+
+
+def bare(name: str, **options: Any) -> Model:
+    """The text model or the server of that name, as it is in itself: whatever dialect, likelihoods or profile it has are
+    for who asks. Raises UnknownModel."""
+    return _made(name.strip(), None, options)
+
+
+def _as_tuned(name: str, made: Model) -> Model | None:
+    from importlib import import_module
+
+    return cast("Model | None", import_module(".profiles", __package__).followed(name, made))
 
 
 def _made(name: str, key: str | None, options: dict[str, Any]) -> Model:

@@ -25,12 +25,17 @@ TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})
 """What a dialect adds to what a text model can do."""
 
 
+HOLDS = {"free", "tags"}
+"""What a model can be that holds a reply which may be words or calls; see `base.Capability`."""
+
+
 class Speaker:
     """Makes a text model call tools. `dialect` is a name or a value; `template` the model's own chat template, if
     that knows tools, and `variables` what it asks for (bos_token, …). `raw` is for a model that continues prompts and
     answers no conversation.
 
-    Without a dialect a model that gives likelihoods decides by them, and any other is asked in DEFAULT."""
+    Without a dialect a model that gives likelihoods decides by them, and any other is asked in DEFAULT. A reply that may
+    be words or calls is held to the dialect by a model that can be, unless it shall not be `held`."""
 
     def __init__(
         self,
@@ -40,9 +45,12 @@ class Speaker:
         template: str | None = None,
         variables: Mapping[str, Any] | None = None,
         raw: bool = False,
+        held: bool = True,
     ) -> None:
         self.model = model
         self.raw = raw
+        self.held = held
+        self.profile = ""  # the file that says so, where one does: see `models.profiles`
         self.dialect = dialect if isinstance(dialect, Dialect) else get(dialect or DEFAULT)
         self.chosen = dialect is not None
         self.template = template
@@ -58,10 +66,11 @@ class Speaker:
     def plan(self, request: Request) -> Plan[None]:
         """How the request will be answered, step by step."""
         now = datetime.now().astimezone()
+        unused = ({"score"} if self.chosen else set[str]()) | (set[str]() if self.held else HOLDS)
         return speak(
             request,
             self.dialect,
-            self.model.capabilities - {"score"} if self.chosen else self.model.capabilities,
+            self.model.capabilities - unused,
             template=self.template,
             variables=self.variables,
             now=now,

@@ -1,0 +1,211 @@
+"""How each model is best asked, as `toolspeak tune` found it: one small file of JSON a model, in the user's settings.
+
+`ts.model` follows a profile where neither a dialect nor anything else says how the model is asked. They are no cache: what
+they say changes what programs do. So they lie in $TOOLSPEAK_PROFILES, else in the platform's folder for settings;
+TOOLSPEAK_PROFILES=off uses and keeps none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..api.payloads import record
+from ..errors import ToolspeakError, UsageError
+from . import weights
+from .base import Model
+from .forms import Form, asked
+from .speaker import Speaker
+
+log = logging.getLogger(__name__)
+
+FORM = 1
+"""Goes up when what is kept changes its form."""
+VARIABLE = "TOOLSPEAK_PROFILES"
+ENDS = 1 << 20
+"""Bytes at either end of a model's file that it is told by."""
+ABOUT = "How toolspeak asks this model, as `toolspeak tune` found best. `toolspeak tune --forget` removes this file."
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The form that suits a model, by the name that it shows.
+
+    `key` says which model exactly: the file's digest, or the server's address. `measured` is when, on what, and what
+    came out, for people.
+    """
+
+    model: str
+    key: str
+    form: Form
+    measured: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def path(self) -> Path:
+        """Its file. Raises UsageError where profiles are switched off."""
+        return path_of(self.model, self.key)
+
+
+def folder() -> Path | None:
+    """Where profiles lie; None where they are switched off."""
+    told = os.environ.get(VARIABLE)
+    if told:
+        return None if told.strip().lower() == "off" else Path(told).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "toolspeak" / "profiles"
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or Path.home()) / "toolspeak" / "profiles"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolspeak" / "profiles"
+
+
+def key_of(name: str, made: Model) -> str:
+    """Which model a name means here: with the digest of its file, or the address of its server."""
+    server: Any = made
+    if hasattr(made, "address"):
+        return f"{server.api} {server.address.shown}#{server.model or ''}"
+    path: Path | None = getattr(made, "path", None)
+    if path is not None:
+        return f"file {_digest(path)}"
+    return f"file {weights.SMOLLM2.file_sha256[:32]}" if name == "local" else name
+
+
+def _digest(path: Path) -> str:
+    try:
+        told = path.stat()
+    except OSError:
+        return f"none at {path}"
+    return _ends(path, told.st_size, told.st_mtime_ns)
+
+
+@lru_cache(64)
+def _ends(path: Path, size: int, _: int) -> str:
+    """A digest of a file's size and both its ends: all of a large one would take minutes."""
+    told = hashlib.sha256(str(size).encode())
+    with path.open("rb") as file:
+        told.update(file.read(ENDS))
+        file.seek(max(0, size - ENDS))
+        told.update(file.read(ENDS))
+    return told.hexdigest()[:32]
+
+
+def slug(model: str, key: str) -> str:
+    """A name for files: readable, and no other model's."""
+    readable = re.sub(r"[^\w.]+", "-", model)[-48:].strip("-.")
+    return f"{readable}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+
+
+def path_of(model: str, key: str) -> Path:
+    """Where the profile of a model lies, or would. Raises UsageError where profiles are switched off."""
+    where = folder()
+    if where is None:
+        raise UsageError(f"profiles are switched off: {VARIABLE}=off. Unset it, or give a folder")
+    return where / f"{slug(model, key)}.json"
+
+
+# ------------------------------------------------------------------ kept, read, forgotten
+
+
+def save(profile: Profile) -> Path:
+    """Keeps a profile, in a file that appears whole, and says where. Raises UsageError where it cannot be kept."""
+    path = profile.path
+    told = {"about": ABOUT, "version": FORM, **asdict(profile)}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        number, part = tempfile.mkstemp(dir=path.parent, prefix=".profile-")
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as file:
+                file.write(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+            Path(part).replace(path)
+        finally:
+            Path(part).unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"the profile cannot be kept at {path}: {error.strerror or error}. Set {VARIABLE}") from None
+    return path
+
+
+def read(path: Path) -> Profile:
+    """The profile in a file. Raises UsageError for what is none, OSError for what cannot be read."""
+    try:
+        kept = record(json.loads(path.read_text("utf-8")))
+        if kept.get("version") != FORM:
+            raise UsageError(f"it is of version {kept.get('version')!r}, expected {FORM}")
+        form = record(kept["form"])
+        if not isinstance(form.get("held", True), bool) or not isinstance(form.get("server", {}), dict):
+            raise UsageError("form: expected way, dialect, held and server")
+        return Profile(str(kept["model"]), str(kept["key"]), Form(**form), record(kept.get("measured", {})))
+    except KeyError as error:
+        raise UsageError(f"it says nothing of {error}") from None
+    except (ValueError, TypeError, RecursionError, ToolspeakError) as error:
+        raise UsageError(str(error)) from None
+
+
+def recall(name: str, made: Model) -> Profile | None:
+    """The profile of a model; None where there is none, or none that can be used, which is warned of."""
+    where = folder()
+    if where is None or not where.is_dir():
+        return None
+    key = key_of(name, made)
+    path = where / f"{slug(made.name, key)}.json"
+    if not path.is_file():
+        return None
+    try:
+        found = read(path)
+        if found.key != key:
+            raise UsageError(f"it is of another model, {found.key}")
+    except (UsageError, OSError) as error:
+        _warn(str(path), str(error))
+        return None
+    return found
+
+
+def every() -> list[Profile]:
+    """All profiles that can be read, by their models' names; others are warned of."""
+    where = folder()
+    found: list[Profile] = []
+    for path in sorted(where.glob("*.json")) if where else ():
+        try:
+            found.append(read(path))
+        except (UsageError, OSError) as error:
+            _warn(str(path), str(error))
+    return found
+
+
+def forget(name: str, made: Model) -> Path | None:
+    """Removes the profile of a model, also one that cannot be read; None where there is none."""
+    path = path_of(made.name, key_of(name, made))
+    if not path.is_file():
+        return None
+    path.unlink()
+    return path
+
+
+def followed(name: str, made: Model) -> Model | None:
+    """The model, asked as its profile says; None where it has none, or one that it cannot be asked by."""
+    found = recall(name, made)
+    if found is None:
+        return None
+    try:
+        model = asked(made, found.form)
+    except ToolspeakError as error:
+        _warn(str(found.path), str(error))
+        return None
+    if isinstance(model, Speaker):
+        model.profile = str(found.path)
+    log.info("%s is asked as it was tuned: %s (%s)", made.name, found.form.label, found.path)
+    return model
+
+
+@lru_cache(256)
+def _warn(path: str, why: str) -> None:
+    """Said once a process."""
+    log.warning("the profile %s is ignored: %s. `toolspeak tune` makes a new one", path, why)

@@ -1,0 +1,226 @@
+"""Questions made from the schemas of tools, each with the call that it wants; and some that want none.
+
+Without a model and without chance: sentences of the tools' own words, with values of `values`. They name what they give,
+which people often do not, so they are easier than real questions, and tell forms of asking apart rather than say how well a
+model will do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import UsageError
+from ..plan.words import stems
+from ..schema.check import check
+from ..types import Tool
+from .values import Schema, Unmade, Value, joined, plain, spoken, value
+
+NO_CALL = "no call"
+SHARE = 4
+"""One question in so many wants no call."""
+LONGEST = 160
+"""Characters of a description that a question takes up."""
+
+TALK = (
+    "Good morning!", "How are you doing?", "Thanks, that was a great help.", "Nice to meet you.", "Who are you?",
+    "I feel a bit tired.", "Goodbye and good luck!", "Can you cheer me up?", "What a lovely evening!", "Hello there.",
+    "I am so happy!", "Sorry, I was away for a moment.",
+)  # fmt: skip
+FACTS = (
+    "Why is the sky blue?", "Who painted the Mona Lisa?", "Which planet has the biggest rings?", "Do fish ever sleep?",
+    "What is the plural of mouse?", "Explain photosynthesis in one sentence.", "Write a haiku about autumn.",
+    "What does a beaver eat?", "How do bees make honey?", "Who was Napoleon?", "Why do cats purr?", "What rhymes with moon?",
+)  # fmt: skip
+"""Questions about other things, where no tool is one that looks things up."""
+LOOKS_UP = re.compile(
+    r"\b(?:search|look\w* up|wiki\w*|web|internet|encyclopedia|answers?|questions?|knowledge|ask)", re.IGNORECASE
+)
+VERBS = frozenset(
+    [
+        "get",
+        "find",
+        "send",
+        "create",
+        "make",
+        "set",
+        "add",
+        "calculate",
+        "compute",
+        "convert",
+        "search",
+        "book",
+        "order",
+        "play",
+        "show",
+        "list",
+        "delete",
+        "remove",
+        "update",
+        "check",
+        "fetch",
+        "return",
+        "look",
+        "tell",
+        "give",
+        "start",
+        "stop",
+        "turn",
+        "open",
+        "close",
+        "read",
+        "write",
+        "translate",
+        "generate",
+        "schedule",
+        "plan",
+        "buy",
+        "pay",
+        "move",
+        "copy",
+        "rename",
+        "count",
+        "compare",
+        "analyze",
+        "determine",
+        "solve",
+        "provide",
+        "retrieve",
+        "estimate",
+        "identify",
+        "predict",
+        "draw",
+        "run",
+    ]
+)
+
+
+def questions(tools: Sequence[Tool[..., Any]], count: int = 48) -> tuple[list[dict[str, Any]], list[str]]:
+    """About `count` cases as `toolspeak eval` reads them, and why there are none for some tools.
+
+    Raises UsageError where there are none at all.
+    """
+    if not tools:
+        raise UsageError("no tools: expected at least one function, to ask the model for")
+    calling = count - count // SHARE
+    chosen = tools if len(tools) <= calling else [tools[i * len(tools) // calling] for i in range(calling)]
+    made: list[dict[str, Any]] = []
+    without: list[str] = []
+    for tool in chosen:
+        try:
+            made += _of(tool, max(1, calling // len(chosen)))
+        except Unmade as why:
+            without.append(f"{tool.name}: {why}")
+    if not made:
+        raise UsageError(f"no question can be made for these tools: {'; '.join(without)}. Give your own with --cases")
+    words = [*filter(lambda text: _foreign(text, tools), _without(tools))][: count // SHARE]
+    return [
+        *made,
+        *({"id": f"none-{i}", "group": NO_CALL, "question": text, "calls": []} for i, text in enumerate(words, 1)),
+    ], without
+
+
+def as_lines(cases: Sequence[Mapping[str, Any]]) -> str:
+    """Cases as a file of JSON lines."""
+    return "".join(json.dumps(case, ensure_ascii=False) + "\n" for case in cases)
+
+
+def _without(tools: Sequence[Tool[..., Any]]) -> list[str]:
+    """What wants no call, talk and facts in turn."""
+    if any(LOOKS_UP.search(f"{spoken(tool.name)} {tool.description}") for tool in tools):
+        return list(TALK)
+    return [text for pair in zip(TALK, FACTS, strict=True) for text in pair]
+
+
+def _foreign(text: str, tools: Sequence[Tool[..., Any]]) -> bool:
+    """Whether a text has no word of a tool's."""
+    return not any(stems(text) & stems(f"{spoken(tool.name)} {tool.description}") for tool in tools)
+
+
+# ------------------------------------------------------------------ of one tool
+
+
+def _of(tool: Tool[..., Any], count: int) -> list[dict[str, Any]]:
+    """Up to `count` questions that want a call of the tool. Raises Unmade."""
+    made: dict[str, dict[str, Any]] = {}
+    for i in range(count):
+        given = _arguments(tool, i)
+        text = _sentence(tool, given, i)
+        arguments = {name: one.json for name, one in given.items()}
+        if problems := check(tool, arguments):
+            raise Unmade(f"{problems[0].message}. Give its parameters examples")
+        if text not in made:
+            calls = [{"name": tool.name, "arguments": arguments}]
+            made[text] = {"id": f"{tool.name}-{len(made) + 1}", "group": tool.name, "question": text, "calls": calls}
+    return list(made.values())
+
+
+def _arguments(tool: Tool[..., Any], i: int) -> dict[str, Value]:
+    """What the `i`-th question gives: all that is required, and of the rest none, one or two by turns."""
+    root = tool.parameters
+    properties: Mapping[str, Schema] = root.get("properties") or {}
+    required = [name for name in properties if name in root.get("required", ())]
+    others = [name for name in properties if name not in required]
+    start = i // 3
+    extra = {others[(start + k) % len(others)] for k in range(i % 3)} if others else set[str]()
+    given: dict[str, Value] = {}
+    for at, name in enumerate(properties):
+        if name in required:
+            given[name] = value(name, properties[name], i + at, root)
+        elif name in extra:
+            try:
+                given[name] = _unlike(name, properties[name], i + at, root)
+            except Unmade:
+                continue  # it need not be given
+    return given
+
+
+def _unlike(name: str, schema: Schema, i: int, root: Schema) -> Value:
+    """A value that is not the default, where there is one."""
+    default = plain(schema, root).get("default")
+    made = value(name, schema, i, root)
+    return made if made.json != default else value(name, schema, i + 1, root)
+
+
+def _sentence(tool: Tool[..., Any], given: Mapping[str, Value], i: int) -> str:
+    """The `i`-th way of asking for a call."""
+    if i % 4 == 2:
+        told = joined([f"{spoken(name)} {one.said}" for name, one in given.items()])
+        return f"{spoken(tool.name).capitalize()}, please" + (f": {told}." if told else ".")
+    wish, left = _put_in(_wish(tool), given)
+    rest = joined([f"{spoken(name)} {given[name].said}" for name in left])
+    wish += f", with {rest}" if rest else ""
+    first, _, more = wish.partition(" ")
+    if first.casefold() not in VERBS:
+        return (f"I need this: {wish}.", f"Can you help me with this? {wish}.", "", f"Please: {wish}.")[i % 4]
+    wish = f"{first.lower()} {more}".strip()
+    return (f"{wish[:1].upper()}{wish[1:]}.", f"Could you {wish}?", "", f"I want you to {wish}.")[i % 4]
+
+
+def _wish(tool: Tool[..., Any]) -> str:
+    """The description's first sentence, as a wish where it begins with a verb that is known."""
+    first = re.split(r"(?<=[^.\s]{2})\.(?:\s|$)|\n", tool.description.strip(), maxsplit=1)[0].strip(" .")
+    if not first or len(first) > LONGEST:
+        return f"use {spoken(tool.name)}" if not first else first[:LONGEST].rpartition(" ")[0]
+    verb, _, rest = first.partition(" ")
+    for end in ("s", "es"):
+        if verb.casefold().endswith(end) and verb.casefold().removesuffix(end) in VERBS:
+            return f"{verb[: -len(end)]} {rest}".strip()
+    return first
+
+
+def _put_in(wish: str, given: Mapping[str, Value]) -> tuple[str, list[str]]:
+    """The wish with values where it speaks of them (`in a city`: `in Oslo`), and the names of those it does not."""
+    left: list[str] = []
+    for name, one in given.items():
+        told = re.compile(
+            rf"\b(?:an?|the|this|your|some)\s+(?:(?:given|specific|certain)\s+)?{re.escape(spoken(name))}\b",
+            re.IGNORECASE,
+        )
+        put = told.sub(lambda _, text=one.said: text, wish, count=1)
+        if put == wish:
+            left.append(name)
+        wish = put
+    return wish, left

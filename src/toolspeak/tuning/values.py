@@ -1,0 +1,187 @@
+"""Values for arguments, made from their schemas: what a person might say, and the JSON that it stands for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..plan.words import parts
+
+Schema = Mapping[str, Any]
+DEEPEST = 3
+"""Objects in objects for which values are made."""
+
+POOLS: Mapping[str, Sequence[str]] = {
+    "city town place location destination origin where": ("Lisbon", "Oslo", "Nairobi", "Kyoto", "Montreal", "Cusco", "Hanoi", "Leeds"),
+    "country nation region": ("Norway", "Kenya", "Peru", "Japan", "Portugal", "Canada", "Vietnam"),
+    "language lang": ("French", "Swahili", "Japanese", "Portuguese", "Norwegian"),
+    "email mail address": ("maria@example.com", "tom.berg@example.org", "aisha@example.net", "jo@example.com"),
+    "currency": ("EUR", "USD", "JPY", "GBP", "CHF"),
+    "date day deadline": ("2027-03-14", "2026-12-01", "2027-07-30", "2027-01-09", "2026-11-23"),
+    "time hour": ("14:30", "09:15", "18:00", "07:45", "21:10"),
+    "file filename path folder": ("report.pdf", "notes.txt", "photos.zip", "budget.csv", "draft.md"),
+    "url uri link website": ("https://example.com/news", "https://example.org/a", "https://example.net/shop"),
+    "phone": ("+47 22 12 34 56", "+351 21 123 4567", "+81 3 1234 5678"),
+    "color colour": ("red", "dark green", "blue", "yellow", "violet"),
+    "query topic keyword keywords term subject question": ("solar power", "jazz history", "electric bikes", "bread recipes", "old maps"),
+    "message text body content note comment description": ("the meeting is moved to Friday", "dinner is ready", "please call me back", "the parcel has arrived"),
+    "title": ("Weekly plan", "Garden party", "Spring budget", "First draft"),
+    "id code key serial sku": ("A1042", "B7731", "C2209", "K5518", "T9004"),
+    "name person user recipient author contact customer owner to": ("Maria Lopez", "Tom Berg", "Aisha Khan", "Jonas Weber", "Mei Tanaka"),
+    "company stock ticker symbol": ("ACME", "GLOBEX", "INITECH", "HOOLI"),
+    "product item food ingredient dish": ("coffee", "green tea", "a bicycle", "rice", "olive oil"),
+    "": ("chess", "garden", "piano", "harbor", "winter", "violet", "bridge", "copper"),
+}  # fmt: skip
+"""What strings are by a word in their argument's name; the last for all others."""
+FORMATS = {"date": "date", "time": "time", "email": "email", "uri": "url", "url": "url"}
+MOMENTS = ("2027-03-14T09:30:00Z", "2026-12-01T18:00:00Z", "2027-07-30T07:45:00Z")
+WHOLE = (3, 12, 7, 25, 40, 5, 18, 60, 9, 2, 33, 150)
+BROKEN = (4, 12.5, 30, 7.25, 2, 99.5, 18, 250, 0.5, 61)
+YEARS = (2019, 2024, 1998, 2021, 2008)
+SHOWN = re.compile(r"(?:e\.g\.|such as|for example),?\s+[\"'`]?([A-Z0-9][\w-]*(?:\s[A-Z][\w-]*)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value as JSON, and as it is said."""
+
+    json: Any
+    said: str
+
+
+class Unmade(Exception):
+    """No value can be made for a schema: the message says why."""
+
+
+def value(name: str, schema: Schema, i: int, root: Schema, depth: int = 0) -> Value:
+    """The `i`-th value for an argument of this name and schema. `root` holds what is referred to. Raises Unmade."""
+    schema = plain(schema, root)
+    if "const" in schema:
+        return said(schema["const"])
+    listed = schema.get("enum") or _examples(schema)
+    if listed:
+        return said(listed[i % len(listed)])
+    kind = schema.get("type", "string")
+    match kind:
+        case "boolean":
+            return Value(i % 2 == 0, "yes" if i % 2 == 0 else "no")
+        case "integer" | "number":
+            return said(_number(name, schema, i, kind == "integer"))
+        case "string":
+            return said(_text(name, schema, i))
+        case "array":
+            return _list(name, schema, i, root, depth)
+        case "object":
+            return _object(name, schema, i, root, depth)
+        case _:
+            raise Unmade(f"{name}: no value is known for the type {json.dumps(kind)[:40]}")
+
+
+def plain(schema: Schema, root: Schema) -> Schema:
+    """The schema itself: what it refers to, and of several the first that is not null."""
+    for _ in range(8):
+        found: Any = schema
+        if isinstance(ref := schema.get("$ref"), str):
+            found = root
+            for part in ref.removeprefix("#/").split("/"):
+                found = cast("Any", found).get(part, {}) if isinstance(found, Mapping) else {}
+        elif choices := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
+            found = next((one for one in choices if one.get("type") != "null"), cast("Schema", {}))
+        if found is schema:
+            break
+        rest = {key: schema[key] for key in schema if key not in ("$ref", "anyOf", "oneOf", "allOf")}
+        schema = {**found, **rest}
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        schema = {**schema, "type": next((kind for kind in cast("list[str]", kinds) if kind != "null"), "null")}
+    if "type" not in schema and "properties" in schema:
+        schema = {**schema, "type": "object"}
+    return schema
+
+
+def said(given: Any) -> Value:
+    """A value and how it is said: words as they are, numbers without a needless fraction."""
+    if isinstance(given, bool):
+        return Value(given, "yes" if given else "no")
+    if isinstance(given, str):
+        return Value(given, f'"{given}"' if " " in given and given[:1].islower() else given)
+    return Value(given, f"{given:g}" if isinstance(given, float) else json.dumps(given, ensure_ascii=False))
+
+
+def _examples(schema: Schema) -> list[Any]:
+    """What the schema shows as examples, in its description too."""
+    given: Any = schema.get("examples") or ([schema["example"]] if "example" in schema else [])
+    if isinstance(given, list) and given:
+        return cast("list[Any]", given)
+    shown = SHOWN.findall(str(schema.get("description", ""))) if schema.get("type") == "string" else []
+    pool = _pool(shown[0], shown[0]) if shown else ()
+    return [*shown, *(one for one in pool if one not in shown)] if pool else []
+
+
+def _pool(name: str, like: str = "") -> Sequence[str]:
+    """The pool that a name's words choose; of those that hold `like`, where something alike is asked for."""
+    if like:
+        return next((pool for pool in POOLS.values() if like in pool), (like,))
+    told = [part.casefold() for part in parts(name)]
+    return next((pool for words, pool in POOLS.items() for word in told[::-1] if word in words.split()), POOLS[""])
+
+
+def _text(name: str, schema: Schema, i: int) -> str:
+    kind = schema.get("format", "")
+    if "pattern" in schema:
+        raise Unmade(f"{name}: it has a pattern. Give it examples")
+    pool = MOMENTS if kind == "date-time" else _pool(FORMATS.get(kind, name))
+    longest = schema.get("maxLength")
+    fits = [one for one in pool if longest is None or len(one) <= longest]
+    if not fits:
+        raise Unmade(f"{name}: no text of {longest} characters is known. Give it examples")
+    return fits[i % len(fits)]
+
+
+def _number(name: str, schema: Schema, i: int, whole: bool) -> float:
+    low, high = (
+        schema.get("minimum", schema.get("exclusiveMinimum")),
+        schema.get("maximum", schema.get("exclusiveMaximum")),
+    )
+    step = schema.get("multipleOf")
+    pool: Sequence[float] = YEARS if "year" in [part.casefold() for part in parts(name)] else WHOLE if whole else BROKEN
+    fits = [n for n in pool if (low is None or n > low) and (high is None or n < high) and (not step or n % step == 0)]
+    if fits:
+        return fits[i % len(fits)]
+    start, unit = (low if low is not None else (high or 0) - 10), step or 1
+    steps = max(1, int(((high if high is not None else start + 20 * unit) - start) / unit))
+    made = start + unit * (1 + i % steps)
+    return int(made) if whole else made
+
+
+def _list(name: str, schema: Schema, i: int, root: Schema, depth: int) -> Value:
+    if depth >= DEEPEST:
+        raise Unmade(f"{name}: it is nested too deep")
+    items = cast("Schema", schema.get("items") or {})
+    count = max(schema.get("minItems", 1), min(2 + i % 2, schema.get("maxItems", 3)))
+    made = [value(name, items, i + k, root, depth + 1) for k in range(count)]
+    return Value([one.json for one in made], joined([one.said for one in made]))
+
+
+def _object(name: str, schema: Schema, i: int, root: Schema, depth: int) -> Value:
+    properties = cast("Mapping[str, Schema]", schema.get("properties") or {})
+    if depth >= DEEPEST or not properties:
+        raise Unmade(f"{name}: it is an object " + ("nested too deep" if properties else "of anything"))
+    wanted = [key for key in properties if key in schema.get("required", ())] or list(properties)[:1]
+    made = {key: value(key, properties[key], i + k, root, depth + 1) for k, key in enumerate(wanted)}
+    return Value(
+        {key: one.json for key, one in made.items()}, joined([f"{spoken(key)} {one.said}" for key, one in made.items()])
+    )
+
+
+def spoken(name: str) -> str:
+    """A name as words."""
+    return " ".join(part if part.isupper() else part.lower() for part in parts(name)) or name
+
+
+def joined(texts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1]))) if texts else ""
