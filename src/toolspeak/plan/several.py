@@ -29,12 +29,16 @@ COUNTED = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|lastly|last one|other one|another one)\b", re.IGNORECASE
 )
 FURTHER = re.compile(
-    r"[,;.?!]?\s+(?:and\s+)?(?:then|finally|also|after that|afterwards|in addition|additionally)\b,?\s+|"
+    r"[,;.?!]?\s+(?:and\s+)?(?:then|finally|lastly|also|after that|afterwards|in addition|additionally)\b,?\s+|"
     r"[,;]?\s+and\s+(?=(?:how|what|who|when|where|which|can|could|please|for|the same)\b)|"
     r"[,;]?\s+and\s+(?=the [A-Za-z]+(?: [A-Za-z]+)? ['\"“])|(?<=[.?!;])[\"'”]?\s+(?=(?:what|how|can|could|who|when|where|which|repeat|do the same)\b)",
     re.IGNORECASE,
 )
 """Where a request goes on to a further thing."""
+COUNTS = re.compile(r"(?=\bthe (?:first|second|third|fourth|fifth|sixth|last) )", re.IGNORECASE)
+"""Where a request counts things within a sentence."""
+MOST_WORDS_OF_NOTHING = 2
+"""Words of a part that is none by itself."""
 SAME = re.compile(r"\b(?:same|it|this|that|these|those|them|my|our)\b", re.IGNORECASE)
 """Words of a piece that only points back."""
 JOINT = re.compile(
@@ -82,7 +86,10 @@ def clauses(text: str) -> list[str]:
     told = [part for part in sentences if COUNTED.search(part)]
     if len(told) > 1:
         return told
-    parts = [part.strip() for part in FURTHER.split(text) if part and len(WORD.findall(part)) > 2]
+    counted = [part for part in COUNTS.split(text)[1:] if len(WORD.findall(part)) > MOST_WORDS_OF_NOTHING]
+    if len(counted) > 1:
+        return counted
+    parts = [part.strip() for part in FURTHER.split(text) if part and len(WORD.findall(part)) > MOST_WORDS_OF_NOTHING]
     return parts if len(parts) > 1 else []
 
 
@@ -268,8 +275,9 @@ def _after(text: str, one: Number) -> str:
 
 
 def _ahead(text: str, one: Number) -> str:
-    found = re.search(r"(\w+)\W*$", text[max(0, one.span[0] - 30) : one.span[0]])
-    return words.stem(found[1]) if found and found[1].casefold() not in ("and", "or") else ""
+    """The last word before a number that says something."""
+    before = [found[0] for found in WORD.finditer(text, max(0, one.span[0] - 30), one.span[0])]
+    return next((words.stem(word) for word in reversed(before) if word.casefold() not in words.STOP), "")
 
 
 def further(text: str, first: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any] | None:
