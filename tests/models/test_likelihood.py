@@ -247,7 +247,7 @@ def test_a_server_that_would_drop_tools(serve: Callable[..., Any], knows: bool) 
     found = asyncio.run(main())
     assert (found is None) == knows
     if found:
-        assert (found.way, found.abreast) == ("echo", 3)
+        assert (found.way, found.abreast) == ("echo", 4)
         assert {"prompt", "schema", "grammar", "score"} <= found.capabilities
         assert "tools" not in found.capabilities
 

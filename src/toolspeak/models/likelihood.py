@@ -28,6 +28,8 @@ text, and tells how likely that was (llama.cpp)."""
 WAYS: tuple[Way, ...] = get_args(Way)
 BATCH = 16
 """Texts in one request, where a server repeats them: it keeps the likelihoods of all their tokens at once."""
+TOGETHER = 4
+"""Requests under way at once, where a server repeats prompts: it makes one batch of what comes together."""
 KEPT = 2048
 """Texts whose tokens are remembered."""
 
@@ -45,7 +47,7 @@ class Weighing:
     def __init__(self, model: Http, way: Way, abreast: int = 1) -> None:
         self.model = model
         self.way: Way = way
-        self.abreast = max(1, abreast)
+        self.abreast = max(abreast, TOGETHER if way == "echo" else 1)
         self.name = model.name
         self.capabilities: frozenset[Capability] = frozenset({"score", *model.capabilities})
         self._tokens: dict[str, tuple[Token, ...]] = {}
