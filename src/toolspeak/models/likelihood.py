@@ -12,7 +12,7 @@ from ..api import openai_chat
 from ..api.completions.likelihood import Token, read_echo, read_tokens, weigh, write_echo, write_tokens
 from ..api.failure import excerpt
 from ..api.payloads import Payload
-from ..errors import ModelError, UsageError
+from ..errors import ModelError, ModelUnreachable, UsageError
 from ..events import Event
 from ..types import Request, Tool
 from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS
@@ -132,6 +132,7 @@ class Weighing:
 async def instead_of_tools(model: Http) -> Weighing | None:
     """The same model, deciding by likelihood, where its server says that it would drop tools: a llama.cpp whose model's
     template knows none, and which takes them without a word. None for any other. Nothing is generated unless it is one.
+    Raises ModelUnreachable.
     """
     if model.api != "openai":
         return None
@@ -145,6 +146,8 @@ async def instead_of_tools(model: Http) -> Weighing | None:
         if not isinstance(laid_out, str) or PROBE.name in laid_out:
             return None
         way, seen = await find_way(model)
+    except ModelUnreachable:
+        raise
     except ModelError:
         return None
     if way is None:
