@@ -117,7 +117,7 @@ def test_the_same_calls_through_a_server_as_in_process(url: str) -> None:
     remote, local = ts.model(f"{url}/v1#any", key=KEY), ts.model("local")
     calls = 0
     for question, tools in QUESTIONS:
-        there, here = (ts.decide(question, tools=tools, model=one, tries=1) for one in (remote, local))
+        there, here = (ts.decide(question, tools=tools, model=one, tries=1, max_tokens=32) for one in (remote, local))
         assert [(call.name, call.arguments) for call in there.calls] == [
             (call.name, call.arguments) for call in here.calls
         ], question

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from ..api import openai_chat
@@ -30,6 +31,8 @@ BATCH = 16
 """Texts in one request, where a server repeats them: it keeps the likelihoods of all their tokens at once."""
 TOGETHER = 4
 """Requests under way at once, where a server repeats prompts: it makes one batch of what comes together."""
+LONGEST = 512
+"""Tokens of a reply where the request gives no `max_tokens`: a weak model may never stop by itself."""
 KEPT = 2048
 """Texts whose tokens are remembered."""
 
@@ -62,7 +65,9 @@ class Weighing:
         return self.model.body(request)
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The reply's events; see the protocol."""
+        """The reply's events; see the protocol. It is bounded as in process, where the request sets no bound."""
+        if request.max_tokens is None:
+            request = replace(request, max_tokens=LONGEST)
         return self.model.stream(request)
 
     async def count(self, request: Request) -> int | None:
