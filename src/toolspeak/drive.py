@@ -228,9 +228,14 @@ async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
     prompts: dict[str, list[str]] = {}
     for prompt, text in pairs:
         prompts.setdefault(prompt, []).append(text)
-    told = {
-        prompt: dict(zip(texts, await model.score(prompt, texts), strict=True)) for prompt, texts in prompts.items()
-    }
+    turn = asyncio.Semaphore(getattr(model, "abreast", 1))  # a server may work on several prompts at once
+
+    async def scored(prompt: str, texts: list[str]) -> dict[str, float]:
+        async with turn:
+            return dict(zip(texts, await model.score(prompt, texts), strict=True))
+
+    rows = await asyncio.gather(*(scored(prompt, texts) for prompt, texts in prompts.items()))
+    told = dict(zip(prompts, rows, strict=True))
     return [told[prompt][text] for prompt, text in pairs]
 
 

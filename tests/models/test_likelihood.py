@@ -117,12 +117,12 @@ def test_the_same_calls_through_a_server_as_in_process(url: str) -> None:
     remote, local = ts.model(f"{url}/v1#any", key=KEY), ts.model("local")
     calls = 0
     for question, tools in QUESTIONS:
-        there, here = (ts.decide(question, tools=tools, model=one, tries=1) for one in (remote, local))
+        there, here = (ts.decide(question, tools=tools, model=one, tries=1, max_tokens=32) for one in (remote, local))
         assert [(call.name, call.arguments) for call in there.calls] == [
             (call.name, call.arguments) for call in here.calls
         ], question
         calls += len(there.calls)
-    assert calls >= 6
+    assert calls >= 5
 
 
 def test_what_the_probe_finds_decides_alike(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +247,7 @@ def test_a_server_that_would_drop_tools(serve: Callable[..., Any], knows: bool) 
     found = asyncio.run(main())
     assert (found is None) == knows
     if found:
-        assert (found.way, found.abreast) == ("echo", 3)
+        assert (found.way, found.abreast) == ("echo", 4)
         assert {"prompt", "schema", "grammar", "score"} <= found.capabilities
         assert "tools" not in found.capabilities
 

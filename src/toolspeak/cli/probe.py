@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="URL|NAME")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def probe(name: str, as_json: bool) -> None:
-    """Ask a server what it really can do: tools, schemas, grammars.
+    """Ask a server what it really can do: tools, schemas, grammars, likelihoods.
 
     \b
     toolspeak probe http://localhost:8000/v1
     toolspeak probe ollama:NAME --json
 
-    Sends some fifteen small requests. What is found is remembered for a day, for the gateway's mode `auto`.
+    Sends some twenty-five small requests. What is found is remembered for a day, for the gateway's mode `auto`.
     The key is taken from the provider's variable, such as OPENAI_API_KEY, or TOOLSPEAK_API_KEY.
     """
     import asyncio

@@ -6,13 +6,14 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from ..api import openai_chat
 from ..api.completions.likelihood import Token, read_echo, read_tokens, weigh, write_echo, write_tokens
 from ..api.failure import excerpt
 from ..api.payloads import Payload
-from ..errors import ModelError, UsageError
+from ..errors import ModelError, ModelUnreachable, UsageError
 from ..events import Event
 from ..types import Request, Tool
 from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS
@@ -28,6 +29,10 @@ text, and tells how likely that was (llama.cpp)."""
 WAYS: tuple[Way, ...] = get_args(Way)
 BATCH = 16
 """Texts in one request, where a server repeats them: it keeps the likelihoods of all their tokens at once."""
+TOGETHER = 4
+"""Requests under way at once, where a server repeats prompts: it makes one batch of what comes together."""
+LONGEST = 512
+"""Tokens of a reply where the request gives no `max_tokens`: a weak model may never stop by itself."""
 KEPT = 2048
 """Texts whose tokens are remembered."""
 
@@ -45,7 +50,7 @@ class Weighing:
     def __init__(self, model: Http, way: Way, abreast: int = 1) -> None:
         self.model = model
         self.way: Way = way
-        self.abreast = max(1, abreast)
+        self.abreast = max(abreast, TOGETHER if way == "echo" else 1)
         self.name = model.name
         self.capabilities: frozenset[Capability] = frozenset({"score", *model.capabilities})
         self._tokens: dict[str, tuple[Token, ...]] = {}
@@ -60,7 +65,9 @@ class Weighing:
         return self.model.body(request)
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The reply's events; see the protocol."""
+        """The reply's events; see the protocol. It is bounded as in process, where the request sets no bound."""
+        if request.max_tokens is None:
+            request = replace(request, max_tokens=LONGEST)
         return self.model.stream(request)
 
     async def count(self, request: Request) -> int | None:
@@ -130,6 +137,7 @@ class Weighing:
 async def instead_of_tools(model: Http) -> Weighing | None:
     """The same model, deciding by likelihood, where its server says that it would drop tools: a llama.cpp whose model's
     template knows none, and which takes them without a word. None for any other. Nothing is generated unless it is one.
+    Raises ModelUnreachable.
     """
     if model.api != "openai":
         return None
@@ -143,6 +151,8 @@ async def instead_of_tools(model: Http) -> Weighing | None:
         if not isinstance(laid_out, str) or PROBE.name in laid_out:
             return None
         way, seen = await find_way(model)
+    except ModelUnreachable:
+        raise
     except ModelError:
         return None
     if way is None:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from ..errors import BadRequest
+from ..errors import BadRequest, ModelUnreachable
 from ..events import Event
 from ..plan.effects import Ask
 from ..types import Request
@@ -130,7 +130,11 @@ class NativeOrSpoken:
         return self.refused or (self.model.api == "ollama" and demanded(request))
 
     async def _look(self) -> None:
-        weighing = await instead_of_tools(self.model)
+        try:
+            weighing = await instead_of_tools(self.model)
+        except ModelUnreachable as error:
+            self._looked = error.timed_out  # one that is down is looked at again
+            return
         self._looked = True
         if weighing:
             self.spoken, self.refused = self.speaks(weighing), True
