@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
-from typing import Any
+from typing import Any, cast
 
 from ..types import Note, Schema, Tool
-from . import pieces, words
+from . import dates, pieces, words
 from .effects import Plan
 from .fill import fill
 from .filling import described, is_number, is_text, simple
@@ -236,7 +236,13 @@ def _numbers(
     """For each number of the call the numbers of the request that are the same thing, in their order."""
     names = [name for name in arguments if is_number(schemas.get(name, {}))]
     said = [place for value in arguments.values() if isinstance(value, str) and (place := pieces.find(text, value))]
-    free = [one for one in numbers(text) if not any(_overlap(one.span, span) for span in (*lists, *said))]
+    dated = [date.span for date in dates.dates(text)]
+    listed = [one for value in arguments.values() if isinstance(value, list) for one in cast("list[Any]", value)]
+    free = [
+        one
+        for one in numbers(text)
+        if one.value not in listed and not any(_overlap(one.span, span) for span in (*lists, *said, *dated))
+    ]
     own = {name: next((one for one in free if reading(one, schemas[name]) == arguments[name]), None) for name in names}
     found: dict[str, list[Any]] = {name: [] for name in names}
     for one in free:
@@ -291,7 +297,8 @@ def further(text: str, first: Mapping[str, Any], found: Mapping[str, Any]) -> di
         for name, value in found.items()
         if first.get(name) != value and not (isinstance(value, str) and not _fresh(text, first, name, value))
     }
-    return {**first, **new} if new else None
+    known = list(first.values())
+    return {**first, **new} if any(value not in known for value in new.values()) else None
 
 
 def _fresh(text: str, first: Mapping[str, Any], name: str, value: str) -> bool:
