@@ -25,6 +25,8 @@ from .signature import framed, literal, request
 
 LONGEST = 1500
 """Characters of a request that the model reads, the last ones; pieces are taken from all of it."""
+MOST_PIECES = 60
+"""Pieces that are weighed for one text."""
 WORD_WORTH = 1.0
 """Nats that each further word of a copied piece is worth: without it the shortest piece always wins."""
 COMMA = re.compile(r"\b[Cc]ity, |['\"“‘(][A-Z][\w ]+, [A-Z][\w ]*['\"”’)]")
@@ -215,11 +217,15 @@ def _pieces(filling: Filling) -> Sequence[str]:
     quoted = [piece for span, piece in pieces.quotations(filling.text) if filling.free(span)]
     if quoted:
         return quoted
-    every = [span for span in pieces.runs(filling.text) if words.stems(filling.text[slice(*span)])] or pieces.runs(
-        filling.text
-    )
+    every = [span for span in pieces.runs(filling.text) if _telling(filling.text, span)] or pieces.runs(filling.text)
     free = [span for span in every if filling.free(span)] or every
-    return list(dict.fromkeys(filling.text[start:end] for start, end in free))
+    return list(dict.fromkeys(filling.text[start:end] for start, end in free))[:MOST_PIECES]
+
+
+def _telling(text: str, span: Span) -> bool:
+    """Whether a piece begins and ends with a word that says something."""
+    found = WORD.findall(text[slice(*span)])
+    return bool(found and words.stems(found[0]) and words.stems(found[-1]))
 
 
 def _list(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[Any]:

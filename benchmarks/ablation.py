@@ -1,0 +1,227 @@
+"""What each part of deciding by likelihood brings: the leaderboard's examples 100 to 149, parts taken out one by one.
+
+    python benchmarks/ablation.py [--examples 100:150] [--run DIR]
+
+The method was set on these examples; how it does on others is measured by `toolspeak eval`, whose folder --run names,
+and told in the same page. Writes benchmarks/results/ablation.md and the plots, and the tables into docs/weak-models.md.
+Likelihoods are remembered in benchmarks/.memo, so that a variant costs what it asks anew; words are not made, for they
+make no difference to what is counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import sqlite3
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "src"))
+
+from toolspeak import evals
+from toolspeak.evals import plots
+from toolspeak.events import Event, Finished, TextDelta
+from toolspeak.models.base import Capability
+from toolspeak.models.local import Local
+from toolspeak.plan import choose, fill, settle, several, words
+from toolspeak.types import Request
+
+GROUPS = ("simple", "multiple", "parallel", "live_simple", "live_multiple", "irrelevance")
+PAGE = HERE.parent / "docs" / "weak-models.md"
+IMAGES = HERE.parent / "docs" / "images"
+Variant = tuple[str, Sequence[tuple[Any, str, Any]]]
+
+
+class Remembered:
+    """The embedded model, asked once for each likelihood and each text; without words."""
+
+    capabilities: frozenset[Capability] = Local.capabilities
+    name = "local"
+
+    def __init__(self, path: Path) -> None:
+        self.model = Local()
+        self.memo = sqlite3.connect(path)
+        self.memo.execute("create table if not exists k (h text primary key, v text)")
+
+    def known(self, key: str) -> Any:
+        row = self.memo.execute("select v from k where h = ?", (key,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def keep(self, key: str, value: Any) -> None:
+        with self.memo:
+            self.memo.execute("insert or replace into k values (?, ?)", (key, json.dumps(value)))
+
+    async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
+        """As the model's, remembered."""
+        keys = [digest("S", prompt, text) for text in continuations]
+        told = [self.known(key) for key in keys]
+        for i, text in enumerate(continuations):
+            if told[i] is None:
+                (told[i],) = await self.model.score(prompt, [text])
+                self.keep(keys[i], told[i])
+        return told
+
+    async def stream(self, request: Request) -> AsyncIterator[Event]:
+        """A continued prompt, remembered; of a conversation no words."""
+        if request.prompt is not None:
+            body = {"prompt": request.prompt, "max_tokens": request.max_tokens, "temperature": 0, "cache_prompt": True}
+            body |= {"stop": list(request.stop)} if request.stop else {}
+            body |= {"json_schema": dict(request.schema)} if request.schema else {}
+            key = digest("C", json.dumps(body, sort_keys=True))
+            if (kept := self.known(key)) is None:
+                events = [event async for event in self.model.stream(request)]
+                kept = {"text": "".join(event.text for event in events if isinstance(event, TextDelta))}
+                self.keep(key, kept)
+            yield TextDelta(kept["text"])
+        yield Finished()
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha1("\0".join(parts).encode(), usedforsecurity=False).hexdigest()
+
+
+def unlikely(*_: Any) -> float:
+    return 0.0
+
+
+def first_alone(_tool: Any, _text: str, arguments: Any) -> list[dict[str, Any]]:
+    return [dict(arguments)]
+
+
+def always(*_: Any) -> float:
+    return 1e9
+
+
+VARIANTS: list[Variant] = [
+    ("all of it", []),
+    ("a call, whatever is asked", [(choose, "surplus", always)]),
+    ("no words compared for a tool", [(choose, name, 0.0) for name in ("NAME_WORTH", "SHARE_WORTH", "WORD_FOR_WORD")]),
+    ("no numbers counted for a tool", [(choose, name, 0.0) for name in ("NUMBERS_FIT", "NUMBER_WANTED")]),
+    ("arguments have no say", [(choose, name, 0.0) for name in ("FILLED_WORTH", "COPIED_WORTH")]),
+    ("no words around numbers", [(words, "nearness", unlikely)]),
+    ("nothing given out word for word", [(settle.pieces, "marked", lambda _: [])]),
+    ("no pieces grown to names", [(fill.pieces, "grown", lambda _text, span: span)]),
+    ("one call at most", [(several, "alternatives", first_alone), (several, "clauses", lambda _: [])]),
+]
+
+
+@contextmanager
+def without(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for module, name, value in changes:
+            stack.enter_context(patch.object(module, name, value))
+        yield
+
+
+def ablation(examples: str) -> list[evals.Summary]:
+    """One summary for every variant."""
+    cases = evals.load(*(f"bfcl:{group}[{examples}]" for group in GROUPS))
+    model = Remembered(HERE / ".memo")
+    done: list[evals.Summary] = []
+    for title, changes in VARIANTS:
+        with without(changes), tempfile.TemporaryDirectory() as out:
+            records = asyncio.run(evals.arun(cases, [evals.Contender(model, title=title)], out))
+        done += evals.summarise(records)
+        print(
+            f"{title}: {mean(done[-1]):.1f} of 100, irrelevance {share(done[-1], 'irrelevance'):.0f}", file=sys.stderr
+        )
+    return done
+
+
+def share(summary: evals.Summary, group: str) -> float:
+    names = [one.name for one in summary.groups if one.name.startswith(group)]
+    return 100 * summary.group(names[0]).share.value if names else float("nan")
+
+
+def mean(summary: evals.Summary) -> float:
+    """Of the five groups in which a call is wanted."""
+    return sum(share(summary, group) for group in GROUPS[:5]) / 5
+
+
+def parts_table(done: Sequence[evals.Summary]) -> str:
+    """The ablation as Markdown."""
+    rows = [["without", "mean of five", *GROUPS], ["---"] * (len(GROUPS) + 2)]
+    for summary in done:
+        whole = summary is done[0]
+        rows.append(
+            [
+                f"nothing: {summary.contender}" if whole else summary.contender,
+                f"{mean(summary):.1f}" + ("" if whole else f" ({mean(summary) - mean(done[0]):+.1f})"),
+                *(f"{share(summary, group):.0f}" for group in GROUPS),
+            ]
+        )
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def measured(folder: Path) -> tuple[str, evals.Summary]:
+    """The table of a run of `toolspeak eval`, and its summary."""
+    (summary,) = evals.summarise(evals.read(folder))
+    rows = [["examples 0 to 99 of", "right", "wrong because of"], ["---"] * 3]
+    wrong: dict[str, dict[str, int]] = {}
+    for record in evals.read(folder):
+        if not record.right:
+            kinds = wrong.setdefault(record.group, {})
+            kinds[record.kind] = kinds.get(record.kind, 0) + 1
+    for group in summary.groups:
+        kinds = sorted(wrong.get(group.name, {}).items(), key=lambda one: -one[1])
+        low, high = group.share.low, group.share.high
+        told = f"{100 * group.share.value:.0f} % ({100 * low:.0f}–{100 * high:.0f})"
+        rows.append([group.name, told, ", ".join(f"{kind} {count}" for kind, count in kinds)])
+    rows.append(["**mean of the five with calls**", f"**{mean(summary):.1f} %**", ""])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows), summary
+
+
+def written(marker: str, text: str, page: str) -> str:
+    """The page with a generated part anew, between `<!-- made: marker -->` and `<!-- end -->`."""
+    before, mark, rest = page.partition(f"<!-- made: {marker} -->\n")
+    if not mark:
+        raise SystemExit(f"{PAGE} has no part {marker!r}")
+    _, end, after = rest.partition("<!-- end -->")
+    return f"{before}{mark}{text}{end}{after}"
+
+
+def picture(name: str, draw: Callable[[], str]) -> None:
+    """A plot as a file of its own, in colours that both light and dark pages bear."""
+    colors = " ".join(f".s{i}{{fill:{color}}}" for i, color in enumerate(PALETTE))
+    style = f"<style>text{{font:12px sans-serif;fill:#888}} .in{{fill:#fff}} line,path{{stroke:#999}} {colors}</style>"
+    svg = draw()
+    head, close, body = svg.partition(">")
+    if "xmlns" not in head:
+        head += ' xmlns="http://www.w3.org/2000/svg"'
+    IMAGES.mkdir(exist_ok=True)
+    (IMAGES / name).write_text(f"{head}{close}{style}{body}\n", encoding="utf-8")
+
+
+PALETTE = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#ff9da6", "#9d755d", "#bab0ac")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--examples", default="100:150")
+    parser.add_argument("--run", type=Path, help="a folder of toolspeak eval, over examples 0 to 99")
+    options = parser.parse_args()
+    page = PAGE.read_text(encoding="utf-8")
+    results = HERE / "results" / "ablation.md"
+    if options.run:
+        table, summary = measured(options.run)
+        line = f"\n{summary.seconds_mean:.1f} seconds a case in the mean, {summary.seconds_median:.1f} in the median.\n"
+        page = written("measured", table + line, page)
+        picture("small-accuracy.svg", lambda: plots.accuracy([summary]))
+        picture("small-errors.svg", lambda: plots.kinds([summary]))
+    done = ablation(options.examples)
+    page = written("parts", parts_table(done), page)
+    PAGE.write_text(page, encoding="utf-8")
+    results.write_text(f"# What each part brings\n\n{parts_table(done)}", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
