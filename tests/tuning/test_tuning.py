@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -20,6 +21,8 @@ import toolspeak as ts
 from toolspeak import evals, tuning
 from toolspeak.errors import KeyRefused, ModelUnreachable
 from toolspeak.models.forms import Form, asked
+from toolspeak.plan.effects import Ask
+from toolspeak.tuning.candidates import candidates
 from toolspeak.tuning.outcome import Outcome, Tried
 from toolspeak.tuning.run import HELD_BACK, planned, survivors
 
@@ -233,7 +236,27 @@ def test_a_form_says_whether_a_reply_is_held() -> None:
     assert not model.held
     assert model.dialect.name == "hermes"
     assert Form("dialect", "hermes", held=False).label == "hermes, free"
-    assert model.plan(request).send(None).request.grammar is None  # pyright: ignore
+    assert grammar_of(model, request) is None
+    found = asyncio.run(candidates(Held(), ["hermes", "react"]))
+    assert [(one.form.label, one.usual) for one in found] == [
+        ("tool-json", True),
+        ("tool-json, free", False),
+        ("hermes", False),
+        ("hermes, free", False),
+        ("react", False),
+        ("react, free", False),
+    ]
+    pytest.importorskip("toolspeak.plan.held", reason="nothing holds a reply that may be words yet")
+    held = grammar_of(asked(Held(), Form("dialect", "hermes")), request)
+    assert held is not None
+    assert "<tool_call>" in held
+
+
+def grammar_of(model: ts.Model, request: ts.Request) -> str | None:
+    assert isinstance(model, ts.Speaker)
+    effect = model.plan(request).send(None)
+    assert isinstance(effect, Ask)
+    return effect.request.grammar
 
 
 def test_with_the_embedded_model(tmp_path: Path) -> None:

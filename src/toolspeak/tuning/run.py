@@ -128,7 +128,7 @@ async def atune(
     trial = Trial(name, folder, settings, heard, plan.total(len(tried)))
     done = await trial.run(plan, tried)
     names = tuple(dict.fromkeys(tool.name for case in put for tool in case.tools))
-    return Outcome(model.name, key, tuple(done), source, names, digest(put), folder, without)
+    return Outcome(model.name, key, tuple(done), source, names, digest(put), folder, without, settings.told())
 
 
 def _cases(
