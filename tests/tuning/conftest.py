@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from one_dialect import OneDialect
+from tuned_tools import TOOLS
 
-import toolspeak as ts
 from toolspeak import tuning
-
-
-def weather(city: str, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:
-    """Get the current weather in a city."""
-    return f"Sunny in {city}"
-
-
-def add(a: float, b: float) -> float:
-    """Add two numbers."""
-    return a + b
-
-
-TOOLS = tuple(ts.Toolbox(weather, add))
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +32,7 @@ def speaks(own_cache: None) -> Iterator[Callable[[str], OneDialect]]:
     made: list[OneDialect] = []
 
     def start(dialect: str) -> OneDialect:
-        made.append(OneDialect(dialect, tuning.questions(TOOLS)[0]))
+        made.append(OneDialect(dialect, [*tuning.questions(TOOLS)[0], *tuning.questions(TOOLS, 24)[0]]))
         return made[-1]
 
     yield start

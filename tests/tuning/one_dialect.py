@@ -23,8 +23,9 @@ MARKS = {
 
 
 class OneDialect(ThreadingHTTPServer):
-    """Knows the calls that each question wants. `asked` counts the questions by dialect ("" for others); with `fails`
-    set it answers nothing but that status."""
+    """Knows the calls that each question wants, and writes them in its dialect alone; with `natively` it takes tools, and
+    talks; `deaf` it has no chat. `asked` are the questions with the dialect that each came in ("" for others). After `stop_after` questions it
+    refuses the key; at the one of number `hold_at` it sets `holding` and waits for `go_on`."""
 
     daemon_threads = True
 
@@ -33,7 +34,9 @@ class OneDialect(ThreadingHTTPServer):
         self.dialect = dialect
         self.wanted = {case["question"]: case["calls"] for case in cases}
         self.asked: list[tuple[str, str]] = []
-        self.stop_after = 10**9
+        self.stop_after = self.hold_at = 10**9
+        self.holding, self.go_on = threading.Event(), threading.Event()
+        self.natively = self.deaf = False
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -46,6 +49,9 @@ class OneDialect(ThreadingHTTPServer):
         spoken = next((name for name, mark in MARKS.items() if mark in prompt), "")
         if question in self.wanted:
             self.asked.append((spoken, question))
+            if len(self.asked) == self.hold_at:
+                self.holding.set()
+                self.go_on.wait(120)
         calls = self.wanted.get(question)
         if not calls or spoken != self.dialect:
             return "Let us talk about the weather."
@@ -65,11 +71,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/v1/chat/completions":
+        if self.path != "/v1/chat/completions" or self.server.deaf:
             return self._say(None)
         if len(self.server.asked) >= self.server.stop_after:
             return self._say({"error": {"message": "no such key", "type": "invalid_request_error"}}, 401)
-        if body.get("tools"):
+        if body.get("tools") and not self.server.natively:
             return self._say({"error": {"message": "tools are not supported", "type": "invalid_request_error"}}, 400)
         text = self.server.answer(body)
         usage = {"prompt_tokens": len(json.dumps(body["messages"])) // 4, "completion_tokens": len(text) // 4}

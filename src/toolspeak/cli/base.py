@@ -58,7 +58,13 @@ def _log(_: click.Context, __: click.Parameter, count: int) -> None:
     log = logging.getLogger("toolspeak")
     if not log.handlers:
         log.addHandler(logging.NullHandler())  # without one Python itself would print warnings
+    warned = logging.getLogger("toolspeak.models.profiles")  # what changes how a model is asked is told unasked
+    warned.handlers.clear()
     if not count:
+        handler = logging.StreamHandler()
+        handler.setLevel(logging.WARNING)
+        handler.setFormatter(logging.Formatter("warning: %(message)s"))
+        warned.addHandler(handler)
         return
     log.setLevel(logging.DEBUG if count > 1 else logging.INFO)
     if not any(isinstance(handler, logging.StreamHandler) for handler in log.handlers):

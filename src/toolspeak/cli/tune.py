@@ -171,14 +171,15 @@ def _show(out: Out, name: str | None, as_json: bool) -> None:
 
 
 def _profile(out: Out, one: Profile, *, whole: bool) -> None:
+    from ..api.payloads import records
     from .tuned import table
 
     measured = one.measured
     out.line(f"{one.model}: {one.form.label} (tuned {measured.get('at', 'at no known time')})")
     if whole:
         out.line(f"{one.path}")
-        out.line(f"on {measured.get('questions', 'questions unknown')}, for {', '.join(measured.get('tools', []))}")
-        table(out, measured.get("forms", []), one.form.label)
+        out.line(f"on {measured.get('questions', 'questions unknown')}")
+        table(out, records(measured.get("forms")), one.form.label)
         out.line(str(measured.get("verdict", "")))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .results import print_table
 
@@ -23,18 +23,27 @@ def _row(form: Mapping[str, Any], chosen: str) -> list[str]:
     mark = "→" if label == chosen else ""
     if "failed" in form:
         return [mark, label, "–", f"could not be asked: {str(form['failed'])[:120]}", "", "", ""]
-    low, high = form.get("interval", (0, 0))
-    back = form.get("held_back")
+    back, interval = form.get("held_back"), form.get("interval")
     return [
         mark,
         label,
         _share(form.get("tuning")),
         _share(back),
-        f"{100 * low:.0f}–{100 * high:.0f} %" if back else "",
+        _interval(interval) if back else "",
         str(form.get("tokens") or "–"),
         str(form.get("seconds", "–")),
     ]
 
 
 def _share(pair: Any) -> str:
-    return f"{pair[0]}/{pair[1]}" if isinstance(pair, list) and len(pair) == 2 else ""  # pyright: ignore[reportUnknownArgumentType]
+    return "/".join(map(str, _two(pair)))
+
+
+def _interval(pair: Any) -> str:
+    return "–".join(f"{100 * one:.0f}" for one in _two(pair)) + " %"
+
+
+def _two(pair: Any) -> list[float]:
+    """Two numbers: a profile may have been edited."""
+    listed = cast("list[Any]", pair) if isinstance(pair, list) else []
+    return listed if len(listed) == 2 and all(isinstance(one, int | float) for one in listed) else []

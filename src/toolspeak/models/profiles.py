@@ -185,7 +185,10 @@ def forget(name: str, made: Model) -> Path | None:
     path = path_of(made.name, key_of(name, made))
     if not path.is_file():
         return None
-    path.unlink()
+    try:
+        path.unlink()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be removed: {error.strerror or error}") from None
     return path
 
 

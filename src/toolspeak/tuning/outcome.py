@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -70,7 +71,8 @@ class Tried:
 @dataclass(frozen=True)
 class Outcome:
     """What tuning a model came to. `tried` are the forms in the order of how far they came and how well they did; `key`
-    says which model exactly; `source` is where the questions come from, `without` the tools that have none."""
+    says which model exactly; `source` is where the questions come from, `without` the tools that have none,
+    `settings` how they were put."""
 
     model: str
     key: str
@@ -80,6 +82,7 @@ class Outcome:
     digest: str
     folder: Path
     without: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @cached_property
     def finalists(self) -> list[Tried]:
@@ -139,6 +142,7 @@ class Outcome:
             "machine": platform.machine(),
             "questions": self.source,
             "digest": self.digest,
+            "settings": dict(self.settings),
             "tools": list(self.tools),
             "verdict": self.verdict,
             "forms": [one.told() for one in self.tried],

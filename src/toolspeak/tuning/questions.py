@@ -38,63 +38,14 @@ FACTS = (
 LOOKS_UP = re.compile(
     r"\b(?:search|look\w* up|wiki\w*|web|internet|encyclopedia|answers?|questions?|knowledge|ask)", re.IGNORECASE
 )
-VERBS = frozenset(
-    [
-        "get",
-        "find",
-        "send",
-        "create",
-        "make",
-        "set",
-        "add",
-        "calculate",
-        "compute",
-        "convert",
-        "search",
-        "book",
-        "order",
-        "play",
-        "show",
-        "list",
-        "delete",
-        "remove",
-        "update",
-        "check",
-        "fetch",
-        "return",
-        "look",
-        "tell",
-        "give",
-        "start",
-        "stop",
-        "turn",
-        "open",
-        "close",
-        "read",
-        "write",
-        "translate",
-        "generate",
-        "schedule",
-        "plan",
-        "buy",
-        "pay",
-        "move",
-        "copy",
-        "rename",
-        "count",
-        "compare",
-        "analyze",
-        "determine",
-        "solve",
-        "provide",
-        "retrieve",
-        "estimate",
-        "identify",
-        "predict",
-        "draw",
-        "run",
-    ]
-)
+VERBS = frozenset((
+    "get", "find", "send", "create", "make", "set", "add", "calculate", "compute", "convert", "search", "book",
+    "order", "play", "show", "list", "delete", "remove", "update", "check", "fetch", "return", "look", "tell",
+    "give", "start", "stop", "turn", "open", "close", "read", "write", "translate", "generate", "schedule", "plan",
+    "buy", "pay", "move", "copy", "rename", "count", "compare", "analyze", "determine", "solve", "provide",
+    "retrieve", "estimate", "identify", "predict", "draw", "run", "use",
+))  # fmt: skip
+"""What a wish begins with."""
 
 
 def questions(tools: Sequence[Tool[..., Any]], count: int = 48) -> tuple[list[dict[str, Any]], list[str]]:

@@ -127,9 +127,8 @@ async def atune(
     folder = Path(out) / f"{slug(model.name, key)}-{digest(put)[:8]}"
     trial = Trial(name, folder, settings, heard, plan.total(len(tried)))
     done = await trial.run(plan, tried)
-    return Outcome(
-        model.name, key, tuple(done), source, tuple(tool.name for tool in offered), digest(put), folder, without
-    )
+    names = tuple(dict.fromkeys(tool.name for case in put for tool in case.tools))
+    return Outcome(model.name, key, tuple(done), source, names, digest(put), folder, without, settings.told())
 
 
 def _cases(
@@ -148,7 +147,7 @@ def _cases(
 
 
 class Trial:
-    """Forms of one model, put to the test."""
+    """Forms of one model, put to the test. `total` is how many questions there will be, `done` how many are answered."""
 
     def __init__(self, name: str, folder: Path, settings: Settings, heard: Heard | None, total: int) -> None:
         self.name, self.folder, self.settings = name, folder, settings
@@ -163,12 +162,13 @@ class Trial:
             able = _ranked([one for one in asked_now if not one.failed])
             if not able:
                 raise ModelError(f"{self.name} could be asked in no form: {asked_now[0].failed}")
-            go_on = survivors(len(given)) if number == 1 else survivors(len(left))
+            go_on = survivors(len(left))
             left, gone = able[:go_on], able[go_on:]
             out = [*gone, *(one for one in asked_now if one.failed), *out]
         usual = next((one for one in out if one.usual and not one.failed), None)
         last = [*left[:LAST], *([usual] if usual else [one for one in left[LAST:] if one.usual])]
         rest = [one for one in (*left, *out) if one not in last]
+        self.total = self.done + len(last) * len(plan.back)
         final = [await self._put(one, HELD_BACK, plan.back) for one in last]
         order = sorted(
             final, key=lambda one: (bool(one.failed), -one.accuracy.value if one.held_back else 0, -one.share)
@@ -186,6 +186,7 @@ class Trial:
             raise
         except ModelError as error:
             return replace(one, failed=str(error))
+        self.done += len(records)
         if part == HELD_BACK:
             return replace(one, held_back=tuple(records))
         return replace(one, tuning=(*one.tuning, *records))
@@ -193,10 +194,9 @@ class Trial:
     def _made(self, form: Form) -> Model:
         return asked(bare(self.name), form)
 
-    def _heard(self, record: Record, _done: int, _total: int) -> None:
-        self.done += 1
+    def _heard(self, record: Record, done: int, _: int) -> None:
         if self.heard is not None:
-            self.heard(record, self.done, self.total)
+            self.heard(record, self.done + done, self.total)
 
 
 def _ranked(tried: Sequence[Tried]) -> list[Tried]:

@@ -94,6 +94,8 @@ def plain(schema: Schema, root: Schema) -> Schema:
             break
         rest = {key: schema[key] for key in schema if key not in ("$ref", "anyOf", "oneOf", "allOf")}
         schema = {**found, **rest}
+    if "$ref" in schema:
+        raise Unmade(f"{schema['$ref']} refers to itself")
     kinds = schema.get("type")
     if isinstance(kinds, list):
         schema = {**schema, "type": next((kind for kind in cast("list[str]", kinds) if kind != "null"), "null")}
