@@ -403,9 +403,10 @@ STRICT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required"
     ("schema", "strict"),
     [
         (STRICT, True),
-        ({"type": "string"}, True),
-        ({"type": "array", "items": STRICT}, True),
-        ({"anyOf": [STRICT, {"type": "null"}], "$defs": {"a": STRICT}}, True),
+        (STRICT | {"$defs": {"a": STRICT}}, True),
+        ({"type": "string"}, False),  # what OpenAI holds to is an object
+        ({"type": "array", "items": STRICT}, False),
+        ({"anyOf": [STRICT, {"type": "null"}]}, False),
         (STRICT | {"additionalProperties": True}, False),
         (STRICT | {"required": []}, False),
         ({"type": "object", "properties": {}}, False),
