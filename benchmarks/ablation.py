@@ -164,7 +164,7 @@ def parts_table(done: Sequence[evals.Summary]) -> str:
 def measured(folder: Path) -> tuple[str, evals.Summary]:
     """The table of a run of `toolspeak eval`, and its summary."""
     (summary,) = evals.summarise(evals.read(folder))
-    rows = [["examples 0 to 99 of", "right", "wrong because of"], ["---"] * 3]
+    rows = [["the first examples of", "right", "wrong because of"], ["---"] * 3]
     wrong: dict[str, dict[str, int]] = {}
     for record in evals.read(folder):
         if not record.right:
@@ -173,7 +173,7 @@ def measured(folder: Path) -> tuple[str, evals.Summary]:
     for group in summary.groups:
         kinds = sorted(wrong.get(group.name, {}).items(), key=lambda one: -one[1])
         low, high = group.share.low, group.share.high
-        told = f"{100 * group.share.value:.0f} % ({100 * low:.0f}–{100 * high:.0f})"
+        told = f"{100 * group.share.value:.0f} % ({100 * low:.0f}–{100 * high:.0f}), {group.right} of {group.total}"
         rows.append([group.name, told, ", ".join(f"{kind} {count}" for kind, count in kinds)])
     rows.append(["**mean of the five with calls**", f"**{mean(summary):.1f} %**", ""])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows), summary

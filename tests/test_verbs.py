@@ -140,7 +140,7 @@ def weather(city: str) -> str:
 told = ts.explain("Weather in Rome?", tools=[weather], model="local")
 assert "xllamacpp" not in sys.modules, "the library was loaded"
 assert "def weather(city: str)" in told.prompt, told.prompt
-assert len(told.prompts) == len(told.continuations) == 2
+assert len(told.prompts) == len(told.continuations) == 3
 assert any("Weather in Rome?" in p + c for p, c in zip(told.prompts, told.continuations))
 required = ts.explain("Weather in Rome?", tools=[weather], model="local", choice="required")
 assert required.prompt.endswith('weather(city="'), required.prompt
@@ -157,7 +157,7 @@ def test_explaining_the_embedded_model_loads_nothing(tmp_path: Path) -> None:
     )
     assert done.stderr == ""
     assert done.returncode == 0
-    assert "asks how likely each of 2 texts is" in done.stdout
+    assert "asks how likely each of 3 texts is" in done.stdout
     assert not (tmp_path / "none").exists()
 
 
