@@ -61,6 +61,25 @@ def test_options_named_side_by_side() -> None:
     ]
 
 
+def test_options_that_are_not_side_by_side_are_one_each() -> None:
+    unit = {"enum": ["celsius", "fahrenheit"]}
+    given = tool("value", "to", value=NUMBER, to=unit)
+    assert several(given, "Convert 30 from celsius to fahrenheit", value=30, to="fahrenheit") == [
+        {"value": 30, "to": "fahrenheit"}
+    ]
+
+
+def test_a_number_of_the_same_unit_elsewhere_is_another_thing() -> None:
+    given = tool("distance", "time", distance=NUMBER, time=NUMBER)
+    text = "How fast is a car that covers 450 meters in 20 seconds and stops after 30 meters?"
+    assert several(given, text, distance=450, time=20) == [{"distance": 450, "time": 20}]
+
+
+def test_a_plain_word_is_no_sibling_of_an_address() -> None:
+    given = tool("email", email=TEXT)
+    assert several(given, "Create ann@x.org and role admin", email="ann@x.org") == [{"email": "ann@x.org"}]
+
+
 def test_options_that_differ_in_case_alone_are_told_apart() -> None:
     given = tool("kind", kind={"enum": ["AA", "Aa", "aa"]})
     assert several(given, "the frequency of AA", kind="AA") == [{"kind": "AA"}]

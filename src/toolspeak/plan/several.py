@@ -22,6 +22,10 @@ from .settle import reading
 
 MOST = 12
 """Calls that one request may come to: a request for more is misread."""
+ALIKE = 1.6
+"""How much the surroundings of two numbers must agree for them to be the same thing: more than a unit alone."""
+MOST_BETWEEN = 3
+"""Words between two options that stand side by side."""
 MOST_CLAUSES = 6
 """Parts of a request that are read one by one; each costs as much as a call."""
 SENTENCE = re.compile(r"(?<=[.?!;])[\"'”]?\s+(?=[\"'“A-Z(])|\n+")
@@ -135,7 +139,8 @@ def _texts(text: str, schemas: Mapping[str, Schema], arguments: Mapping[str, Any
     for name, value in arguments.items():
         schema = schemas.get(name, {})
         if "enum" in schema:
-            found[name] = _options(text, schema["enum"], value)
+            others = [other for key, other in arguments.items() if key != name]
+            found[name] = _options(text, [one for one in schema["enum"] if one not in others], value)
         elif is_text(schema) and isinstance(value, str) and (place := pieces.find(text, value)):
             taken = [span for span in used if span != place]
             siblings = [span for span in side_by_side(text, place) if not any(_overlap(span, one) for one in taken)]
@@ -161,7 +166,22 @@ def _options(text: str, options: Sequence[Any], value: Any) -> list[Place]:
     folded = [str(option).casefold() for option in options]
     places = [(place, option) for place, option in places if folded.count(option.casefold()) == 1 or option in text]
     clear = [one for one in places if not any(o is not one and _within(one[0], o[0]) for o in places)]
-    return clear if any(option == value for _, option in clear) else []
+    rows: list[list[Place]] = []
+    for one in clear:
+        if rows and _joined(text, rows[-1][-1][0], one[0]):
+            rows[-1].append(one)
+        else:
+            rows.append([one])
+    return next((row for row in rows if any(option == value for _, option in row)), [])
+
+
+def _joined(text: str, one: Span, other: Span) -> bool:
+    """Whether nothing stands between two pieces but a joint, and a word or two that say nothing."""
+    joint = JOINT.search(text, one[1], other[0])
+    if not joint:
+        return False
+    between = text[one[1] : joint.start()] + " " + text[joint.end() : other[0]]
+    return len(WORD.findall(between)) <= MOST_BETWEEN and not words.stems(text[joint.end() : other[0]])
 
 
 def _within(one: Span, other: Span) -> bool:
@@ -206,6 +226,8 @@ def _like(text: str, start: int, place: Span, quote: bool, shared: str | None) -
         found = pieces.NAMED.match(text, start)
         return found.span() if found else None
     found = WORD.match(text, start)
+    if found and bool(pieces.CODED.search(model)) is not bool(pieces.CODED.search(found[0])):
+        return None
     if not found or found[0][:1].isupper() or found[0].casefold() in words.STOP:
         return None
     if shared and not re.match(rf"\s+{re.escape(shared)}", text[found.end() :]):
@@ -255,7 +277,7 @@ def _numbers(
         ]
         worth, name = max(scored, default=(0.0, ""))
         mine = own.get(name)
-        if name and mine and (one is mine or (worth >= 1.0 and _alike(text, one, mine) > 0)):
+        if name and mine and (one is mine or (worth >= ALIKE and _alike(text, one, mine) > 0)):
             value = reading(one, schemas[name])
             if value not in found[name]:
                 found[name].append(value)
