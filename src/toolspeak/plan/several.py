@@ -172,7 +172,10 @@ def _options(text: str, options: Sequence[Any], value: Any) -> list[Place]:
             rows[-1].append(one)
         else:
             rows.append([one])
-    return next((row for row in rows if any(option == value for _, option in row)), [])
+    for row in rows:
+        if any(option == value for _, option in row):
+            return row
+    return []
 
 
 def _joined(text: str, one: Span, other: Span) -> bool:
