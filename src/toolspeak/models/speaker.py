@@ -13,7 +13,7 @@ from ..drive import Done, heard, play
 from ..errors import ModelError
 from ..events import Event
 from ..plan.effects import Ask, Effect, Plan, Score
-from ..plan.speak import speak
+from ..plan.speak import speak, weighs
 from ..types import Request
 from ..wire.detect import by_template
 from ..wire.syntax import Dialect
@@ -56,21 +56,21 @@ class Speaker:
         self.template = template
         self.variables = variables
         self.name = model.name
-        weighs: set[Capability] = {"weighs"} if self._weighs() else set()
-        self.capabilities: frozenset[Capability] = (model.capabilities - {"weighs"}) | TAUGHT | weighs
+        own: set[Capability] = {"weighs"} if weighs(self._can(), template) else set()
+        self.capabilities: frozenset[Capability] = (model.capabilities - {"weighs"}) | TAUGHT | own
 
-    def _weighs(self) -> bool:
-        """Whether it decides on calls by likelihood: see `plan.speak`."""
-        return "score" in self.model.capabilities and not self.chosen and not self.template
+    def _can(self) -> frozenset[Capability]:
+        """What of the model's abilities is made use of."""
+        unused = ({"score"} if self.chosen else set[str]()) | (set[str]() if self.held else HOLDS)
+        return self.model.capabilities - unused
 
     def plan(self, request: Request) -> Plan[None]:
         """How the request will be answered, step by step."""
         now = datetime.now().astimezone()
-        unused = ({"score"} if self.chosen else set[str]()) | (set[str]() if self.held else HOLDS)
         return speak(
             request,
             self.dialect,
-            self.model.capabilities - unused,
+            self._can(),
             template=self.template,
             variables=self.variables,
             now=now,

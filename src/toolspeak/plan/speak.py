@@ -53,12 +53,17 @@ def speak(
         return
     raw = raw or bool(template)
     _speakable(request, bool(tools), can, raw)
-    if tools and "score" in can and not template:
+    if tools and weighs(can, template):
         yield from _weighed(request, tools, dialect, can, ids or _counted())
     else:
         request = request if request.schema is None else in_words(request, request.schema)
         request = _thoughtful(request, dialect, template)
         yield _told(request, tools, dialect, can, template, variables, now, ids, raw)
+
+
+def weighs(can: Collection[str], template: str | None) -> bool:
+    """Whether a model that can do that decides on calls by likelihood: not one whose own template knows tools."""
+    return "score" in can and not template
 
 
 def _told(
