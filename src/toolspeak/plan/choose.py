@@ -18,7 +18,7 @@ from typing import Any, cast
 from ..types import Note, Tool
 from . import pieces, words
 from .effects import Plan, score
-from .filling import is_text, simple
+from .filling import is_text, schemas_of
 from .numbers import numbers
 from .pieces import UNSPACED
 from .signature import LOOK_UP, REPLY, framed
@@ -103,14 +103,15 @@ def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
     """By how much more than a request demands a tool is wanted that is `likelier`, in nats, than no tool."""
     asked = words.stems(text)
     name, description, arguments = _stems(tool)
-    if _text_needed(tool) and UNSPACED_LETTER.search(text) and not UNSPACED_LETTER.search(str(tool.parameters)):
+    copies = _text_needed(tool)
+    if copies and UNSPACED_LETTER.search(text) and not UNSPACED_LETTER.search(str(tool.parameters)):
         return -math.inf  # what is a word in such a request, and which of them is meant, a weak model cannot tell
     there, needed = len(numbers(text)), _numbers_needed(tool)
     worth = likelier + NAME_WORTH * len(asked & name)
     worth += SHARE_WORTH * len(asked & (name | description | arguments)) / max(1, len(asked))
     worth -= NUMBER_WANTED * max(0, needed - there)
     worth += NUMBERS_FIT * (2 <= needed <= there)
-    worth += WORD_FOR_WORD * (_text_needed(tool) and bool(pieces.marked(text)))
+    worth += WORD_FOR_WORD * (copies and bool(pieces.marked(text)))
     return worth - min(MARGIN, MARGIN_A_WORD * max(1, len(asked)))
 
 
@@ -135,9 +136,8 @@ def _numbers_needed(tool: Tool[..., Any]) -> int:
 
 def _text_needed(tool: Tool[..., Any]) -> bool:
     """Whether a required argument is a text."""
-    properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    schemas = [simple(properties.get(name), tool.parameters) for name in tool.parameters.get("required", ())]
-    return any(is_text(schema) for schema in schemas)
+    schemas = schemas_of(tool.parameters)
+    return any(is_text(schemas.get(name, {})) for name in tool.parameters.get("required", ()))
 
 
 def _takes_number(given: Any) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, cast
 from ..types import Note, Request, Schema, Tool
 from . import dates, pieces, words
 from .effects import Plan, ask, score
-from .filling import MISSING, Filling, described, is_number, is_text, simple
+from .filling import MISSING, Filling, described, is_number, is_text, schemas_of, told_by
 from .numbers import numbers
 from .pieces import WORD, Span
 from .settle import reading, settle
@@ -41,15 +41,13 @@ DEFAULT = re.compile(
 def fill(tool: Tool[..., Any], text: str, *, part: bool = False) -> Plan[tuple[dict[str, Any], tuple[Note, ...]]]:
     """The arguments of a call to `tool` that `text` asks for, and what is doubtful about them. Of a `part` of a request
     only what it says itself: nothing is required, but all its numbers where it has enough."""
-    properties: Mapping[str, Any] = tool.parameters.get("properties", {})
     required = set[str](tool.parameters.get("required", ()))
-    schemas = {name: simple(given, tool.parameters) for name, given in properties.items()}
+    schemas = schemas_of(tool.parameters)
     if part:
         needed = {name for name in required if is_number(schemas.get(name, {}))}
         required = needed if 0 < len(needed) <= len(numbers(text)) else set[str]()
-    told = words.weights({name: (name, described(schema)) for name, schema in schemas.items()})
     common = words.stems(f"{tool.name} {tool.description}")
-    filling = Filling(text, f"{framed(tool)}{request(text[-LONGEST:].lstrip())}{tool.name}(", told, common)
+    filling = Filling(text, f"{framed(tool)}{request(text[-LONGEST:].lstrip())}{tool.name}(", told_by(schemas), common)
     order = sorted(schemas, key=lambda name: name not in required)
     yield from settle(filling, schemas, required)
     for i, name in enumerate(order):
@@ -278,11 +276,11 @@ def _whole(text: str, piece: str) -> str:
 
 def _object(filling: Filling, name: str, schema: Schema, required: bool) -> Plan[Any]:
     """An object, filled as a call is; an optional one only where something in it is."""
-    properties: Mapping[str, Any] = schema["properties"]
     needed = set(schema.get("required", ())) if required else set[str]()
-    schemas = {key: simple(given, {}) for key, given in properties.items()}
-    told = words.weights({key: (key, described(inner)) for key, inner in schemas.items()})
-    inner = Filling(filling.text, f"{filling.lead(name)}dict(", told, filling.common, used=list(filling.used))
+    schemas = schemas_of(schema, {})
+    inner = Filling(
+        filling.text, f"{filling.lead(name)}dict(", told_by(schemas), filling.common, used=list(filling.used)
+    )
     yield from settle(inner, schemas, needed)
     for key in sorted(schemas, key=lambda key: key not in needed):
         value = yield from _value(inner, key, schemas[key], key in needed)

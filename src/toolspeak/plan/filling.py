@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..schema.walk import resolve
 from ..types import Note, Schema
-from . import pieces
+from . import pieces, words
 from .pieces import Span
 from .signature import literal
 
@@ -60,6 +60,17 @@ class Filling:
 def described(schema: Schema) -> str:
     """What the schema says of its value."""
     return str(schema.get("description", ""))
+
+
+def schemas_of(given: Schema, root: Schema | None = None) -> dict[str, Schema]:
+    """The schema of each property of an object's schema, made simple; references are followed in `root`."""
+    properties: Mapping[str, Any] = given.get("properties", {})
+    return {name: simple(schema, given if root is None else root) for name, schema in properties.items()}
+
+
+def told_by(schemas: Mapping[str, Schema]) -> dict[str, dict[str, float]]:
+    """What each word says for each argument, by the names and descriptions."""
+    return words.weights({name: (name, described(schema)) for name, schema in schemas.items()})
 
 
 def is_text(schema: Schema) -> bool:

@@ -15,7 +15,7 @@ from ..types import Note, Schema, Tool
 from . import dates, pieces, words
 from .effects import Plan
 from .fill import fill
-from .filling import described, is_number, is_text, simple
+from .filling import is_number, is_text, schemas_of, told_by
 from .numbers import Number, numbers, written_lists
 from .pieces import WORD, Span
 from .settle import reading
@@ -50,6 +50,8 @@ JOINT = re.compile(
     re.IGNORECASE,
 )
 LEAD = re.compile(r"(?:(?:the|a|an|in|at|for|of|on|from|with|to|by|another|that of)\s+)*", re.IGNORECASE)
+HEAD = re.compile(r"\s+([a-z]+)")
+UNIT = re.compile(r"\s*(\w+|%|°)")
 Place = tuple[Span, Any]
 
 
@@ -61,9 +63,9 @@ def calls_for(
     if not several:
         return [first], notes
     parts = clauses(text)
-    apart = 1 < len(parts) <= MOST_CLAUSES and _told_whole(tool, parts)
-    side = [first] if apart else alternatives(tool, text, first)
-    if len(side) > 1 or not 1 < len(parts) <= MOST_CLAUSES:
+    apart = 1 < len(parts) <= MOST_CLAUSES
+    side = [first] if apart and _told_whole(tool, parts) else alternatives(tool, text, first)
+    if len(side) > 1 or not apart:
         return side, notes
     opening, _ = yield from fill(tool, parts[0], part=True)
     calls = [{**first, **opening}]
@@ -77,9 +79,8 @@ def calls_for(
 
 def _told_whole(tool: Tool[..., Any], parts: Sequence[str]) -> bool:
     """Whether each part tells all the numbers that a call needs."""
-    properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    schemas = [simple(properties.get(name), tool.parameters) for name in tool.parameters.get("required", ())]
-    needed = sum(is_number(schema) for schema in schemas)
+    schemas = schemas_of(tool.parameters)
+    needed = sum(is_number(schemas.get(name, {})) for name in tool.parameters.get("required", ()))
     return needed > 0 and all(len(numbers(part)) >= needed for part in parts)
 
 
@@ -100,28 +101,21 @@ def clauses(text: str) -> list[str]:
 def alternatives(tool: Tool[..., Any], text: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The arguments of every call, the first of them `arguments`: more than one where the request names several values
     for an argument side by side. As many of two arguments are paired in their order, others are crossed."""
-    properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    schemas = {name: simple(given, tool.parameters) for name, given in properties.items()}
-    told = words.weights({name: (name, described(schema)) for name, schema in schemas.items()})
-    lists = [span for span, _ in written_lists(text)]
-    others: dict[str, list[Any]] = {}
-    for name, places in _texts(text, schemas, arguments).items():
-        others[name] = [value for _, value in places]
-    others |= _lists(text, schemas, arguments)
-    for name, found in _numbers(text, schemas, arguments, told, lists).items():
-        others[name] = found
+    schemas = schemas_of(tool.parameters)
+    lists = written_lists(text)
+    others = _texts(text, schemas, arguments)
+    others |= _lists([value for _, value in lists], schemas, arguments)
+    others |= _numbers(text, schemas, arguments, [span for span, _ in lists])
     several = {name: values for name, values in others.items() if len(values) > 1}
     if not several:
         return [dict(arguments)]
-    made = [dict(arguments) | values for values in _combined(text, several)]
+    made = [dict(arguments) | values for values in _combined(several)]
     distinct = [one for i, one in enumerate(made) if one not in made[:i]]
     return distinct if len(distinct) <= MOST else [dict(arguments)]
 
 
-def _combined(text: str, several: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    lengths = {len(values) for values in several.values()}
-    if len(lengths) == 1:
-        return [dict(zip(several, row, strict=True)) for row in zip(*several.values(), strict=True)]
+def _combined(several: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """As many values are paired in their order, others are crossed."""
     groups: dict[int, list[str]] = {}
     for name, values in several.items():
         groups.setdefault(len(values), []).append(name)
@@ -132,9 +126,9 @@ def _combined(text: str, several: Mapping[str, Sequence[Any]]) -> list[dict[str,
     return [{key: value for part in parts for key, value in part.items()} for parts in product(*rows)]
 
 
-def _texts(text: str, schemas: Mapping[str, Schema], arguments: Mapping[str, Any]) -> dict[str, list[Place]]:
+def _texts(text: str, schemas: Mapping[str, Schema], arguments: Mapping[str, Any]) -> dict[str, list[Any]]:
     """For each text and option the pieces of the request side by side with it, itself among them, in their order."""
-    found: dict[str, list[Place]] = {}
+    found: dict[str, list[Any]] = {}
     used = [place for value in arguments.values() if isinstance(value, str) and (place := pieces.find(text, value))]
     for name, value in arguments.items():
         schema = schemas.get(name, {})
@@ -144,19 +138,18 @@ def _texts(text: str, schemas: Mapping[str, Schema], arguments: Mapping[str, Any
         elif is_text(schema) and isinstance(value, str) and (place := pieces.find(text, value)):
             taken = [span for span in used if span != place]
             siblings = [span for span in side_by_side(text, place) if not any(_overlap(span, one) for one in taken)]
-            found[name] = [(span, text[slice(*span)]) for span in siblings]
+            found[name] = [text[slice(*span)] for span in siblings]
     return found
 
 
-def _lists(text: str, schemas: Mapping[str, Schema], arguments: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The lists that the request writes out, where only one argument takes a list: each is one call's."""
+def _lists(found: Sequence[Any], schemas: Mapping[str, Schema], arguments: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The lists `found` in the request, where only one argument takes a list: each is one call's."""
     names = [name for name in schemas if schemas[name].get("type") == "array"]
-    found = [value for _, value in written_lists(text)]
     one = len(names) == 1 and arguments.get(names[0]) in found
-    return {names[0]: found} if one and len(found) > 1 else {}
+    return {names[0]: list(found)} if one and len(found) > 1 else {}
 
 
-def _options(text: str, options: Sequence[Any], value: Any) -> list[Place]:
+def _options(text: str, options: Sequence[Any], value: Any) -> list[Any]:
     """The options that stand in the request as they are, `value` among them."""
     places = sorted(
         (place, option)
@@ -172,8 +165,8 @@ def _options(text: str, options: Sequence[Any], value: Any) -> list[Place]:
             rows[-1].append(one)
         else:
             rows.append([one])
-    for row in rows:
-        if any(option == value for _, option in row):
+    for row in ([option for _, option in row] for row in rows):
+        if value in row:
             return row
     return []
 
@@ -212,7 +205,7 @@ def _next(text: str, place: Span, quote: bool) -> Span | None:
     end = place[1] + (1 if quote else 0)
     joint = JOINT.match(text, end)
     shared = None
-    if not joint and (head := re.compile(r"\s+([a-z]+)").match(text, end)):
+    if not joint and (head := HEAD.match(text, end)):
         joint, shared = JOINT.match(text, head.end()), head[1]
     if not joint:
         return None
@@ -255,11 +248,11 @@ def _numbers(
     text: str,
     schemas: Mapping[str, Schema],
     arguments: Mapping[str, Any],
-    told: Mapping[str, Mapping[str, float]],
     lists: Sequence[Span],
 ) -> dict[str, list[Any]]:
     """For each number of the call the numbers of the request that are the same thing, in their order."""
     names = [name for name in arguments if is_number(schemas.get(name, {}))]
+    told = told_by(schemas)
     said = [place for value in arguments.values() if isinstance(value, str) and (place := pieces.find(text, value))]
     dated = [date.span for date in dates.dates(text)]
     listed = [one for value in arguments.values() if isinstance(value, list) for one in cast("list[Any]", value)]
@@ -301,7 +294,7 @@ def _alike(text: str, one: Number, other: Number) -> float:
 
 
 def _after(text: str, one: Number) -> str:
-    found = re.compile(r"\s*(\w+|%|°)").match(text, one.span[1])
+    found = UNIT.match(text, one.span[1])
     return words.stem(found[1]) if found and found[1].casefold() not in ("and", "or") else ""
 
 
