@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..types import Message, Reply, Tool
 
@@ -24,17 +24,7 @@ Kind = Literal[
 ]
 """What is wrong with a reply. `count`: another number of calls than wanted. `needless call`: a call where none was wanted.
 `invalid`: calls that fit no schema, or that no tool has. `error`: the model could not answer."""
-KINDS: tuple[Kind, ...] = (
-    "wrong tool",
-    "wrong value",
-    "missing argument",
-    "needless argument",
-    "count",
-    "needless call",
-    "no call",
-    "invalid",
-    "error",
-)
+KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind)
 
 
 @dataclass(frozen=True, slots=True)
