@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from llama import served
 from toolspeak import evals
 from toolspeak.evals import Contender
-from toolspeak.models import weights
 
 KEY = "a-key-for-the-tests"
 
@@ -98,14 +98,7 @@ def test_what_the_server_got(server: tuple[str, type[Handler]], cases: list[eval
 
 
 def test_a_llama_cpp_that_decides_by_likelihood(cases: list[evals.Case], tmp_path: Path) -> None:
-    library = pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
-    if not weights.present():
-        pytest.skip("the embedded model's weights are not here")
-    params = library.CommonParams()
-    params.model.path = str(weights.path_of())
-    params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.ui = 4096, 1, False, -1, False
-    params.api_keys = [KEY]
-    running = library.Server(params)
+    running = served(KEY)
     there = ts.model(f"{running.listening_address}/v1", key=KEY)
     (record,) = evals.run(cases[:1], [Contender(there, title="served")], tmp_path / "out")
     (same,) = evals.run(cases[:1], [Contender("local")], tmp_path / "out")

@@ -11,9 +11,9 @@ from aiohttp import web
 
 import toolspeak as ts
 from echoes import echoed, likelihood
+from llama import served
 from toolspeak.api.completions.likelihood import beginning, read_tokens, weigh
 from toolspeak.errors import ServerFailed
-from toolspeak.models import weights
 from toolspeak.models.abilities import Abilities, Finding
 from toolspeak.models.http import Http
 from toolspeak.models.likelihood import Way, Weighing, find_way, instead_of_tools
@@ -39,14 +39,7 @@ SAID = (
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A server of the wheel's own, apart from the one that `local` is."""
-    library = pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
-    if not weights.present():
-        pytest.skip("the embedded model's weights are not here")
-    params = library.CommonParams()
-    params.model.path = str(weights.path_of())
-    params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.ui = 4096, 1, False, -1, False
-    params.api_keys = [KEY]
-    server = library.Server(params)
+    server = served(KEY)
     yield server.listening_address  # noqa: PT022 - the server lives as long as this frame
 
 

@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
+from llama import served
 from toolspeak.errors import BadRequest, KeyRefused
 from toolspeak.events import Event, Finished, TextDelta
-from toolspeak.models import weights
 from toolspeak.models.http import Http
 from toolspeak.types import Request
-
-xllamacpp = pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
-pytestmark = pytest.mark.skipif(not weights.present(), reason="the embedded model's weights are not here")
 
 KEY = "sk-real-0123456789abcdef"
 FRANCE = [{"role": "user", "content": "What is the capital of France? One word."}]
@@ -22,11 +19,7 @@ FRANCE = [{"role": "user", "content": "What is the capital of France? One word."
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    params = xllamacpp.CommonParams()
-    params.model.path = str(weights.path_of())
-    params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.ui = 512, 1, False, -1, False
-    params.api_keys = [KEY]
-    server = xllamacpp.Server(params)
+    server = served(KEY, 512)
     yield server.listening_address  # noqa: PT022 - the server lives as long as this frame
 
 
