@@ -38,11 +38,7 @@ def write(path: Path, tools: Iterable[AnyTool], examples: Mapping[str, Iterable[
         "examples": {name: list(asked) for name, asked in examples.items()},
     }
     try:
-        text = json.dumps(said, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"these tools cannot be kept in a file, as one is no JSON: {error}") from error
-    try:
-        _put(path, text)
+        _put(path, json.dumps(said))
     except OSError as error:
         raise UsageError(f"the index cannot be written to {path}: {error.strerror or error}") from error
 
