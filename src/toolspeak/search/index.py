@@ -121,7 +121,7 @@ class ToolIndex:
             raise UsageError(f"a question is a text; got {short(question)}, a {type(question).__name__}")
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"k, how many tools are wanted, is 1 or more; got {short(k)}")
-        words = list(dict.fromkeys(terms(question)))[:MOST_TERMS]
+        words = list(dict.fromkeys(terms(question, joined=True)))[:MOST_TERMS]
         with self._lock:
             from .postings import best
 

@@ -43,8 +43,21 @@ _UNSEEN = re.compile(
 """Controls, zero widths, bidi marks, fillers, selectors and tags."""
 
 
-def terms(text: str) -> list[str]:
-    """The terms of a text, in its order, each as often as it stands there; linear in its length, and bounded."""
+def terms(text: str, *, joined: bool = False) -> list[str]:
+    """The terms of a text, in its order, each as often as it stands there; linear in its length, and bounded.
+
+    `joined` adds each two words that are neighbours as one, so that `data base` and `database` meet.
+    """
+    words = _words(text)
+    found = [term for term in map(_term, words) if term]
+    if joined:
+        telling = [word for word in words if word not in _STOP]
+        found += [_term((one + after)[:MAX_WORD]) for one, after in itertools.pairwise(telling) if one.isascii()]
+    return found
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, folded and not yet stemmed, and the bigrams of what has no spaces."""
     text = _UNSEEN.sub("", text[:MAX_TEXT])
     if text.isascii():
         return _of_ascii(text)
@@ -57,7 +70,7 @@ def terms(text: str) -> list[str]:
         elif match[2].isascii():
             found += _of_ascii(match[2])
         else:
-            found.append(_term(match[2][:MAX_WORD].casefold()))
+            found.append(match[2][:MAX_WORD].casefold())
     return found
 
 
@@ -65,20 +78,17 @@ def _of_ascii(text: str) -> list[str]:
     found: list[str] = []
     for word in _WORD.findall(text):
         if word.isalpha() and (word.islower() or word.istitle()):
-            if term := _term(word[:MAX_WORD].lower()):
-                found.append(term)
+            found.append(word[:MAX_WORD].lower())
         else:
-            found += _of_mixed(word)
+            found += _pieces(word[:MAX_WORD])
     return found
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _of_mixed(word: str) -> tuple[str, ...]:
-    """The terms of `getWeather`, `EC2`, `H2O`: its pieces, and the whole, which others write as one word."""
-    pieces = [piece.lower() for piece in _PIECE.findall(word[:MAX_WORD])]
-    if len(pieces) > 1:
-        pieces.append("".join(pieces))
-    return tuple(filter(None, map(_term, pieces)))
+def _pieces(word: str) -> tuple[str, ...]:
+    """The words in `getWeather`, `EC2`, `H2O`, and the whole, which others write as one word."""
+    pieces = [piece.lower() for piece in _PIECE.findall(word)]
+    return (*pieces, word.lower()) if len(pieces) > 1 else tuple(pieces)
 
 
 @functools.lru_cache(maxsize=1 << 16)
