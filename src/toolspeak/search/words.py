@@ -22,7 +22,7 @@ _STOP = frozenset(
     ["a", "an", "the", "this", "that", "these", "those", "it", "its", "itself", "i", "me", "my", "mine", "we", "us", "our", "ours", "you", "your", "yours", "he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs", "who", "whom", "whose", "which", "what", "when", "where", "why", "how", "is", "am", "are", "was", "were", "be", "been", "being", "do", "does", "did", "doing", "done", "have", "has", "had", "having", "will", "would", "shall", "should", "can", "could", "may", "might", "must", "and", "or", "but", "nor", "if", "then", "than", "so", "because", "while", "of", "in", "on", "at", "to", "from", "by", "with", "for", "into", "onto", "about", "as", "up", "out", "off", "over", "under", "again", "there", "here", "all", "any", "both", "each", "more", "most", "other", "some", "such", "no", "not", "only", "own", "same", "too", "very", "just", "also", "s", "t", "d", "m", "ll", "re", "ve", "don", "doesn", "didn", "isn", "aren", "wasn", "won", "please", "want", "need", "like", "let", "help", "know", "tell"]
 )  # fmt: skip
 
-_WORD = re.compile(r"[A-Za-z0-9]+")
+_WORD = re.compile(r"[A-Za-z0-9]{1,200}")
 # a run of capitals (with a plural's s), a word with or without its capital, a lone capital, digits
 _PIECE = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[a-z]+|[A-Z]|[0-9]+")
 
@@ -75,20 +75,14 @@ def _words(text: str) -> list[str]:
 
 
 def _of_ascii(text: str) -> list[str]:
-    found: list[str] = []
-    for word in _WORD.findall(text):
-        if word.isalpha() and (word.islower() or word.istitle()):
-            found.append(word[:MAX_WORD].lower())
-        else:
-            found += _pieces(word[:MAX_WORD])
-    return found
+    return list(itertools.chain.from_iterable(map(_pieces, _WORD.findall(text))))
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _pieces(word: str) -> tuple[str, ...]:
-    """The words in `getWeather`, `EC2`, `H2O`, and the whole, which others write as one word."""
-    pieces = [piece.lower() for piece in _PIECE.findall(word)]
-    return (*pieces, word.lower()) if len(pieces) > 1 else tuple(pieces)
+    """A word in small letters; the words in `getWeather`, `EC2`, `H2O`, and the whole, which others write as one."""
+    pieces = [piece.lower() for piece in _PIECE.findall(word[:MAX_WORD])]
+    return (*pieces, word[:MAX_WORD].lower()) if len(pieces) > 1 else tuple(pieces)
 
 
 @functools.lru_cache(maxsize=1 << 16)
