@@ -46,6 +46,8 @@ _HOME = {
         "call conclude decide extract generate generate_checked run stream"
     ),
     "explain": "explain",
+    "sources.openapi": "openapi",
+    "sources.modules": "module",
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names.split()}
 
@@ -194,6 +196,12 @@ if TYPE_CHECKING:  # what the names are, for type checkers and editors
     )
     from .schema.infer import (
         tool as tool,
+    )
+    from .sources.modules import (
+        module as module,
+    )
+    from .sources.openapi import (
+        openapi as openapi,
     )
     from .text import (
         Decoder as Decoder,

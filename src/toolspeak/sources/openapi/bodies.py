@@ -46,7 +46,7 @@ def written(media: str, value: Any, slots: Mapping[str, Slot]) -> tuple[str, byt
         return _multipart(media.partition(";")[0].strip(), _fields(value), slots)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if form == "bytes":
-        return media.replace("*/*", "application/octet-stream"), _bytes(text)
+        return media.replace("*/*", "application/octet-stream"), _bytes(text, "body")
     return (media if "charset" in media else f"{media}; charset=utf-8"), text.encode()
 
 
@@ -58,12 +58,12 @@ def _slot(name: str, slots: Mapping[str, Slot]) -> Slot:
     return slots.get(name) or Slot(name, "field", name, "form", True)
 
 
-def _bytes(text: str) -> bytes:
-    """The bytes that a text stands for: those that it encodes where it is base64, else itself."""
+def _bytes(text: str, argument: str) -> bytes:
+    """What a text in base64 stands for: a model has no other way to write bytes."""
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
-        return text.encode()
+        raise ToolError(f"the argument {argument!r} must be base64") from None
 
 
 def _multipart(kind: str, fields: list[tuple[str, Any]], slots: Mapping[str, Slot]) -> tuple[str, bytes]:
@@ -82,7 +82,7 @@ def _part(name: str, value: Any, slot: Slot) -> bytes:
     head = 'Content-Disposition: form-data; name="{}"'.format(name.replace('"', "%22"))
     if slot.file:
         head += f'; filename="{slot.argument}"\r\nContent-Type: application/octet-stream'
-        content = _bytes(value) if isinstance(value, str) else json.dumps(value).encode()
+        content = _bytes(str(value), slot.argument)
     elif isinstance(value, (dict, list)) or slot.json:
         head += "\r\nContent-Type: application/json"
         content = json.dumps(value, ensure_ascii=False).encode()
