@@ -50,7 +50,9 @@ def folded(schema: dict[str, Any]) -> dict[str, Any]:
     for definition in shared.values():
         uses.update(_refs(definition))
     single = {
-        name for name in shared if uses[name] == 1 and shared[name] not in (True, False) and not _reaches(name, name, shared)
+        name
+        for name in shared
+        if uses[name] == 1 and shared[name] not in (True, False) and not _reaches(name, name, shared)
     }
 
     def inline(node: dict[str, Any], _path: str) -> dict[str, Any]:

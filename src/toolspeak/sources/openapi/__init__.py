@@ -85,7 +85,9 @@ def _tool(maker: Maker, found: Found, servers: Servers, bounds: Bounds, timeout:
     credentials = keys.credentials(found.node)
     advice = ""
     if not keys.given and (wanted := keys.wanted(found.node)):
-        advice = "no credentials were given: auth=… for " + " or ".join(" and ".join(names) for names in wanted if names)
+        advice = "no credentials were given: auth=… for " + " or ".join(
+            " and ".join(names) for names in wanted if names
+        )
     function = function_of(made, servers.base(found), credentials, bounds, keys.secrets, advice)
     return Tool(found.name, made.description, made.parameters, function, timeout=timeout)
 
@@ -94,7 +96,9 @@ def _listed(patterns: str | Sequence[str]) -> list[str]:
     return [patterns] if isinstance(patterns, str) else list(patterns)
 
 
-def _chosen(found: list[Found], only: list[str], without: list[str], read_only: bool, document: Document) -> list[Found]:
+def _chosen(
+    found: list[Found], only: list[str], without: list[str], read_only: bool, document: Document
+) -> list[Found]:
     """The operations that are wanted. UsageError for a pattern that fits none."""
     for pattern in (*only, *without):
         if not any(_fits(one, [pattern]) for one in found):

@@ -6,7 +6,7 @@ import base64
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -14,6 +14,7 @@ from ...errors import UsageError
 from ...models.exchange import clean_key
 from ...schema.near import did_you_mean, near
 from .document import Document
+from .fetching import Credentials
 
 Secret = str | tuple[str, str]
 Auth = Secret | Mapping[str, Secret] | None
@@ -21,15 +22,6 @@ Auth = Secret | Mapping[str, Secret] | None
 `$NAME` stands for an environment variable."""
 
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Credentials:
-    """What is added to a request: headers, pairs of a query and cookies."""
-
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    query: tuple[str, ...] = ()
-    cookies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +101,12 @@ class Keys:
                     hint = did_you_mean(near(name, self.schemes)) or f" It names {', '.join(self.schemes) or 'none'}"
                     raise UsageError(f"{self.document.name} names no security scheme {name!r}.{hint}")
             return {name: _secret(secret, self.schemes[name]) for name, secret in auth.items()}
-        fitting = [one for one in self.schemes.values() if one.kind and (one.kind == "basic" or isinstance(auth, str))]
+        user = not isinstance(auth, str) or ":" in auth or _VARIABLE.fullmatch(auth) is not None
+        fitting = [
+            one
+            for one in self.schemes.values()
+            if one.kind and (user if one.kind == "basic" else isinstance(auth, str))
+        ]
         if not fitting:
             raise UsageError(
                 f"{self.document.name} names no security scheme that takes such a secret: say how it is sent, "
@@ -129,7 +126,9 @@ def _with_security(document: Document) -> Iterable[Mapping[str, Any]]:
 
 def _schemes(document: Document) -> Iterable[Scheme]:
     components: Any = document.data.get("components")
-    listed: Any = cast("Mapping[str, Any]", components).get("securitySchemes") if isinstance(components, Mapping) else {}
+    listed: Any = (
+        cast("Mapping[str, Any]", components).get("securitySchemes") if isinstance(components, Mapping) else {}
+    )
     for name, raw in cast("Mapping[str, Any]", listed if isinstance(listed, Mapping) else {}).items():
         node = document.follow(raw, f"#/components/securitySchemes/{name}")
         kind = node.get("type")
@@ -146,12 +145,12 @@ def _secret(given: Any, scheme: Scheme) -> Secret:
     """A secret as it is sent. UsageError where it cannot be one, without saying what it is."""
     if not scheme.kind:
         raise UsageError(f"the security scheme {scheme.name!r} is of a kind that is not understood; use headers=…")
-    if isinstance(given, (tuple, list)) and len(cast("tuple[Any, ...]", given)) == 2 and scheme.kind == "basic":
-        user, password = (_expanded(part, scheme.name) for part in cast("tuple[Any, Any]", given))
-        return user, password
+    pair = cast("list[Any]", given) if isinstance(given, (tuple, list)) else []
+    if len(pair) == 2 and scheme.kind == "basic":
+        return _expanded(pair[0], scheme.name), _expanded(pair[1], scheme.name)
     if not isinstance(given, str):
         wanted = "a text or a pair of user and password" if scheme.kind == "basic" else "a text"
-        raise UsageError(f"the secret for {scheme.name!r} must be {wanted}; got {type(given).__name__}")
+        raise UsageError(f"the secret for {scheme.name!r} must be {wanted}; got {type(cast('object', given)).__name__}")
     secret = _expanded(given, scheme.name)
     if scheme.kind == "basic" and ":" not in secret:
         raise UsageError(f"the secret for {scheme.name!r} must be user:password, or a pair of both")

@@ -7,7 +7,7 @@ import binascii
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ...errors import ToolError
 from .styles import Slot, query_pairs
@@ -50,8 +50,8 @@ def written(media: str, value: Any, slots: Mapping[str, Slot]) -> tuple[str, byt
     return (media if "charset" in media else f"{media}; charset=utf-8"), text.encode()
 
 
-def _fields(value: dict[str, Any]) -> list[tuple[str, Any]]:
-    return list(value.items())
+def _fields(value: Any) -> list[tuple[str, Any]]:
+    return list(cast("dict[str, Any]", value).items())
 
 
 def _slot(name: str, slots: Mapping[str, Slot]) -> Slot:
@@ -71,7 +71,9 @@ def _multipart(kind: str, fields: list[tuple[str, Any]], slots: Mapping[str, Slo
     body = bytearray()
     for name, value in fields:
         slot = _slot(name, slots)
-        for part in value if isinstance(value, list) and not slot.json else [value]:
+        several = isinstance(value, list) and not slot.json
+        parts: list[Any] = value if several else [value]
+        for part in parts:
             body += f"--{boundary}\r\n".encode() + _part(name, part, slot) + b"\r\n"
     return f"{kind}; boundary={boundary}", bytes(body + f"--{boundary}--\r\n".encode())
 

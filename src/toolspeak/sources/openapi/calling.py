@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 from ...api.failure import excerpt
 from ...errors import ToolError
 from ...models.address import redact
-from .auth import Credentials
 from .bodies import form_of, written
-from .fetching import Answer, Bounds, Sent, exchange
+from .fetching import Answer, Bounds, Credentials, Sent, exchange
 from .operations import Operation
 from .styles import header_text, path_part, query_pairs
 
@@ -49,7 +48,7 @@ def request_of(operation: Operation, base: str, arguments: Mapping[str, Any]) ->
     """The request that arguments make, but for the credentials. Raises ToolError for what cannot be sent."""
     given = {slot.argument: arguments[slot.argument] for slot in operation.slots if slot.argument in arguments}
     if unknown := arguments.keys() - given.keys():
-        raise ToolError(f"there is no argument {sorted(unknown)[0]!r}")
+        raise ToolError(f"there is no argument {min(unknown)!r}")
     path = operation.found.path
     filled: dict[str, str] = {}
     query: list[str] = []
@@ -105,7 +104,9 @@ def _text(answer: Answer) -> str | None:
     """The body as text; None where it is none."""
     kind, _, more = answer.headers.get("Content-Type", "").partition(";")
     kind = kind.strip().lower()
-    if b"\0" in answer.body[:1024] or kind.startswith(("image/", "audio/", "video/", "font/", "application/octet-stream")):
+    if b"\0" in answer.body[:1024] or kind.startswith(
+        ("image/", "audio/", "video/", "font/", "application/octet-stream")
+    ):
         return None
     charset = next((one.partition("=")[2].strip(' "') for one in more.split(";") if "charset=" in one.lower()), "utf-8")
     try:
@@ -127,7 +128,7 @@ def _value(answer: Answer, text: str | None, secrets: list[str]) -> Any:
             text = text.replace(secret, "[hidden]")
     if form_of(answer.headers.get("Content-Type", "text/plain")) == "json" or text[:1] in "[{":
         try:
-            return cast("Any", json.loads(text))
+            return json.loads(text)
         except (ValueError, RecursionError):
             return text
     return text
@@ -140,4 +141,3 @@ def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: li
     if answer.status in (401, 403) and advice:
         message += f" ({advice})"
     return redact(message, secrets)
-

@@ -14,7 +14,6 @@ from ...models.address import parse_address
 from ...models.answers import cause
 from ...models.reach import NOT_PUBLIC, PrivateAddress
 from ...models.sessions import get_session
-from .auth import Credentials
 
 if TYPE_CHECKING:
     import aiohttp
@@ -35,6 +34,15 @@ class Bounds:
     keys_to: Origin | None
     limit: int
     anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Credentials:
+    """What is added to a request: headers, pairs of a query and cookies."""
+
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    query: tuple[str, ...] = ()
+    cookies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +166,9 @@ def _redirected(sent: Sent, status: int, location: str) -> Sent:
         shown = parse_address(target).shown
         here, there = origin(sent.url), origin(target)
     except (UsageError, ValueError):
-        raise ToolError(f"the server redirects to {excerpt(location.partition('?')[0], 100)!r}, which is no address of a page") from None
+        raise ToolError(
+            f"the server redirects to {excerpt(location.partition('?')[0], 100)!r}, which is no address of a page"
+        ) from None
     if here == there:
         if status in (307, 308) or sent.method in ("GET", "HEAD"):
             return Sent(sent.method, target, sent.headers, sent.body)

@@ -19,10 +19,10 @@ from .styles import DEFAULTS, STYLES, Place, Slot
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 SAFE = ("get", "head", "query")
 """Methods that change nothing."""
-NOT_A_PARAMETER = frozenset(
-    "accept content-type authorization host content-length transfer-encoding connection cookie te trailer upgrade expect "
-    "keep-alive proxy-authorization proxy-connection".split()
-)
+NOT_A_PARAMETER = frozenset({
+    "accept", "content-type", "authorization", "host", "content-length", "transfer-encoding", "connection", "cookie", "te",
+    "trailer", "upgrade", "expect", "keep-alive", "proxy-authorization", "proxy-connection",
+})  # fmt: skip
 """Headers that the standard takes out of parameters, and those that belong to the connection."""
 LONGEST = 64
 """Characters of a name."""
@@ -151,7 +151,9 @@ class Maker:
                 node = self.document.follow(raw, f"{found.where}/parameters")
                 name, place = node.get("name"), node.get("in")
                 if not isinstance(name, str) or not isinstance(place, str):
-                    raise UsageError(f"{self.document.name}, at {found.where}/parameters: one has no name or no place (in)")
+                    raise UsageError(
+                        f"{self.document.name}, at {found.where}/parameters: one has no name or no place (in)"
+                    )
                 by_place[place, name] = node
         yield from by_place.values()
         for name in re.findall(r"\{([^{}]+)\}", found.path):
@@ -162,18 +164,24 @@ class Maker:
         """Where a parameter goes; None for one that the model is not asked for."""
         name, place = str(node["name"]), str(node["in"])
         if place not in STYLES or place == "field":
-            raise UsageError(f"{self.document.name}, at {found.where}/parameters: {short(name)} is in {short(place)}, "
-                             "which is neither path, query, header nor cookie")
+            raise UsageError(
+                f"{self.document.name}, at {found.where}/parameters: {short(name)} is in {short(place)}, "
+                "which is neither path, query, header nor cookie"
+            )
         if (place, name.lower()) in self.keys.hidden or (place == "header" and name.lower() in NOT_A_PARAMETER):
             return None
         if place == "path" and f"{{{name}}}" not in found.path:
             return None
         if place == "header" and not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-            raise UsageError(f"{self.document.name}, at {found.where}/parameters: {short(name)} is no name for a header")
+            raise UsageError(
+                f"{self.document.name}, at {found.where}/parameters: {short(name)} is no name for a header"
+            )
         style = node.get("style", DEFAULTS[place])
         if style not in STYLES[place]:
-            raise UsageError(f"{self.document.name}, at {found.where}/parameters: {short(name)} has the style {short(style)}, "
-                             f"which there is not in a {place}")
+            raise UsageError(
+                f"{self.document.name}, at {found.where}/parameters: {short(name)} has the style {short(style)}, "
+                f"which there is not in a {place}"
+            )
         explode = node.get("explode")
         return Slot(
             _argument(name, place, taken), cast("Place", place), name, style,
@@ -185,10 +193,12 @@ class Maker:
         content: Any = node.get("content")
         raw: Any = node.get("schema", {})
         if isinstance(content, Mapping) and content:
-            raw = self.document.follow(next(iter(cast("Mapping[str, Any]", content).values())), found.where).get("schema", {})
+            raw = self.document.follow(next(iter(cast("Mapping[str, Any]", content).values())), found.where).get(
+                "schema", {}
+            )
         made: Any = self.schemas.made(raw, f"{found.where}/parameters/{node['name']}")
         if not isinstance(made, dict):
-            return cast("Any", made)
+            return made
         schema = cast("Fields", made)
         if isinstance(node.get("description"), str):
             schema["description"] = node["description"]
@@ -215,14 +225,13 @@ class Maker:
         fields = None if form in ("text", "bytes") else self.schemas.fields(schema, where)
         encoding: Any = told.get("encoding")
         if fields is not None and fields[0] and (always or not fields[1]):
-            slots = [self._field(name, encoding, fields[0][name], form) for name in fields[0]]
+            made = self.schemas.made({"type": "object", "properties": fields[0], "required": fields[1]}, where)
+            slots = [self._field(name, encoding, fields[0][name], form) for name in made["properties"]]
             names = [slot.argument for slot in slots]
             if len({*names}) == len(names) and not properties.keys() & {*names}:
-                made = self.schemas.made({"type": "object", "properties": fields[0], "required": fields[1]}, where)
-                kept = [slot for slot in slots if slot.name in made["properties"]]
-                properties |= {slot.argument: _as_text(made["properties"][slot.name], slot) for slot in kept}
-                wanted = [slot.argument for slot in kept if slot.name in made.get("required", ())]
-                return _Body(media, tuple(kept), wanted, always)
+                properties |= {slot.argument: _as_text(made["properties"][slot.name], slot) for slot in slots}
+                wanted = [slot.argument for slot in slots if slot.name in made.get("required", ())]
+                return _Body(media, tuple(slots), wanted, always)
         made = {"type": "string"} if form == "text" else self.schemas.made(schema, where)
         if form == "bytes":
             made = {"type": "string", "contentEncoding": "base64", "description": f"{media}, in base64"}
@@ -230,7 +239,11 @@ class Maker:
             made = {"description": node["description"], **cast("Fields", made)}
         argument = _argument("body", "whole", properties)
         properties[argument] = made
-        parts = [self._field(name, encoding, {}, form) for name in encoding] if isinstance(encoding, Mapping) else []
+        parts = (
+            [self._field(name, encoding, {}, form) for name in cast("Mapping[str, Any]", encoding)]
+            if isinstance(encoding, Mapping)
+            else []
+        )
         return _Body(media, (Slot(argument, "body", ""), *parts), [argument] if always else [], always)
 
     def _field(self, name: str, encoding: Any, schema: Any, form: str) -> Slot:
@@ -238,8 +251,8 @@ class Maker:
         told: Any = cast("Mapping[str, Any]", encoding).get(name) if isinstance(encoding, Mapping) else None
         given = cast("Mapping[str, Any]", told if isinstance(told, Mapping) else {})
         style = given.get("style")
-        node: Any = self.document.follow(schema, name) if isinstance(schema, Mapping) and "$ref" in schema else schema
-        kind: Any = cast("Mapping[str, Any]", node).get("type") if isinstance(node, Mapping) else None
+        node: Mapping[str, Any] = self.document.follow(schema, name) if isinstance(schema, Mapping) else {}
+        kind = node.get("type")
         plain = style not in STYLES["field"]
         binary = form == "multipart" and _is_binary(node)
         explode = given.get("explode")

@@ -68,11 +68,11 @@ class Schemas:
             return None
         properties: dict[str, Any] = {}
         required: list[str] = []
-        parts: list[Any] = node.get("allOf", [])
+        parts: Any = node.get("allOf", [])
         own: Any = node.get("properties", {})
         if not isinstance(own, Mapping) or not isinstance(parts, list) or where.count("/allOf/") > HOPS:
             return None
-        for index, part in enumerate(parts):
+        for index, part in enumerate(cast("list[Any]", parts)):
             inner = self.fields(part, f"{where}/allOf/{index}")
             if inner is None or any(properties.get(name, one) != one for name, one in inner[0].items()):
                 return None
@@ -90,7 +90,9 @@ class Schemas:
         if name not in self._made:
             ref = next(ref for ref, known in self._names.items() if known == name)
             made = self.made(self.document.at(ref, ref), ref)
-            self._made[name] = {k: v for k, v in made.items() if k != "readOnly"} if isinstance(made, dict) else made
+            if isinstance(made, dict):
+                cast("dict[str, Any]", made).pop("readOnly", None)
+            self._made[name] = made
         return self._made[name]
 
     def _name(self, ref: str, where: str) -> str:
@@ -149,12 +151,13 @@ def _drop_read_only(node: dict[str, Any]) -> None:
     properties = node.get("properties")
     if not isinstance(properties, Mapping):
         return
+    given = cast("Mapping[str, Any]", properties)
     kept = {
-        name: part
-        for name, part in cast("Mapping[str, Any]", properties).items()
-        if not (isinstance(part, Mapping) and cast("Mapping[str, Any]", part).get("readOnly") is True)
+        name: given[name]
+        for name in given
+        if not (isinstance(given[name], Mapping) and given[name].get("readOnly") is True)
     }
-    if len(kept) < len(cast("Mapping[str, Any]", properties)):
+    if len(kept) < len(given):
         node["properties"] = kept
         required = [name for name in _listed(node.pop("required", None)) if name in kept]
         if required:

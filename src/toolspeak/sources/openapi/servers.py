@@ -47,7 +47,7 @@ class Servers:
             if not self.document.url:
                 raise UsageError(
                     f"{self.document.name} does not say which server it is of (its address is {url!r}, relative to where "
-                    "the document is from): name it, with server=\"https://…\""
+                    'the document is from): name it, with server="https://…"'
                 )
             url = urljoin(self.document.url, url)
         return _base(url, f"{self.document.name}: its server")
@@ -69,7 +69,9 @@ class Servers:
                 )
             listed: Any = about.get("enum")
             if isinstance(listed, list) and chosen not in cast("list[Any]", listed):
-                raise UsageError(f"the server variable {name!r} is one of {', '.join(map(str, cast('list[Any]', listed)))}, not {chosen!r}")
+                raise UsageError(
+                    f"the server variable {name!r} is one of {', '.join(map(str, cast('list[Any]', listed)))}, not {chosen!r}"
+                )
             return chosen
 
         return re.sub(r"\{([^{}]+)\}", value, url)
