@@ -37,6 +37,7 @@ _HOME = {
     "models.scripted": "Scripted",
     "models.speaker": "Speaker",
     "plan.loop": "Limits",
+    "search.index": "ToolIndex",
     "wire.collect": "collect",
     "wire.syntax": "Dialect",
     "wire.detect": "detect",
@@ -195,6 +196,7 @@ if TYPE_CHECKING:  # what the names are, for type checkers and editors
     from .schema.infer import (
         tool as tool,
     )
+    from .search.index import ToolIndex as ToolIndex
     from .text import (
         Decoder as Decoder,
     )

@@ -1,0 +1,173 @@
+"""An index of tools: which of many may answer a question.
+
+    index = ToolIndex(tools)
+    for tool, score in index.search("Will it rain in Xiamen?", k=5): ...
+
+By words (BM25 over names, descriptions, parameters and example questions) unless it is given what embeds text.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DuplicateTool, MissingExtra, UnknownTool, UsageError
+from ..schema.infer import AnyTool, origin
+from ..schema.near import did_you_mean, near
+from ..schema.words import short
+from ..toolbox import Toolbox
+from .fields import weights
+from .words import terms
+
+if TYPE_CHECKING:
+    from .postings import Postings
+
+MOST_TERMS = 64
+"""Different terms of a question that are looked up: of a longer one those that come first."""
+
+
+class ToolIndex:
+    """Tools that can be searched by what they do. `tools` are functions, Tools, dicts, or a Toolbox.
+
+    `examples` are questions that a tool answers, by its name. Two tools of one name are a DuplicateTool. Raises
+    MissingExtra without the extra `search`. Threads may share an index.
+    """
+
+    def __init__(
+        self,
+        tools: Any = (),
+        *,
+        embed: Any = None,
+        examples: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self._tools: dict[str, AnyTool] = {}
+        self._examples: dict[str, tuple[str, ...]] = {}
+        self._placed: list[AnyTool] = []  # by place; a removed tool's stays until the places are closed up
+        self._places: dict[str, int] = {}
+        self._lock = threading.RLock()
+        self._postings: Postings = _postings()
+        self.add(tools, examples=examples)
+
+    # what is in it
+
+    def add(self, *tools: Any, examples: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Adds tools behind those that are there: all of them, or none where one cannot be added."""
+        new = tuple(Toolbox(*tools))
+        asked = _examples(examples, [tool.name for tool in new])
+        with self._lock:
+            for tool in new:
+                if old := self._tools.get(tool.name):
+                    raise DuplicateTool(
+                        f"the index has a tool named {tool.name!r}: {origin(old)}; another came: {origin(tool)}. "
+                        "Remove that one first, or rename one",
+                        name=tool.name,
+                    )
+            rows = [weights(tool, asked.get(tool.name, ())) for tool in new]
+            for place, tool in enumerate(new, len(self._placed)):
+                self._tools[tool.name] = tool
+                self._places[tool.name] = place
+            self._placed += new
+            self._examples.update(asked)
+            self._postings.add(rows)
+
+    def remove(self, *names: str) -> None:
+        """Removes tools: all of them, or none where one is not there (UnknownTool)."""
+        with self._lock:
+            for name in names:
+                self[name]
+            for name in dict.fromkeys(names):
+                tool = self._tools.pop(name)
+                self._postings.remove(self._places.pop(name), weights(tool, self._examples.pop(name, ())))
+            if len(self._placed) > 2 * len(self._tools) + 64:
+                self._close_up()
+
+    def _close_up(self) -> None:
+        self._postings.compact()
+        self._placed = list(self._tools.values())
+        self._places = {name: place for place, name in enumerate(self._tools)}
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __bool__(self) -> bool:
+        return True  # an index is one, empty or not
+
+    def __iter__(self) -> Iterator[AnyTool]:
+        return iter(tuple(self._tools.values()))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __getitem__(self, name: str) -> AnyTool:
+        if name not in self._tools:
+            found = near(str(name), self._tools)
+            raise UnknownTool(f"the index has no tool {short(name)}.{did_you_mean(found)}", near=found)
+        return self._tools[name]
+
+    def __repr__(self) -> str:
+        return f"<ToolIndex of {len(self)} tools>"
+
+    # asking it
+
+    def search(self, question: str, k: int = 10) -> list[tuple[AnyTool, float]]:
+        """The at most `k` tools that fit a question best, with their scores, best first; equals in the order of adding.
+
+        A score says what share of the question's weight a tool covers, from 0 to 1, where a word weighs as much as it
+        is rare among the tools. Tools that share no word with the question are left out.
+        """
+        if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"a question is a text; got {short(question)}, a {type(question).__name__}")
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"k, how many tools are wanted, is 1 or more; got {short(k)}")
+        words = list(dict.fromkeys(terms(question)))[:MOST_TERMS]
+        with self._lock:
+            from .postings import best
+
+            scores = self._postings.scores(words)
+            return [(self._placed[place], score) for place, score in best(scores, k)]
+
+    # keeping it
+
+    def save(self, path: str | Path) -> None:
+        """Writes the index into one file, whole or not at all. Functions are not kept: see `load`."""
+        from .saved import write
+
+        with self._lock:
+            write(Path(path), tuple(self._tools.values()), self._examples)
+
+    @classmethod
+    def load(cls, path: str | Path, tools: Any = None) -> ToolIndex:
+        """The index that `save` wrote. `tools`, where given, lend their functions to the tools of their names.
+
+        Raises UsageError for a file that is none, or of another version.
+        """
+        from .saved import read
+
+        kept, examples = read(Path(path), Toolbox(*(() if tools is None else (tools,))))
+        return cls(kept, examples=examples)
+
+
+def _postings() -> Postings:
+    try:
+        import Stemmer as _  # noqa: F401  # pyright: ignore[reportMissingTypeStubs]
+
+        from .postings import Postings
+    except ImportError as error:
+        raise MissingExtra("an index of tools needs numpy and PyStemmer: pip install 'toolspeak[search]'") from error
+    return Postings()
+
+
+def _examples(examples: Mapping[str, Sequence[str]] | None, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    checked: dict[str, tuple[str, ...]] = {}
+    known = set(names)
+    for name, asked in (examples or {}).items():
+        if name not in known:
+            raise UsageError(
+                f"there are examples for {short(name)}, but no such tool is added.{did_you_mean(near(str(name), names))}"
+            )
+        if isinstance(asked, str) or not all(isinstance(one, str) for one in asked):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"the examples of {name!r} are a list of questions; got {short(asked)}")
+        checked[name] = tuple(asked)
+    return checked

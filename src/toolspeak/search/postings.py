@@ -1,0 +1,136 @@
+"""Which tools hold a term, and with what weight: a sorted base in arrays, and a small overlay for what came since.
+
+A tool's weights depend on the tool alone, and how rare a term is is counted over all tools that are there, so that
+it makes no difference to a score whether a tool stands in the base or in the overlay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float32]
+Row = Mapping[str, float]
+"""The terms of a tool with their weights."""
+
+OVERLAY, SHARE = 256, 64
+"""The overlay is merged when it holds more tools than this, and than this part of the base."""
+
+
+class Postings:
+    """The weights of terms in tools, which are known by their place: 0, 1, 2, … in the order of adding."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {}
+        self.held_by: list[int] = []  # how many of the tools that are there hold a term
+        self.there = np.zeros(0, np.bool_)
+        self.count = 0
+        self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
+        self._places: Ints = np.zeros(0, np.int32)
+        self._weights: Floats = np.zeros(0, np.float32)
+        self._merged = 0  # places in the base
+        self._overlay: dict[int, tuple[list[int], list[float]]] = {}
+
+    def __len__(self) -> int:
+        """How many places there are, those of removed tools included."""
+        return len(self.there)
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Adds tools behind those that are there."""
+        place = len(self.there)
+        self.there = np.concatenate((self.there, np.ones(len(rows), np.bool_)))
+        self.count += len(rows)
+        for row in rows:
+            for term, weight in row.items():
+                number = self.ids.setdefault(term, len(self.held_by))
+                if number == len(self.held_by):
+                    self.held_by.append(0)
+                self.held_by[number] += 1
+                places, weights = self._overlay.setdefault(number, ([], []))
+                places.append(place)
+                weights.append(weight)
+            place += 1
+        if place - self._merged > max(OVERLAY, self._merged // SHARE):
+            self._merge()
+
+    def remove(self, place: int, row: Row) -> None:
+        """Takes a tool out, of which `row` must be what was added. Its place stays empty until `compact`."""
+        self.there[place] = False
+        self.count -= 1
+        for term in row:
+            self.held_by[self.ids[term]] -= 1
+
+    def compact(self) -> NDArray[np.int64]:
+        """Closes the empty places; the new place of every old one."""
+        self._merge()
+        new = np.cumsum(self.there) - 1
+        kept = self.there[self._places]
+        ends = np.zeros(len(kept) + 1, np.int64)
+        np.cumsum(kept, out=ends[1:])
+        self._starts = ends[self._starts]
+        self._places = new[self._places[kept]].astype(np.int32)
+        self._weights = self._weights[kept]
+        self.there = np.ones(self.count, np.bool_)
+        self._merged = self.count
+        return new
+
+    def scores(self, words: Iterable[str]) -> Floats:
+        """For each place, what share of a question's weight it covers, 0 to 1; words that no tool holds do not count."""
+        scores = np.zeros(len(self.there), np.float32)
+        whole = 0.0
+        for word in words:
+            number = self.ids.get(word, -1)
+            if number < 0 or not self.held_by[number]:
+                continue
+            rare = self.rarity(number)
+            whole += rare
+            self._score(scores, number, np.float32(rare))
+        if whole:
+            scores /= np.float32(whole)
+            scores[~self.there] = 0
+        return scores
+
+    def rarity(self, number: int) -> float:
+        """How much a term tells, by how many tools hold it (BM25's idf, as Lucene has it)."""
+        held = self.held_by[number]
+        return math.log(1 + (self.count - held + 0.5) / (held + 0.5))
+
+    def _score(self, scores: Floats, number: int, rare: np.float32) -> None:
+        if number + 1 < len(self._starts):
+            found = slice(self._starts[number], self._starts[number + 1])
+            scores[self._places[found]] += self._weights[found] * rare
+        if number in self._overlay:
+            places, weights = self._overlay[number]
+            scores[places] += np.array(weights, np.float32) * rare
+
+    def _merge(self) -> None:
+        """Puts the overlay into the base: its places all come behind, so that each term's list only grows at its end."""
+        numbers = sorted(self._overlay)
+        lengths = [len(self._overlay[number][0]) for number in numbers]
+        places = np.fromiter((p for n in numbers for p in self._overlay[n][0]), np.int32, sum(lengths))
+        weights = np.fromiter((w for n in numbers for w in self._overlay[n][1]), np.float32, sum(lengths))
+        starts = np.full(len(self.held_by) + 1, self._starts[-1])
+        starts[: len(self._starts)] = self._starts
+        at = np.repeat(starts[1:][numbers], lengths) if numbers else np.zeros(0, np.int64)
+        self._places = np.insert(self._places, at, places)
+        self._weights = np.insert(self._weights, at, weights)
+        grown = np.zeros(len(starts), np.int64)
+        grown[[number + 1 for number in numbers]] = lengths
+        self._starts = starts + np.cumsum(grown)
+        self._merged = len(self.there)
+        self._overlay = {}
+
+
+def best(scores: Floats, k: int) -> list[tuple[int, float]]:
+    """The `k` places of the highest scores above 0 with them, best first, equals by place."""
+    if k < len(scores):
+        least = np.partition(scores, len(scores) - k)[len(scores) - k]
+        found = np.flatnonzero(scores >= max(least, np.float32(1e-9)))
+    else:
+        found = np.flatnonzero(scores > 0)
+    found = found[np.argsort(-scores[found], kind="stable")][:k]
+    return list(zip(found.tolist(), scores[found].tolist(), strict=True))

@@ -1,0 +1,113 @@
+"""An index in a file: its tools and their example questions, as JSON in one zip file.
+
+Terms and weights are not kept. They are made anew from the tools when the file is read, in about the time that reading
+them would take: so an index gives the same answers after loading, and no file can hold weights that do not fit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import UsageError
+from ..schema.infer import AnyTool, as_tool
+from ..toolbox import Toolbox
+
+FORMAT, VERSION = "toolspeak-index", 1
+MEMBER = "index.json"
+MOST = 1 << 30
+"""Bytes of a file's text that are read: a small zip file can hold far more than it seems."""
+BROKEN = (OSError, LookupError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading a file raises that is no zip file, or a damaged one (a ValueError: its text is no JSON)."""
+
+
+def write(path: Path, tools: Iterable[AnyTool], examples: Mapping[str, Iterable[str]]) -> None:
+    """Writes the file whole or not at all."""
+    said = {
+        "format": FORMAT,
+        "version": VERSION,
+        "tools": [_told(tool) for tool in tools],
+        "examples": {name: list(asked) for name, asked in examples.items()},
+    }
+    try:
+        _put(path, json.dumps(said))
+    except OSError as error:
+        raise UsageError(f"the index cannot be written to {path}: {error.strerror or error}") from error
+
+
+def _put(path: Path, text: str) -> None:
+    handle, half = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(zipfile.ZipInfo(MEMBER), text, zipfile.ZIP_DEFLATED)  # no time: equal indexes, equal files
+        Path(half).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(half).unlink()
+        raise
+
+
+def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[str]]]:
+    """The tools and the examples in a file, each tool with the function of the one of its name in `functions`."""
+    said = _said(path)
+    if said.get("format") != FORMAT:
+        raise UsageError(f"{path} is no index of tools: ToolIndex.save writes one")
+    if said.get("version") != VERSION:
+        raise UsageError(
+            f"{path} is an index of version {said.get('version')}, and this is read: {VERSION}. Make it anew"
+        )
+    try:
+        tools = [_tool(one, functions) for one in said["tools"]]
+        examples = {str(name): [str(one) for one in asked] for name, asked in said["examples"].items()}
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise UsageError(f"{path} is a broken index: {error}. Make it anew") from error
+    return tools, examples
+
+
+def _said(path: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(MEMBER) as member:
+            text = member.read(MOST + 1)
+        if len(text) > MOST:
+            raise UsageError(f"{path} holds more than {MOST >> 20} MB: that is no index of tools")
+        said = json.loads(text)
+    except FileNotFoundError:
+        raise UsageError(f"there is no index {path}") from None
+    except UsageError:
+        raise
+    except BROKEN as error:
+        raise UsageError(f"{path} is no index of tools, or a broken one: {error}") from error
+    return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+
+
+def _told(tool: AnyTool) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    if tool.injected:
+        said["injected"] = tool.injected
+    if tool.timeout is not None:
+        said["timeout"] = tool.timeout
+    if tool.strict:
+        said["strict"] = True
+    return said
+
+
+def _tool(said: Mapping[str, Any], functions: Toolbox) -> AnyTool:
+    made = as_tool({key: said[key] for key in ("name", "description", "parameters")})
+    made = replace(
+        made,
+        injected=tuple(map(str, said.get("injected", ()))),
+        timeout=said.get("timeout"),
+        strict=said.get("strict") is True,
+    )
+    if made.name in functions:
+        lent = functions[made.name]
+        made = replace(made, function=lent.function, build=lent.build, injected=lent.injected)
+    return made

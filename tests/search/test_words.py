@@ -1,0 +1,47 @@
+"""Text as terms."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolspeak.search.words import MAX_TEXT, MAX_WORD, terms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("getHTTPStatus", ["get", "http", "status", "gethttpstatus"]),
+        ("get_http_status", ["get", "http", "status"]),
+        ("geo.distance-of", ["geo", "distanc"]),
+        ("EC2", ["ec", "2", "ec2"]),
+        ("GitHub", ["git", "hub", "github"]),
+        ("userIDs", ["user", "id", "userid"]),
+        ("What is the WEATHER forecast?", ["weather", "forecast"]),
+        ("Prévisions météo", ["previs", "meteo"]),
+        ("naïve Straße", ["naiv", "strass"]),
+        ("天气", ["天", "气", "天气"]),
+        ("天气forecast", ["天", "气", "天气", "forecast"]),
+        ("날씨를 알려", ["날", "씨", "를", "날씨", "씨를", "알", "려", "알려"]),
+        ("カメラ", ["カ", "メ", "ラ", "カメ", "メラ"]),
+        ("ｆｕｌｌ　ｗｉｄｔｈ", ["full", "width"]),
+        ("मौसम की जानकारी।", ["मौसम", "की", "जानकारी"]),
+        ("погода в Москве", ["погода", "в", "москве"]),
+        ("wea\u200bther fore\u202ecast", ["weather", "forecast"]),
+        ("soft\u00adware\x07 tags\U000e0041", ["softwar", "tag"]),
+        ("one\ntwo\tthree", ["one", "two", "three"]),
+        ("", []),
+        ("?!", []),
+    ],
+)
+def test_terms(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+def test_thai_words_are_found_inside_others() -> None:
+    assert set(terms("อากาศ")) <= set(terms("พยากรณ์อากาศวันนี้"))
+
+
+def test_long_texts_and_words_are_bounded() -> None:
+    assert len(terms("ab " * 1_000_000)) <= MAX_TEXT
+    assert terms("x" * 100_000) == ["x" * MAX_WORD]
+    assert max(map(len, terms("Ab" * 4_000))) <= MAX_WORD
