@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..types import Schema, Tool
-from .words import MAX_TEXT, terms
+from .words import MAX_TEXT, spoken, terms, visible
 
 MAX_NODES = 500
 """Parts of a parameters' schema that are read."""
@@ -51,6 +51,14 @@ def weights(tool: Tool[..., Any], examples: Sequence[str] = ()) -> dict[str, flo
         for term in found:
             counted[term] = counted.get(term, 0.0) + field.weight / length
     return {term: count / (LEVEL + count) for term, count in counted.items()}
+
+
+def text(tool: Tool[..., Any], examples: Sequence[str] = ()) -> str:
+    """A tool as one text, for what embeds text: its name in words, then what is said of it, the most telling first."""
+    values, told = parameters(tool.parameters)
+    asked = "\n".join(examples)[:MAX_TEXT]
+    parts = (spoken(tool.name), visible(tool.description), visible(asked), spoken(values), visible(told))
+    return "\n".join(part for part in parts if part)
 
 
 def parameters(schema: Schema) -> tuple[str, str]:

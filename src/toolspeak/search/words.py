@@ -22,9 +22,11 @@ _STOP = frozenset(
     ["a", "an", "the", "this", "that", "these", "those", "it", "its", "itself", "i", "me", "my", "mine", "we", "us", "our", "ours", "you", "your", "yours", "he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs", "who", "whom", "whose", "which", "what", "when", "where", "why", "how", "is", "am", "are", "was", "were", "be", "been", "being", "do", "does", "did", "doing", "done", "have", "has", "had", "having", "will", "would", "shall", "should", "can", "could", "may", "might", "must", "and", "or", "but", "nor", "if", "then", "than", "so", "because", "while", "of", "in", "on", "at", "to", "from", "by", "with", "for", "into", "onto", "about", "as", "up", "out", "off", "over", "under", "again", "there", "here", "all", "any", "both", "each", "more", "most", "other", "some", "such", "no", "not", "only", "own", "same", "too", "very", "just", "also", "s", "t", "d", "m", "ll", "re", "ve", "don", "doesn", "didn", "isn", "aren", "wasn", "won", "please", "want", "need", "like", "let", "help", "know", "tell"]
 )  # fmt: skip
 
-_WORD = re.compile(r"[A-Za-z0-9]{1,200}")
+_WORD = re.compile(rf"([A-Za-z0-9]{{1,{MAX_WORD}}})[A-Za-z0-9]*")
 # a run of capitals (with a plural's s), a word with or without its capital, a lone capital, digits
 _PIECE = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[a-z]+|[A-Z]|[0-9]+")
+
+_NAMED = re.compile(r"[^\W_]+")
 
 _UNSPACED = (
     "\u0e00-\u0fff\u1000-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3130-\u318f\u31f0-\u31ff"
@@ -56,9 +58,19 @@ def terms(text: str, *, joined: bool = False) -> list[str]:
     return found
 
 
+def visible(text: str) -> str:
+    """The beginning of a text, without the characters that nobody sees."""
+    return _UNSEEN.sub("", text[:MAX_TEXT])
+
+
+def spoken(name: str) -> str:
+    """A name as one would say it: `get weather` for `getWeather` and `get_weather`."""
+    return " ".join(piece for word in _NAMED.findall(visible(name)) for piece in _PIECE.findall(word) or [word])
+
+
 def _words(text: str) -> list[str]:
     """The words of a text, folded and not yet stemmed, and the bigrams of what has no spaces."""
-    text = _UNSEEN.sub("", text[:MAX_TEXT])
+    text = visible(text)
     if text.isascii():
         return _of_ascii(text)
     found: list[str] = []
@@ -81,8 +93,8 @@ def _of_ascii(text: str) -> list[str]:
 @functools.lru_cache(maxsize=1 << 16)
 def _pieces(word: str) -> tuple[str, ...]:
     """A word in small letters; the words in `getWeather`, `EC2`, `H2O`, and the whole, which others write as one."""
-    pieces = [piece.lower() for piece in _PIECE.findall(word[:MAX_WORD])]
-    return (*pieces, word[:MAX_WORD].lower()) if len(pieces) > 1 else tuple(pieces)
+    pieces = [piece.lower() for piece in _PIECE.findall(word)]
+    return (*pieces, word.lower()) if len(pieces) > 1 else tuple(pieces)
 
 
 @functools.lru_cache(maxsize=1 << 16)
