@@ -46,6 +46,7 @@ _HOME = {
         "call conclude decide extract generate generate_checked run stream"
     ),
     "explain": "explain",
+    "sources.mcp": "mcp",
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names.split()}
 
@@ -195,6 +196,7 @@ if TYPE_CHECKING:  # what the names are, for type checkers and editors
     from .schema.infer import (
         tool as tool,
     )
+    from .sources.mcp import mcp as mcp
     from .text import (
         Decoder as Decoder,
     )
