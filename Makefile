@@ -73,7 +73,7 @@ docs: $(RUN) $(VENV)/.docs  ## build the documentation into site/
 # Python from 3.11 on. Run `make lock` after changing a dependency there, and to move to newer versions.
 lock:  ## refresh the pins in requirements/ (needs uv)
 	$(COMPILE) pyproject.toml --extra local --extra server --group build -o requirements/run.txt
-	$(COMPILE) pyproject.toml --extra dense --extra mcp --group test --group bench --group lint -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra dense --extra mcp --extra openapi --group test --group bench --group lint -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) --group fuzz -c requirements/run.txt -c requirements/dev.txt -o requirements/fuzz.txt
 	$(COMPILE) --group docs -c requirements/run.txt -c requirements/dev.txt -o requirements/docs.txt
 

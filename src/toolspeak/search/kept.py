@@ -1,156 +1,146 @@
-"""Vectors that need not be made twice: by embedder and text, in the user's cache folder."""
+"""Indexes of the tools of requests: made once for each set, off the event loop, and kept within a bound."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import logging
-import os
-import tempfile
+import json
 import threading
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from concurrent.futures import Future
+from typing import Any, Protocol, runtime_checkable
 
-from ..errors import ServerFailed
-from ..models.fetched import cache_dir, one_at_a_time
+from ..models.counting import about
+from ..types import Tool
+from .index import ToolIndex
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from .embed import Embedder
-
-    Floats = NDArray[np.float32]
-
-log = logging.getLogger(__name__)
-
-BYTES = 128 << 20
-"""The largest file: 85,000 vectors of 384 numbers, 21,000 of 1,536. The oldest go first."""
-TOGETHER = 32
-"""New vectors that are written at once: the file is written whole, which a single one is not worth."""
-KEY = 16
+Toolset = tuple[Tool[..., Any], ...]
 
 
-class Kept:
-    """An embedder that asks another one only for texts that are new; itself an Embedder, for texts that come again.
+@runtime_checkable
+class Finder(Protocol):
+    """What finds tools for a question: a ToolIndex."""
 
-    The vectors of one embedder are one file, which appears whole or not at all; several processes add to it one after the
-    other. A file that cannot be read or written is done without. `folder` is `vectors` in the cache where not given.
+    def search(self, question: str, k: int = 10) -> list[tuple[Tool[..., Any], float]]:
+        """The at most `k` best with their scores, best first."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, name: object) -> bool: ...
+
+
+class Indexed:
+    """The tools of a request, where each stands among them, and what finds them."""
+
+    def __init__(self, tools: Toolset, finder: Finder) -> None:
+        self.tools = tools
+        self.places = {tool.name: place for place, tool in enumerate(tools)}
+        self.finder = finder
+        self._sizes: dict[int, int] = {}
+
+    def size(self, place: int) -> int:
+        """About how many tokens the definition of a tool has."""
+        if place not in self._sizes:
+            self._sizes[place] = size(self.tools[place])
+        return self._sizes[place]
+
+    def search(self, question: str, k: int) -> list[tuple[int, float]]:
+        """The places of the at most `k` tools that fit a question best, with their scores."""
+        more = -(-len(self.finder) // max(1, len(self.tools)))  # the finder may know tools that are not offered
+        found = self.finder.search(question, k * more)
+        return [(self.places[tool.name], score) for tool, score in found if tool.name in self.places][:k]
+
+
+def size(tool: Tool[..., Any]) -> int:
+    """About how many tokens the definition of a tool has."""
+    return about(f"{tool.name}{tool.description}{json.dumps(tool.parameters, ensure_ascii=False, default=str)}")
+
+
+class Indexes:
+    """Makes an index for each set of tools, and keeps those used last, `sets` with `tools` in all.
+
+    A set is known again when it holds the same tools, or tools that say the same. Threads and event loops may share
+    one; whoever comes while an index is made waits for it.
     """
 
-    def __init__(self, embedder: Embedder, folder: Path | None = None) -> None:
-        self.embedder = embedder
-        self._folder = folder
-        self._lock = threading.RLock()
-        self._seen: tuple[int, int, int] | None = None  # which state of the file `_found` and `_rows` tell of
-        self._found: dict[bytes, int] = {}
-        self._rows: Any = None
-        self._new: dict[bytes, Floats] = {}
+    def __init__(self, sets: int = 64, tools: int = 50_000) -> None:
+        self._sets = sets
+        self._tools = tools
+        self._kept: OrderedDict[tuple[int, ...], _Entry] = OrderedDict()
+        self._lock = threading.Lock()
 
-    @property
-    def name(self) -> str:
-        """The embedder's."""
-        return self.embedder.name
+    def __len__(self) -> int:
+        return len(self._kept)
 
-    @property
-    def path(self) -> Path:
-        """The file, there or not."""
-        folder = self._folder or cache_dir() / "vectors"
-        return folder / f"{hashlib.sha256(self.name.encode()).hexdigest()[:32]}.npy"
+    async def of(self, tools: Toolset, finder: Finder | None = None) -> Indexed:
+        """The set with an index of it: `finder` where that knows all of its tools. Raises MissingExtra."""
+        made = self._begun(tools, finder)
+        return made.result() if made.done() else await asyncio.wrap_future(made)
 
-    def embed(self, texts: Sequence[str]) -> Floats:
-        """A row for each text, as the embedder gives it."""
-        import numpy as np
+    def now(self, tools: Toolset, finder: Finder | None = None) -> Indexed:
+        """As `of`, waited for."""
+        return self._begun(tools, finder).result()
 
-        keys = [_key(text) for text in texts]
+    def _begun(self, tools: Toolset, finder: Finder | None) -> Future[Indexed]:
         with self._lock:
-            self._look()
-            known = {key: row for key in keys if (row := self._known(key)) is not None}
-            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-            if missing or not texts:
-                made = self.embedder.embed(list(missing.values()))
-                if known and made.shape[1] != len(old := next(iter(known.values()))):
-                    raise ServerFailed(
-                        f"{self.name} gives vectors of {made.shape[1]} numbers now, and gave {len(old)} before: "
-                        f"it is another model. Remove {self.path}"
-                    )
-                if not texts:
-                    return made
-                new = dict(zip(missing, made, strict=True))
-                known |= new
-                self._new |= new
-                if len(self._new) >= TOGETHER:
-                    self.flush()
-            return np.stack([known[key] for key in keys])
+            for entry in reversed(self._kept.values()):
+                if entry.tools is tools and entry.finder is finder:
+                    self._kept.move_to_end(entry.key)
+                    return entry.made
+            key = (id(finder), *map(id, tools))
+            if entry := self._kept.get(key):
+                entry.tools = tools
+                self._kept.move_to_end(key)
+                return entry.made
+            entry = self._kept[key] = _Entry(key, tools, finder)
+            self._let_go()
+        threading.Thread(target=self._make, args=(entry,), name="toolspeak-index", daemon=True).start()
+        return entry.made
 
-    def flush(self) -> None:
-        """Writes what is new, behind what others have written meanwhile."""
-        with self._lock:
-            if not self._new:
-                return
-            path = self.path
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with one_at_a_time(path.parent):
-                    self._look()
-                    _write(path, self._rows, {key: row for key, row in self._new.items() if key not in self._found})
-            except OSError as error:
-                log.info("vectors are not kept in %s: %s", path, error)
-                return
-            self._new = {}
+    def _let_go(self) -> None:
+        held = sum(len(entry.tools) for entry in self._kept.values())
+        while len(self._kept) > 1 and (len(self._kept) > self._sets or held > self._tools):
+            _, old = self._kept.popitem(last=False)
+            held -= len(old.tools)
 
-    def _known(self, key: bytes) -> Floats | None:
-        if key in self._new:
-            return self._new[key]
-        at = self._found.get(key)
-        return None if at is None else self._rows["row"][at]
-
-    def _look(self) -> None:
-        """Reads the file where it is another than the last time."""
-        import numpy as np
-
-        path = self.path
+    def _make(self, entry: _Entry) -> None:
         try:
-            told = path.stat()
-            now = (told.st_ino, told.st_mtime_ns, told.st_size)
-            if now == self._seen:
-                return
-            rows: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-            if rows.ndim != 1 or rows.dtype.names != ("key", "row") or rows.dtype["key"] != np.dtype(f"V{KEY}"):
-                raise ValueError("it holds something else")
-        except FileNotFoundError:
-            now, rows = None, None
-        except (OSError, ValueError, EOFError) as error:
-            log.info("vectors in %s cannot be read and are made anew: %s", path, error)
-            now, rows = None, None
-        self._seen, self._rows = now, rows
-        self._found = {} if rows is None else {bytes(key): at for at, key in enumerate(rows["key"].tolist())}
+            entry.made.set_result(Indexed(entry.tools, self._finder(entry)))
+        except BaseException as error:  # noqa: BLE001 - handed to those who wait
+            with self._lock:
+                if self._kept.get(entry.key) is entry:
+                    del self._kept[entry.key]
+            entry.made.set_exception(error)
+
+    def _finder(self, entry: _Entry) -> Finder:
+        given = entry.finder
+        if given is not None and all(tool.name in given for tool in entry.tools):
+            return given
+        entry.digest = digest(entry.tools)
+        with self._lock:
+            others = [one for one in self._kept.values() if one.digest == entry.digest and one.made.done()]
+        for one in others:
+            if not one.made.exception():
+                return one.made.result().finder
+        return ToolIndex(entry.tools)
 
 
-def _key(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:KEY]
+class _Entry:
+    """A set that is kept, and its index, made or being made."""
+
+    def __init__(self, key: tuple[int, ...], tools: Toolset, finder: Finder | None) -> None:
+        self.key = key
+        self.tools = tools  # holds them, so that no other tool gets the id of one of them
+        self.finder = finder
+        self.digest = b""
+        self.made: Future[Indexed] = Future()
+        self.made.set_running_or_notify_cancel()  # one who no longer waits must not take it from the others
 
 
-def _write(path: Path, old: Any, new: dict[bytes, Floats]) -> None:
-    """A file of the old vectors and the new ones, the oldest left out where they are too many."""
-    import numpy as np
-
-    if not new:
-        return
-    width = len(next(iter(new.values())))
-    kind = np.dtype([("key", f"V{KEY}"), ("row", "<f4", (width,))])
-    rows = np.zeros(len(new), kind)
-    rows["key"] = np.frombuffer(b"".join(new), f"V{KEY}")
-    rows["row"] = list(new.values())
-    if old is not None and old.dtype == kind:
-        rows = np.concatenate((old, rows))
-    rows = rows[-max(1, BYTES // kind.itemsize) :]
-    for left in path.parent.glob(f".{path.name}-*"):  # by a process that was killed: we hold the lock
-        left.unlink(missing_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.save(file, rows)
-        Path(part).replace(path)
-    finally:
-        Path(part).unlink(missing_ok=True)
+def digest(tools: Toolset) -> bytes:
+    """The same for tools that say the same."""
+    made = hashlib.blake2b(digest_size=16)
+    for tool in tools:
+        made.update(repr((tool.name, tool.description, tool.parameters)).encode("utf-8", "replace"))
+    return made.digest()
