@@ -1,87 +1,140 @@
-"""What a tool means beside its words, with an embedder whose vectors are known."""
+"""Vectors that are kept: asked for once, shared by processes, harmless when broken."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import toolspeak as ts
+np = pytest.importorskip("numpy", reason="the extra dense is not installed")
 
-SUBJECTS = ("rain umbrella weather", "pay money bank")
+import toolspeak as ts  # noqa: E402
+from toolspeak.search import vectors  # noqa: E402
+from toolspeak.search.embed import Embedder  # noqa: E402
+from toolspeak.search.vectors import TOGETHER, Kept  # noqa: E402
 
 
-class Subjects:
-    """A direction for each subject, and one for everything else."""
+class Counting:
+    """Gives (length, 1, …) and remembers what it was asked."""
 
-    name = "subjects-1"
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
+    def __init__(self, name: str = "counting", width: int = 2) -> None:
+        self.name, self.width = name, width
+        self.asked: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Any:
-        self.seen += texts
-        rows = np.array([[sum(word in text for word in said.split()) for said in SUBJECTS] + [0.1] for text in texts])
-        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        self.asked += texts
+        return np.array([[len(text), *[1] * (self.width - 1)] for text in texts], np.float32).reshape(-1, self.width)
 
 
-TOOLS = [
-    ts.Tool("forecast", "The weather of tomorrow."),
-    ts.Tool("transfer", "Send money to another account."),
-    ts.Tool("find_files", "Look for files by their names."),
-]
+def many(count: int = TOGETHER, of: str = "x") -> list[str]:
+    return [of * n for n in range(1, count + 1)]
 
 
-def named(found: list[tuple[Any, float]]) -> list[str]:
-    return [tool.name for tool, _ in found]
+def test_it_is_an_embedder_that_asks_once(tmp_path: Path) -> None:
+    inner = Counting()
+    one = Kept(inner, tmp_path)
+    assert isinstance(one, Embedder)
+    assert one.name == "counting"
+    assert one.embed(["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
+    assert one.embed(["bb", "ccc"]).tolist() == [[2, 1], [3, 1]]
+    assert inner.asked == ["a", "bb", "ccc"]
+    assert one.embed([]).shape == (0, 2)
 
 
-def test_what_shares_no_word_is_found_by_what_it_means() -> None:
-    index = ts.ToolIndex(TOOLS, embed=Subjects())
-    assert named(index.search("Do I take an umbrella?", 1)) == ["forecast"]
-    assert ts.ToolIndex(TOOLS).search("Do I take an umbrella?") == []
+def test_the_next_process_finds_them_and_another_model_does_not(tmp_path: Path) -> None:
+    Kept(Counting(), tmp_path).embed(many())
+    again, other = Counting(), Counting("other")
+    assert Kept(again, tmp_path).embed(many()).tolist() == [[n, 1] for n in range(1, TOGETHER + 1)]
+    Kept(other, tmp_path).embed(["x"])
+    assert again.asked == []
+    assert other.asked == ["x"]
 
 
-def test_words_count_beside_what_is_meant() -> None:
-    index = ts.ToolIndex([*TOOLS, ts.Tool("bank_holidays", "Days on which a bank is closed.")], embed=Subjects())
-    found = index.search("closed days of the bank")
-    assert found[0][0].name == "bank_holidays"
-    assert found[0][1] == pytest.approx(1.0)
-    assert all(0 <= score <= 1 for _, score in found)
+def test_a_few_are_written_when_told(tmp_path: Path) -> None:
+    one = Kept(Counting(), tmp_path)
+    one.embed(["a"])
+    assert not one.path.exists()
+    one.flush()
+    again = Counting()
+    Kept(again, tmp_path).embed(["a"])
+    assert again.asked == []
 
 
-def test_only_what_is_new_is_embedded_and_what_is_gone_is_not_found() -> None:
-    embedder = Subjects()
-    index = ts.ToolIndex(TOOLS[:2], embed=embedder)
-    index.add(TOOLS[2])
-    assert len(embedder.seen) == 3
-    index.remove("forecast")
-    assert "forecast" not in named(index.search("umbrella"))
-    many = [ts.Tool(f"other{number}", "Nothing.") for number in range(100)]
-    index.add(*many)
-    index.remove(*[one.name for one in many])
-    index.add(TOOLS[0])
-    again = ts.ToolIndex([TOOLS[1], TOOLS[2], TOOLS[0]], embed=Subjects())
-    for question in ("umbrella", "files", "money in the bank"):
-        assert index.search(question) == again.search(question)
+def test_two_that_write_lose_nothing(tmp_path: Path) -> None:
+    first, second = Kept(Counting(), tmp_path), Kept(Counting(), tmp_path)
+    first.embed(many(of="a"))
+    second.embed(many(of="b"))
+    first.embed(many(of="c"))
+    third = Counting()
+    Kept(third, tmp_path).embed([*many(of="a"), *many(of="b"), *many(of="c")])
+    assert third.asked == []
+    assert [path.name for path in tmp_path.iterdir() if path.name != ".lock"] == [first.path.name]
 
 
-def test_nothing_is_added_where_the_embedder_fails() -> None:
-    class Failing(Subjects):
-        def embed(self, texts: Sequence[str]) -> Any:
-            if any("file" in text for text in texts):
-                return np.zeros((1, 1))
-            return super().embed(texts)
+PROCESS = """
+import sys, numpy as np
+from pathlib import Path
+from toolspeak.search.vectors import Kept
+class One:
+    name = "counting"
+    def embed(self, texts): return np.array([[len(t), 1] for t in texts], np.float32)
+for n in range(8):
+    one = Kept(One(), Path(sys.argv[1]))
+    one.embed([f"{sys.argv[2]} {n} {k}" for k in range(4)])
+    one.flush()
+"""
 
-    index = ts.ToolIndex(TOOLS[:2], embed=Failing())
-    with pytest.raises(ts.ServerFailed, match="subjects-1 gave no vectors"):
-        index.add(TOOLS[2], ts.Tool("more"))
-    assert len(index) == 2
-    assert named(index.search("umbrella", 1)) == ["forecast"]
+
+def test_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl", reason="no locks between processes here")
+    running = [subprocess.Popen([sys.executable, "-c", PROCESS, str(tmp_path), name]) for name in "abc"]
+    assert [process.wait(120) for process in running] == [0, 0, 0]
+    inner = Counting()
+    Kept(inner, tmp_path).embed([f"{name} {n} {k}" for name in "abc" for n in range(8) for k in range(4)])
+    assert inner.asked == []
 
 
-def test_an_unknown_embedder_is_told() -> None:
-    with pytest.raises(ts.UsageError, match="minilm"):
-        ts.ToolIndex(TOOLS, embed="minilmm")
+@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00", "plain"])
+def test_a_broken_file_is_made_anew(tmp_path: Path, content: Any) -> None:
+    one = Kept(Counting(), tmp_path)
+    if content == "plain":
+        np.save(one.path, np.ones(3))
+    else:
+        one.path.write_bytes(content)
+    assert one.embed(many()).shape == (TOGETHER, 2)
+    again = Counting()
+    Kept(again, tmp_path).embed(many())
+    assert again.asked == []
+
+
+def test_a_folder_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert Kept(Counting(), tmp_path / "file" / "folder").embed(many()).shape == (TOGETHER, 2)
+
+
+def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "BYTES", 40 * (16 + 2 * 4))
+    one = Kept(Counting(), tmp_path)
+    one.embed(many(of="a"))
+    one.embed(many(of="b"))
+    assert len(np.load(one.path)) == 40
+    inner = Counting()
+    Kept(inner, tmp_path).embed([*many(of="b"), "a"])
+    assert inner.asked == ["a"]
+
+
+def test_a_server_that_has_another_model_now(tmp_path: Path) -> None:
+    Kept(Counting(), tmp_path).embed(many())
+    with pytest.raises(
+        ts.ServerFailed, match=r"vectors of 3 numbers now, and gave 2 before: it is another model. Remove"
+    ):
+        Kept(Counting(width=3), tmp_path).embed(["x", "new"])
+
+
+def test_where_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
+    assert Kept(Counting()).path.parent == tmp_path / "vectors"

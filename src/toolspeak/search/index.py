@@ -23,8 +23,8 @@ from .words import terms, visible
 
 if TYPE_CHECKING:
     from .embed import Embedder
+    from .meaning import Meanings
     from .postings import Postings
-    from .vectors import Vectors
 
 MOST_TERMS = 64
 """Different terms of a question that are looked up: of a longer one those that come first."""
@@ -52,7 +52,7 @@ class ToolIndex:
         self._places: dict[str, int] = {}
         self._lock = threading.RLock()
         self._postings: Postings = _postings()
-        self._vectors: Vectors | None = None if embed is None else _vectors(embed)
+        self._meanings: Meanings | None = None if embed is None else _meanings(embed)
         self.add(tools, examples=examples)
 
     # what is in it
@@ -70,9 +70,9 @@ class ToolIndex:
                         name=tool.name,
                     )
             rows = [weights(tool, asked.get(tool.name, ())) for tool in new]
-            if self._vectors and new:
-                made = self._vectors.made([text(tool, asked.get(tool.name, ())) for tool in new])
-                self._vectors.add(made)
+            if self._meanings and new:
+                made = self._meanings.of_tools([text(tool, asked.get(tool.name, ())) for tool in new])
+                self._meanings.add(made)
             for place, tool in enumerate(new, len(self._placed)):
                 self._tools[tool.name] = tool
                 self._places[tool.name] = place
@@ -93,8 +93,8 @@ class ToolIndex:
 
     def _close_up(self) -> None:
         self._postings.compact()
-        if self._vectors:
-            self._vectors.close_up(list(self._places.values()))
+        if self._meanings:
+            self._meanings.close_up(list(self._places.values()))
         self._placed = list(self._tools.values())
         self._places = {name: place for place, name in enumerate(self._tools)}
 
@@ -135,13 +135,13 @@ class ToolIndex:
         words = list(dict.fromkeys(terms(question, joined=True)))[:MOST_TERMS]
         from .postings import best
 
-        meant = self._vectors.made([visible(question)])[0] if self._vectors and self._tools else None
+        meant = self._meanings.of_question(visible(question)) if self._meanings and self._tools else None
         with self._lock:
             scores = self._postings.scores(words)
-            if self._vectors and meant is not None:
-                from .vectors import together
+            if self._meanings and meant is not None:
+                from .meaning import together
 
-                scores = together(scores, self._vectors.likeness(meant), self._postings.there)
+                scores = together(scores, self._meanings.likeness(meant), self._postings.there)
             return [(self._placed[place], score) for place, score in best(scores, k)]
 
     # keeping it
@@ -176,11 +176,11 @@ def _postings() -> Postings:
     return Postings()
 
 
-def _vectors(embed: str | Embedder) -> Vectors:
+def _meanings(embed: str | Embedder) -> Meanings:
     from .embed import embedder
-    from .vectors import Vectors
+    from .meaning import Meanings
 
-    return Vectors(embedder(embed))
+    return Meanings(embedder(embed))
 
 
 def _examples(examples: Mapping[str, Sequence[str]] | None, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
