@@ -170,7 +170,7 @@ STEM = 5
 """Letters by which two words are taken for one."""
 BEFORE, AFTER = 7, 5
 """Words around a piece that tell what it is."""
-BREAK = re.compile(r"[,;:.!?]\s|\band\b|\bor\b|\n")
+BREAK = re.compile(r"[,;:.!?]\s|[()]|\band\b|\bor\b|\n")
 
 
 def stem(word: str) -> str:
