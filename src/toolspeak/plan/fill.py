@@ -33,6 +33,9 @@ BESIDE_WORTH = 4.0
 """Nats that it is worth to stand right behind the argument's name."""
 COMMA = re.compile(r"\b[Cc]ity, |['\"“‘(][A-Z][\w ]+, [A-Z][\w ]*['\"”’)]")
 """How a description shows that a place is told with its region."""
+REGION = re.compile(r"(?<![\w-])(?:[A-Z][a-z’-]+ ?)+, (?:[A-Z]{2}\b|(?:[A-Z][a-z]+ ?)+)")
+"""A place with its region, as descriptions show it: San Francisco, CA."""
+PLACE = re.compile(r"\b(?:city|cities|state|country|town|location|place|region|address|destination|origin)\b", re.IGNORECASE)
 DEFAULT = re.compile(
     r"(?:default(?:s|ed)?(?: value)?(?: is| to|:|=)?|doesn't specify, please use|use) (-?\d+(?:\.\d+)?)(?![\w.]*\w)",
     re.IGNORECASE,
@@ -178,7 +181,7 @@ def _string(filling: Filling, name: str, schema: Schema, required: bool, opening
     beside = [span for span in evident.named(filling.text, name) if _may_be(filling, name, span)]
     if held or (beside and required):
         place = yield from _better(filling, lead, held, beside)
-        return _copied(filling, place, description)
+        return (yield from _regional(filling, lead, _copied(filling, place, description), description))
     if pieces.shaped(filling.text, written, description):
         return written
     if not required:
@@ -192,6 +195,19 @@ def _string(filling: Filling, name: str, schema: Schema, required: bool, opening
     filling.notes.append(Note("copied", f"{name}: {written!r} is not in the request, {best!r} is"))
     place = filling.find(best)
     return _copied(filling, place, description) if place else best
+
+
+def _regional(filling: Filling, lead: str, place: str, description: str) -> Plan[str]:
+    """A place with its region, where the description shows that form and the request leaves the region out."""
+    shown = [one[0] for one in REGION.finditer(description)]
+    if not shown or not PLACE.search(description) or "," in place or not pieces.NAMED.fullmatch(place):
+        return place
+    reply = yield from ask(Request(prompt=f'{lead}"{place},', stop=('"', "\n", ","), max_tokens=8, temperature=0))
+    whole = f"{place}, {_unpointed(reply.text)}"
+    if pieces.form(whole) not in ("Aa, A", "Aa, Aa"):
+        return place
+    filling.notes.append(Note("completed", f"{place} to {whole}, in the form of {shown[0]}"))
+    return whole
 
 
 def _may_be(filling: Filling, name: str, place: Span) -> bool:
@@ -215,7 +231,7 @@ def _copied(filling: Filling, place: Span, description: str) -> str:
     """A piece of the request as an argument: whole names and quotations, with the place around it where the description
     shows one ("San Francisco, CA"), and in the description's own words where it quotes them."""
     place = pieces.grown(filling.text, place)
-    if COMMA.search(description) and (wider := pieces.with_region(filling.text, place)):
+    if (COMMA.search(description) or REGION.search(description)) and (wider := pieces.with_region(filling.text, place)):
         place = wider
     for date in dates.dates(filling.text):
         if date.span[0] <= place[0] and place[1] <= date.span[1]:

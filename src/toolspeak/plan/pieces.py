@@ -186,7 +186,8 @@ def shaped(text: str, written: str, description: str) -> bool:
 
 def form(text: str) -> str:
     """The form of a text: `Aa, A` for Berlin, DE; words beyond the first make no difference."""
-    shape = re.sub(r"[a-z]+", "a", re.sub(r"[A-Z]+", "A", re.sub(r"\d+", "0", text)))
+    cased = "".join("a" if one.islower() else "A" if one.isupper() else "0" if one.isdigit() else one for one in text)
+    shape = re.sub(r"a+|A+|0+", lambda found: found[0][0], cased)
     return re.sub(r"(Aa)(?: Aa)+", r"\1", shape)
 
 
