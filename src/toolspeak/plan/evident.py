@@ -122,7 +122,8 @@ def options(description: str) -> Sequence[str]:
 def hollow(text: str, span: Span, name: str) -> bool:
     """Whether a piece is no value: the verb of the request, or the name of the argument itself."""
     piece = text[slice(*span)]
-    if words.stems(piece) <= {words.stem(part) for part in words.parts(name)}:
+    stems = words.stems(piece)
+    if stems and stems <= {words.stem(part) for part in words.parts(name)}:
         return True
     return piece.casefold() in VERBS and (span[0] == 0 or piece.casefold() in ("every", "each", "what", "which", "who"))
 
