@@ -46,7 +46,7 @@ _TIME = re.compile(
     r"(?P<h2>1[0-2]|0?\d)\s*(?P<half2>[ap])\.?m\b\.?|(?P<named>\bnoon|\bmidnight)\b)(?![\d:])",
     re.IGNORECASE,
 )
-_HOURS = "one two three four five six seven eight nine ten eleven twelve".split()
+_HOURS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _HOUR = rf"(?:(?P<digit>1[0-2]|[1-9])|(?P<word>{'|'.join(_HOURS)}))"
 _SPOKEN = re.compile(
     rf"\b(?:(?P<part>half past|quarter (?:past|after|to)) {_HOUR}(?: (?:in the |at )(?P<half>morning|afternoon|evening|night))?\b|"
@@ -61,7 +61,9 @@ def pattern(description: str, form: object = None) -> str:
     told = _PATTERN.search(description)
     if told:
         timed = _CLOCK.match(description, told.end())
-        return told[0].upper() + (_clock(timed, "T" if "t" in (timed["sep"] or "").casefold() else " ") if timed else "")
+        return told[0].upper() + (
+            _clock(timed, "T" if "t" in (timed["sep"] or "").casefold() else " ") if timed else ""
+        )
     if form == "date":
         return "YYYY-MM-DD"
     return "YYYY-MM-DD" if _EXAMPLE.search(description) or _ISO.search(description) else ""

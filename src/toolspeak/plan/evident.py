@@ -11,27 +11,29 @@ from . import dates, pieces, words
 from .filling import described, is_text
 from .pieces import WORD, Span
 
-OPTIONS = re.compile(r"(?:e\.g\.|for example|such as|options(?: are| include)?:?|one of:?|either|like)[,:]?\s+([^.;()]+)", re.IGNORECASE)
+OPTIONS = re.compile(
+    r"(?:e\.g\.|for example|such as|options(?: are| include)?:?|one of:?|either|like)[,:]?\s+([^.;()]+)", re.IGNORECASE
+)
 """Where a description lists what a value may be."""
 JOINT = re.compile(r"\s*,\s*(?:or |and )?|\s+(?:or|and)\s+|\s*/\s*")
 BETWEEN = re.compile(r"\s*(?:(?:is|was|of|called|named|number|id|code|no\.?|#)\s+|[:=]\s*|\s)[\"'“‘(#]*", re.IGNORECASE)
 """What stands between the name of an argument and its value."""
 DIRECTIONS = {
-    "from": frozenset(map(words.stem, "from origin source start departure pickup depart begin initial".split())),
-    "to": frozenset(map(words.stem, "to destination target end arrival dropoff arrive final".split())),
+    "from": words.stems_of("from origin source start departure pickup depart begin initial"),
+    "to": words.stems_of("to destination target end arrival dropoff arrive final"),
 }
 """How the two ends of a way are called."""
 FORMED = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|\w[/@_]\w")
 """What a form has that tells it from plain words and numbers."""
 MOST_TOLD = 5
 """Words of a switch's description of which two are enough."""
-VERBS = frozenset(
+VERBS = words.each(
     "add analyze analyse arrange ask block book build buy call cancel change check choose close compare compute convert"
     " count create delete describe determine do draw email enable estimate evaluate explain fetch fill generate give go"
     " help identify kill let list locate look make merge move need open order pay plan play plot predict provide pull put"
     " raise read recommend record register remind remove rename reserve reverse run save schedule search send set ship"
     " show simulate solve sort split start stop suggest switch take tell track transfer translate turn update use what"
-    " which who every each".split()
+    " which who every each"
 )
 """First words of requests that are no value, and words that only count."""
 

@@ -35,7 +35,9 @@ COMMA = re.compile(r"\b[Cc]ity, |['\"“‘(][A-Z][\w ]+, [A-Z][\w ]*['\"”’)
 """How a description shows that a place is told with its region."""
 REGION = re.compile(r"(?<![\w-])(?:[A-Z][a-z’-]+ ?)+, (?:[A-Z]{2}\b|(?:[A-Z][a-z]+ ?)+)")
 """A place with its region, as descriptions show it: San Francisco, CA."""
-PLACE = re.compile(r"\b(?:city|cities|state|country|town|location|place|region|address|destination|origin)\b", re.IGNORECASE)
+PLACE = re.compile(
+    r"\b(?:city|cities|state|country|town|location|place|region|address|destination|origin)\b", re.IGNORECASE
+)
 DEFAULT = re.compile(
     r"(?:default(?:s|ed)?(?: value)?(?: is| to|:|=)?|doesn't specify, please use|use) (-?\d+(?:\.\d+)?)(?![\w.]*\w)",
     re.IGNORECASE,
@@ -212,9 +214,7 @@ def _regional(filling: Filling, lead: str, place: str, description: str) -> Plan
 
 def _may_be(filling: Filling, name: str, place: Span) -> bool:
     """Whether a piece of the request may be the value of a text."""
-    return (
-        filling.free(place) and place not in filling.reserved and not evident.hollow(filling.text, place, name)
-    )
+    return filling.free(place) and place not in filling.reserved and not evident.hollow(filling.text, place, name)
 
 
 def _better(filling: Filling, lead: str, held: Sequence[Span], beside: Sequence[Span]) -> Plan[Span]:

@@ -65,7 +65,12 @@ def numbers(text: str) -> list[Number]:
         power = POWER.match(text, match.end())
         if power and len(match[0]) <= LONGEST_NUMBER:
             value = float(f"{_value(match[0])}e{power[1]}")
-            found.append(Number((match.start(), power.end()), int(value) if value.is_integer() and abs(value) < MOST_WHOLE else value))
+            found.append(
+                Number(
+                    (match.start(), power.end()),
+                    int(value) if value.is_integer() and abs(value) < MOST_WHOLE else value,
+                )
+            )
         elif len(match[0]) <= LONGEST_NUMBER and not GLUED.match(text, match.end()):
             found.append(_whole(text, match.start(), match.end(), _value(match[0])))
     for match in IN_WORDS.finditer(text):
@@ -86,7 +91,9 @@ def _whole(text: str, start: int, end: int, value: int | float) -> Number:
         value, end = value + 0.5, half.end()
     percent = PERCENT.match(text, end)
     timed = TIMED.match(text, end)
-    return Number((start, percent.end() if percent else end), value, bool(percent), SECONDS[timed[1].lower()] if timed else 0)
+    return Number(
+        (start, percent.end() if percent else end), value, bool(percent), SECONDS[timed[1].lower()] if timed else 0
+    )
 
 
 def _value(text: str) -> int | float:

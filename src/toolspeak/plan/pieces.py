@@ -112,7 +112,9 @@ SERIAL = re.compile(r"[A-Z]{2,}\d*$")
 DIGITS_ON = re.compile(r"(?: \d+)+(?![\w.])")
 """How a sign of capitals goes on: ICE 774."""
 HOUSE = re.compile(r"(?<![\w.])\d+[a-zA-Z]? $")
-STREET = re.compile(r"\b(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|square|place|way|court)\.?$", re.IGNORECASE)
+STREET = re.compile(
+    r"\b(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|square|place|way|court)\.?$", re.IGNORECASE
+)
 """What the name of a street ends in; a number in front of it is the house's."""
 NAMED = re.compile(r"[A-Z][\w'’&.-]*(?: (?:of |de |la |the )?[A-Z][\w'’&-]*)*")
 """A name: words with capitals in a row."""

@@ -26,7 +26,7 @@ EVIDENCE = 0.45
 
 LONGEST_WEIGHED = 24
 """Characters of what is quoted that are weighed: they tell what it is."""
-DATED = frozenset(map(words.stem, ["year", "month", "day", "date", "season"]))
+DATED = words.stems_of("year month day date season")
 """What an argument is called that takes a number out of a date."""
 SERIES = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b|&)\s*", re.IGNORECASE)
 """What joins the pieces of a series."""
@@ -34,26 +34,7 @@ YEARS = range(1000, 2200)
 """Whole numbers that may be years."""
 FILE = re.compile(r"[/@\\]|\w\.\w")
 """What a file, a path, an address or a link has in it."""
-FILES = frozenset(
-    map(
-        words.stem,
-        [
-            "file",
-            "path",
-            "photo",
-            "image",
-            "picture",
-            "url",
-            "link",
-            "email",
-            "mail",
-            "website",
-            "document",
-            "folder",
-            "directory",
-        ],
-    )
-)
+FILES = words.stems_of("file path photo image picture url link email mail website document folder directory")
 
 
 def settle(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:

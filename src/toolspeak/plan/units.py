@@ -57,13 +57,8 @@ FOR = re.compile(r"\b(?:for|of|we['’]re|we are|us)\s+$", re.IGNORECASE)
 BEFORE = 24
 """Characters before a number in which the word that leads it is looked for."""
 
-
-def _stems(listed: str) -> frozenset[str]:
-    return frozenset(map(words.stem, listed.split()))
-
-
-_QUANTITIES = tuple((_stems(names), frozenset(units.split())) for names, units in QUANTITIES)
-_MONEY, _PEOPLE, _COUNTED, _LEADS = _stems(MONEY), _stems(PEOPLE), _stems(COUNTED), frozenset(LEADS.split())
+_QUANTITIES = tuple((words.stems_of(names), words.each(units)) for names, units in QUANTITIES)
+_MONEY, _PEOPLE, _COUNTED, _LEADS = *map(words.stems_of, (MONEY, PEOPLE, COUNTED)), words.each(LEADS)
 
 
 def spoken_for(text: str, one: Number, name: str, told: frozenset[str]) -> float:

@@ -173,6 +173,16 @@ BEFORE, AFTER = 7, 5
 BREAK = re.compile(r"[,;:.!?]\s|[()]|\band\b|\bor\b|\n")
 
 
+def each(listed: str) -> frozenset[str]:
+    """The words of a list written with blanks."""
+    return frozenset(listed.split())
+
+
+def stems_of(listed: str) -> frozenset[str]:
+    """What the words of a list written with blanks are compared by."""
+    return frozenset(map(stem, each(listed)))
+
+
 def stem(word: str) -> str:
     """What is compared of a word: its first letters, without a plural's s."""
     word = word.casefold()
