@@ -19,7 +19,7 @@ from ...schema.near import did_you_mean, near
 from ...toolbox import Toolbox
 from ...types import Tool
 from ..hostile import refuse_hostile
-from .auth import Auth, Keys
+from .auth import Auth, Keys, clean_headers
 from .calling import function_of
 from .document import Document, load
 from .fetching import Bounds, origin
@@ -48,15 +48,15 @@ def openapi(
 
     `document` is a path, a URL or a dict. `only` and `without` choose operations by name, by path (`/pets/*`) or by tag
     (`tag:pets`); `read_only` leaves those that change nothing (GET, HEAD). `auth` is a secret, or a dict of one for each
-    security scheme; a user and password are a pair; `$NAME` is read from the environment. `headers` are sent along. A
-    model sees none of that and cannot set it. `server` stands for the document's own, `variables` fill the holes in its
+    security scheme; a user and password are a pair; `$NAME` is read from the environment. `headers` are sent along, for
+    a document's URL too. A model sees none of that and cannot set it. `server` stands for the document's own, `variables` fill the holes in its
     address. Private addresses are reached only where `server`, or the URL of the document, is one, or with
     `allow_private`. `timeout` is seconds for a call, `limit` bytes of an answer. Raises UsageError, and InvalidTool for
     an operation that must not be shown to a model.
     """
     if not timeout > 0 or not limit > 0:
         raise UsageError(f"timeout and limit must be above 0, got {timeout!r} and {limit!r}")
-    read = load(document, timeout, allow_private=allow_private)
+    read = load(document, timeout, clean_headers(headers), allow_private=allow_private)
     keys = Keys(read, auth, headers)
     servers = Servers(read, server, variables)
     chosen = _chosen(found_in(read), _listed(only), _listed(without), read_only, read)
