@@ -418,6 +418,21 @@ def test_a_long_chain_of_references_is_told_and_not_a_crash() -> None:
     assert len(box["f"].parameters["$defs"]) == 3001
 
 
+@pytest.mark.parametrize("levels", [50, 150, 400])
+def test_schemas_nested_ever_deeper_are_taken_or_refused(levels: int) -> None:
+    def deep(inner: dict[str, Any]) -> dict[str, Any]:
+        for _ in range(levels):
+            inner = {"properties": {"x": inner}}
+        return inner
+
+    schemas = {f"S{n}": deep({"$ref": f"#/components/schemas/S{n + 1}"}) for n in range(50)}
+    schema = {"$ref": "#/components/schemas/S0"}
+    operation = {"operationId": "f", "parameters": [{"name": "q", "in": "query", "schema": schema}]}
+    document = one_operation(operation, components={"schemas": {**schemas, "S50": {}}})
+    with pytest.raises(ts.InvalidTool, match=r"nested (too deeply|deeper than)"):
+        ts.openapi(document, server="https://api.example")
+
+
 # ------------------------------------------------------------------ files
 
 

@@ -60,21 +60,33 @@ def openapi(
     keys = Keys(read, auth, headers)
     servers = Servers(read, server, variables)
     chosen = _chosen(found_in(read), _listed(only), _listed(without), read_only, read)
-    home = servers.base() if chosen else ""
-    if chosen and keys.any and read.url and not server and origin(home)[1] != origin(read.url)[1]:
+    home = servers.base(None if read.data.get("servers") else chosen[0]) if chosen else ""
+    if chosen and keys.any and read.url and not server and _elsewhere(home, read.url):
         raise UsageError(
-            f"{read.name} says that its server is {home}, on another host than the document's: say server={home!r} "
-            "if that is where the credentials may go"
+            f"{read.name} says that its server is {home}, on another host than the document's or without encryption: say "
+            f"server={home!r} if that is where the credentials may go"
         )
     bounds = Bounds(servers.private, origin(home) if home else None, limit, allow_private)
     maker = Maker(read, keys)
     return Toolbox([_tool(maker, one, servers, bounds, timeout) for one in chosen])
 
 
+def _elsewhere(server: str, document: str) -> bool:
+    """Whether a server is on another host than the document that names it, or less well guarded."""
+    there, here = origin(server), origin(document)
+    return there[1] != here[1] or (here[0] == "https" and there[0] != "https")
+
+
 def _tool(maker: Maker, found: Found, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
-    made = maker.operation(found)
     try:
+        made = maker.operation(found)
         refuse_hostile(found.name, made.description, made.parameters)
+    except RecursionError:
+        raise InvalidTool(
+            f"{maker.document.name}, {found.method.upper()} {found.path}: its schemas are nested too deeply. "
+            f"Leave it out, with without={found.name!r}",
+            tool=found.name,
+        ) from None
     except InvalidTool as error:
         raise InvalidTool(
             f"{maker.document.name}, {found.method.upper()} {found.path}: {error}. Leave it out, with without={found.name!r}",

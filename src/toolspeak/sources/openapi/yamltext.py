@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...errors import MissingExtra, UsageError
@@ -46,7 +46,7 @@ def read_yaml(text: str, name: str) -> Any:
     try:
         # The library's reader in C goes down with the whole process where data is nested too deep: looked at first.
         depth = 0
-        for event in yaml.parse(text, Loader=Loader):
+        for event in cast("Iterable[Any]", cast("Any", yaml).parse(text, Loader=Loader)):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEPTH:
                 raise UsageError(f"{name} is nested deeper than {DEPTH} levels")
