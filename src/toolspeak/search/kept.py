@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fnmatch
 import hashlib
 import json
 import threading
@@ -38,6 +39,7 @@ class Indexed:
         self.places = {tool.name: place for place, tool in enumerate(tools)}
         self.finder = finder
         self._sizes: dict[int, int] = {}
+        self._matching: dict[tuple[str, ...], list[int]] = {(): []}
 
     def size(self, place: int) -> int:
         """About how many tokens the definition of a tool has."""
@@ -45,11 +47,21 @@ class Indexed:
             self._sizes[place] = size(self.tools[place])
         return self._sizes[place]
 
+    def matching(self, patterns: tuple[str, ...]) -> list[int]:
+        """The places of the tools whose names are among the patterns, or fit one."""
+        if patterns not in self._matching:
+            self._matching = {patterns: [place for name, place in self.places.items() if _fits(name, patterns)]}
+        return self._matching[patterns]
+
     def search(self, question: str, k: int) -> list[tuple[int, float]]:
         """The places of the at most `k` tools that fit a question best, with their scores."""
         more = -(-len(self.finder) // max(1, len(self.tools)))  # the finder may know tools that are not offered
         found = self.finder.search(question, k * more)
         return [(self.places[tool.name], score) for tool, score in found if tool.name in self.places][:k]
+
+
+def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def size(tool: Tool[..., Any]) -> int:

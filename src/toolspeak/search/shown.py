@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
@@ -261,7 +260,7 @@ class Routed:
     def _chosen(self, indexed: Indexed, request: Request, found: Sequence[str]) -> View:
         """What is shown, `found` being what the model has searched for."""
         places = indexed.places
-        sure = [place for name, place in places.items() if self._pins(name)]
+        sure = indexed.matching(self.pinned)
         if request.choice in places:
             sure.append(places[request.choice])
         wanted = [places[name] for name in (*used(request.messages), *found) if name in places]
@@ -274,9 +273,6 @@ class Routed:
             taken[place] = None
             left -= indexed.size(place)
         return View(indexed, tuple(sorted(taken)))
-
-    def _pins(self, name: str) -> bool:
-        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.pinned)
 
     def _best(self, indexed: Indexed, request: Request) -> list[int]:
         """The places of the tools that fit what is asked, the best first."""
