@@ -39,10 +39,11 @@ soak: $(DEV)  ## mixed traffic against a gateway for MINUTES (default 10): nothi
 fuzz: $(DEV) $(VENV)/.fuzz  ## feed every dialect damaged texts for SECONDS (default 60); findings are kept in .fuzz/
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(ARGS)
 
-# What the tests need from outside: the embedded model's weights, the leaderboard's data, and the packages they
-# compare with. All are kept in caches, so that a second run needs no network.
+# What the tests need from outside: the weights of the two embedded models, the leaderboard's data, and the packages
+# they compare with. All are kept in caches, so that a second run needs no network.
 fetch: $(DEV)
 	$(if $(wildcard src/toolspeak/models/weights.py),$(BIN)/python -m toolspeak.models.weights)
+	$(if $(wildcard src/toolspeak/search/minilm.py),$(BIN)/python -m toolspeak.search.minilm)
 	$(if $(wildcard src/toolspeak/evals/__main__.py),$(BIN)/python -m toolspeak.evals)
 	$(if $(wildcard tests/peers.py),$(BIN)/python tests/peers.py)
 
