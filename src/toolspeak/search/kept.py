@@ -32,10 +32,11 @@ class Finder(Protocol):
 
 
 class Indexed:
-    """The tools of a request, where each stands among them, and what finds them."""
+    """The tools of a request, where each stands among them, and what finds them: at once if `quick`."""
 
-    def __init__(self, tools: Toolset, finder: Finder) -> None:
+    def __init__(self, tools: Toolset, finder: Finder, *, quick: bool) -> None:
         self.tools = tools
+        self.quick = quick
         self.places = {tool.name: place for place, tool in enumerate(tools)}
         self.finder = finder
         self._sizes: dict[int, int] = {}
@@ -118,7 +119,9 @@ class Indexes:
 
     def _make(self, entry: _Entry) -> None:
         try:
-            entry.made.set_result(Indexed(entry.tools, self._finder(entry)))
+            finder = self._finder(entry)
+            # One that was made here finds by words alone; one that was given may have to ask a model.
+            entry.made.set_result(Indexed(entry.tools, finder, quick=finder is not entry.finder))
         except BaseException as error:  # noqa: BLE001 - handed to those who wait
             with self._lock:
                 if self._kept.get(entry.key) is entry:
