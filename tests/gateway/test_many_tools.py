@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import aiohttp
@@ -19,8 +19,10 @@ from toolspeak.gateway.config import parse_config
 from toolspeak.gateway.models import Models
 from toolspeak.gateway.settings import ModelSettings
 from toolspeak.models.base import Model
+from toolspeak.models.local import Local
 from toolspeak.models.scripted import Scripted
 from toolspeak.search import shown
+from toolspeak.types import Request
 
 NOUNS = [
     "weather",
@@ -234,6 +236,55 @@ def test_a_provider_that_takes_128_tools_is_sent_no_more(serve_models: Callable[
 
     asyncio.run(go())
     assert len(bodies[0]["tools"]) == 128
+
+
+def test_a_client_that_leaves_ends_the_search_too(play: Callable[..., None]) -> None:
+    left = asyncio.Event()
+
+    class Endless(Scripted):
+        async def stream(self, request: Request) -> AsyncIterator[Event]:
+            async for event in super().stream(request):
+                yield event
+            if len(self.requests) == 2:
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    left.set()
+
+    model = Endless([called("search_tools", query="parcel"), [TextDelta("One moment.")]], capabilities=["tools"])
+
+    async def scene(client: openai.AsyncOpenAI) -> None:
+        stream = await client.chat.completions.create(model="m", messages=QUESTION, tools=offered(200), stream=True)
+        async for chunk in stream:
+            if chunk.choices[0].delta.content:
+                break
+        await stream.close()
+        async with asyncio.timeout(20):
+            await left.wait()
+
+    play(model, scene)
+
+
+def test_the_embedded_model_is_shown_the_right_one(play: Callable[..., None]) -> None:
+    pytest.importorskip("xllamacpp")
+    rooms = ["kitchen", "hall", "garage", "cellar", "attic", "office", "bathroom", "bedroom", "nursery", "library"]
+    deeds = ["open the window", "close the window", "turn on the light", "turn off the light", "lock the door", "heat"]
+    tools: Any = [
+        {"type": "function", "function": {"name": f"{room}_{deed.replace(' ', '_')}", "description": f"To {deed} in the {room}."}}
+        for room in rooms
+        for deed in deeds
+    ]  # fmt: skip
+    question: Any = [{"role": "user", "content": "Please turn on the light in the attic"}]
+
+    async def scene(client: openai.AsyncOpenAI) -> None:
+        answer = await client.with_options(timeout=240).chat.completions.with_raw_response.create(
+            model="m", messages=question, tools=tools
+        )
+        assert answer.headers["x-toolspeak-tools"] == "10 of 60"
+        (call,) = answer.parse().choices[0].message.tool_calls or ()
+        assert call.function.name == "attic_turn_on_the_light"  # type: ignore[union-attr]
+
+    play(Local(), scene)
 
 
 def test_how_many_are_shown_is_configured() -> None:
