@@ -139,6 +139,15 @@ def test_a_date_for_each() -> None:
     ]
 
 
+def test_more_calls_than_a_request_has_are_a_misreading() -> None:
+    given = tool("city", "days", city=TEXT, days=NUMBER)
+    cities, days = ", ".join(f"Town{letter}" for letter in "abcdefghijklmnop"), ", ".join(map(str, range(20)))
+    text = f"Show Lima, {cities} and Quito for 3, {days} and 99 days"
+    assert several(given, text, city="Lima", days=3) == [{"city": "Lima", "days": 3}]
+    text = " and ".join("Show Lima for 3 days, then Quito for 5 days" for _ in range(9))
+    assert several(given, text, city="Lima", days=3) == [{"city": "Lima", "days": 3}]
+
+
 def test_each_quoted_series_is_one_call() -> None:
     given = tool("id", "tags", id=NUMBER, tags={"type": "array", "items": TEXT})
     text = "Put the tags 'a' and 'b' on the page with the ID 3, and the tag 'c' on the page with the ID 4"

@@ -97,7 +97,7 @@ def _own(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> 
         if place and free_of(place, taken):
             taken.append(place)
             found.append(Mention(name, place, value))
-    free = [one for one in numbers(text) if free_of(one.span, taken)]
+    free = [one for one in numbers(text)[:MOST] if free_of(one.span, taken)]
     for name, value in first.items():
         schema = schemas.get(name, {})
         same = [one for one in free if is_number(schema) and reading(one, schema) == value and free_of(one.span, taken)]
@@ -272,7 +272,7 @@ def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], t
     told = told_by(schemas)
     inside = [*taken, *(span for span, _ in written_lists(text)), *(one.span for one in dates.dates(text))]
     inside += [span for span, _ in pieces.quotations(text)]
-    every = numbers(text)
+    every = numbers(text)[:MOST]
     accepted = {
         one.name: [number]
         for one in own

@@ -7,6 +7,7 @@ request tells once for all.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ from .numbers import Number, numbers
 from .pieces import Span
 from .settle import reading
 
+MOST = 12
+"""Calls that one request may come to: a request for more is misread."""
 RESPECTIVELY = re.compile(r"\brespectively\b|\bin (?:that|this|the same) order\b", re.IGNORECASE)
 """Where as many values of two arguments are paired in their order; elsewhere they are crossed."""
 AGAIN = re.compile(r"\b(?:same|again|repeat|instead|once more|what if|how (?:would|does|do|will))\b", re.IGNORECASE)
@@ -73,7 +76,7 @@ def rows(
     second clause begins, 0 where there is one."""
     varied = _varied(found)
     parts = clauses(text, [one for one in found if one.name in varied])
-    if not parts:
+    if not parts or len(parts) > MOST:
         return [dict(first)], 0
     _bound(text, parts)
     more = completed(text, found, parts, schemas, set(first) - varied) if len(parts) > 1 else []
@@ -98,6 +101,8 @@ def rows(
                 told[name] = before.get(name) or _values(once[0].groups[name])
         shared = {name: value for name, value in first.items() if name not in varied}
         shared = _local(text, shared, found, schemas, required, parts, i, again)
+        if math.prod(map(len, told.values())) > MOST * MOST:
+            return [dict(first)], 0
         calls += [_ordered(first, {**shared, **values}) for values in _combined(text, told)]
         before = {**told, **before}
     distinct = [one for i, one in enumerate(calls) if one not in calls[:i]]
@@ -106,7 +111,8 @@ def rows(
 
 def _varied(found: Sequence[Mention]) -> set[str]:
     """The arguments that have several values."""
-    return {one.name for one in found for other in found if one.name == other.name and one.value != other.value}
+    values = {one.name: one.value for one in found}
+    return {one.name for one in found if one.value != values[one.name]}
 
 
 def clauses(text: str, found: Sequence[Mention]) -> list[Clause]:

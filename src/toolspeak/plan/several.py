@@ -17,10 +17,8 @@ from .fill import fill
 from .filling import schemas_of
 from .mentions import mentions
 from .pieces import WORD
-from .rows import rows
+from .rows import MOST, rows
 
-MOST = 12
-"""Calls that one request may come to: a request for more is misread."""
 MOST_CLAUSES = 6
 """Parts of a request that are read one by one; each costs as much as a call."""
 SENTENCE = re.compile(r"(?<=[.?!;])[\"'”]?\s+(?=[\"'“A-Z(])|\n+")
