@@ -92,8 +92,8 @@ def unlikely(*_: Any) -> float:
     return 0.0
 
 
-def first_alone(_tool: Any, _text: str, arguments: Any) -> list[dict[str, Any]]:
-    return [dict(arguments)]
+def first_alone(_tool: Any, _text: str, arguments: Any) -> tuple[list[dict[str, Any]], int]:
+    return [dict(arguments)], 0
 
 
 def always(*_: Any) -> float:
