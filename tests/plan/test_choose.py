@@ -174,3 +174,20 @@ def test_however_likely_a_long_request_is_its_words_must_fit() -> None:
         chosen([ADD], Channel(add=-5.0, reply=-90.0), "Paint old doors blue before winter comes", may_reply=True)
         is None
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "best"),
+    [
+        ("Could you show me the tents?", "camp.find_tent"),
+        ("Please remove my tent", "camp.drop_tent"),
+        ("Is there a tent to be removed?", "camp.find_tent"),
+        ("A tent, if you will", "camp.drop_tent"),
+    ],
+)
+def test_a_tool_that_does_another_thing_than_is_asked_gives_way(text: str, best: str) -> None:
+    tools: list[Tool[..., Any]] = [Tool("camp.find_tent", ""), Tool("camp.drop_tent", "")]
+    likely = {"camp.find_tent": -5.0, "camp.drop_tent": -9.0} if "remove my" in text else {"camp.find_tent": -9.0}
+    tool = chosen(tools, Channel(**{"camp.drop_tent": -5.0, **likely}), text, may_reply=False)
+    assert tool is not None
+    assert tool.name == best

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..types import Note, Tool
-from . import pieces, words
+from . import deeds, pieces, words
 from .effects import Plan, score
 from .filling import is_text, schemas_of
 from .numbers import numbers
@@ -57,6 +57,9 @@ TOLD_WORTH = 4.0
 whose options the request speaks."""
 FACT_WORTH = 2.0
 """Against a tool, where a request may ask for a fact."""
+OTHER_DEED = 8.0
+"""Against a tool among others that does another thing than is asked for: that adds where something is to be shown."""
+
 FILLED_WORTH = 4.0
 """For a tool whose arguments all stand in the request."""
 COPIED_WORTH = 2.0
@@ -86,10 +89,7 @@ def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Pl
     asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
     rivals = [REPLY, LOOK_UP] if may_reply else []
     scores = yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in (*candidates, *rivals)])
-    asked_for = words.stems(text)
-    worth = [
-        score + shared(tool, asked_for) - _lacking(tool, text) for tool, score in zip(candidates, scores, strict=False)
-    ]
+    worth = [one + _fitness(tool, text) for tool, one in zip(candidates, scores, strict=False)]
     best = worth.index(max(worth))
     tool = candidates[best]
     if not may_reply:
@@ -112,6 +112,12 @@ def shared(tool: Tool[..., Any], asked: Set[str]) -> int:
     told = _told(tool)
     described = told.name | told.description
     return 2 * len(asked & told.name) + len(asked & described) + len(asked & (described | told.arguments))
+
+
+def _fitness(tool: Tool[..., Any], text: str) -> float:
+    """What speaks for a tool among others besides its likelihood."""
+    another = OTHER_DEED * deeds.differ(tool.name, text)
+    return shared(tool, words.stems(text)) - _lacking(tool, text) - another
 
 
 def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
