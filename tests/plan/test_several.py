@@ -10,7 +10,7 @@ import pytest
 from plan.test_fill import Weighing, tool
 from toolspeak import drive
 from toolspeak.plan.mentions import mentions
-from toolspeak.plan.several import alternatives, calls_for, clauses, further
+from toolspeak.plan.several import alternatives, calls_for, clauses
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer"}
@@ -238,22 +238,7 @@ def test_clauses(text: str, parts: int) -> None:
     assert max(1, len(clauses(text))) == parts
 
 
-@pytest.mark.parametrize(
-    ("found", "call"),
-    [
-        ({"city": "Rome"}, {"city": "Rome", "days": 3}),
-        ({"city": "Paris"}, None),
-        ({"city": "the same place"}, None),
-        ({"days": 5}, {"city": "Paris", "days": 5}),
-        ({"city": "somewhere warm"}, None),
-        ({}, None),
-    ],
-)
-def test_a_further_call_has_something_new(found: dict[str, Any], call: dict[str, Any] | None) -> None:
-    assert further("Paris for 3 days, then Rome or somewhere warm", {"city": "Paris", "days": 3}, found) == call
-
-
-def test_clauses_are_filled_one_by_one() -> None:
+def test_several_calls_or_the_first_alone() -> None:
     add = tool("a", "b", a=NUMBER, b=NUMBER)
     calls, _ = asyncio.run(drive.arun(calls_for(add, "What is 1 plus 2, and what is 5 plus 7?"), Weighing()))
     assert calls == [{"a": 1, "b": 2}, {"a": 5, "b": 7}]
