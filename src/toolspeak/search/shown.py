@@ -22,7 +22,7 @@ from ..types import Message, Note, Request, Tool, Usage
 from ..wire.collect import add_usage
 from .kept import Finder, Indexed, Indexes, Toolset, size
 from .lookup import Ear, search_tool, told
-from .question import Finds, errors, questions, used
+from .question import Finds, errors, ranked, used
 from .ratio import learn, ratio
 
 log = logging.getLogger(__name__)
@@ -288,12 +288,7 @@ class Routed:
 
     def _best(self, indexed: Indexed, request: Request) -> list[int]:
         """The places of the tools that fit what is asked, the best first."""
-        asked = questions(request.messages)
-        scores: dict[int, float] = {}
-        for question in asked:
-            for place, score in indexed.search(question.text, self.shown):
-                scores[place] = scores.get(place, 0.0) + question.weight * score
-        best = sorted(scores, key=lambda place: (-scores[place], place))[: self.shown]
+        best = [place for place, _ in ranked(indexed.search, request.messages, self.shown)]
         for error in errors(request.messages):
             best += [place for place, _ in indexed.search(error, AFTER_ERROR)]
         if not best and request.choice == "required":
