@@ -185,6 +185,13 @@ def test_one_who_decides_by_likelihood_does_not_search() -> None:
     assert len(names(model.requests[0])) == 10
 
 
+@pytest.mark.parametrize(("count", "given"), [(40, 40), (41, 10)])
+def test_one_who_decides_by_likelihood_is_given_more_at_once(count: int, given: int) -> None:
+    model = Scripted([said("Hello")], capabilities=["tools", "score", "weighs"])
+    heard(routed(model), asking("Set the weather of the user", tools=TOOLS[:count]))
+    assert len(names(model.requests[0])) == given
+
+
 def test_a_name_that_is_taken_is_not_taken_again() -> None:
     tools = (*TOOLS, made("search_tools", "Searches the user's own tools."))
     model = native(called("search_tools_2", query="loan"), said("Hello"))

@@ -32,9 +32,9 @@ FEW, MANY = 10, 20
 taught no tools, and for any other."""
 FEW_TOKENS, MANY_TOKENS = 2_000, 8_000
 """What the definitions of the tools that are shown may have, in tokens, for the same."""
-SPARE = 2
+SPARE, WEIGHED_SPARE = 2, 4
 """Up to so many times as many tools are all shown where their definitions fit: hiding some of 25 costs more than it
-saves."""
+saves. A model that decides by likelihood reads one definition at a time, so that it can be given more of them."""
 MOST = 127
 """Tools that are shown at most, `search_tools` beside them: some providers refuse more than 128."""
 FOUND = 5
@@ -188,6 +188,8 @@ class Routed:
         tools = request.tools or ()
         if len(tools) <= self.shown or request.prompt is not None:
             return True
+        if "weighs" in self.capabilities:
+            return len(tools) <= WEIGHED_SPARE * self.shown
         return len(tools) <= SPARE * self.shown and sum(map(size, tools)) * ratio(self.model) <= self.tokens
 
     async def _routed(self, request: Request) -> AsyncGenerator[Event]:
