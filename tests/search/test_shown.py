@@ -425,6 +425,14 @@ def test_an_index_is_taken_for_its_tools_and_finds_by_its_examples() -> None:
     assert names(other.requests[0]) == ["get_loan", "send_tax", "search_tools"]
 
 
+def test_a_text_model_that_is_wrapped_by_hand_is_spoken_for() -> None:
+    text = Scripted(['{"tool": "cancel_hotel", "tool_input": {"which": "7"}}'])
+    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=Routed(text, shown=3))
+    assert [call.name for call in reply.calls] == ["cancel_hotel"]
+    assert [note.detail for note in reply.notes] == ["3 of 160"]
+    assert str(text.requests[0].messages[0]["content"]).count('"name"') == 4
+
+
 def test_a_box_is_indexed_once() -> None:
     before = len(shown.INDEXES)
     box = ts.Toolbox(*TOOLS)

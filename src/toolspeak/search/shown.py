@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import MissingExtra, ModelError, UsageError
 from ..events import Event, Finished, Noted
 from ..models.base import Capability, Counter, Model, Scorer
+from ..models.speaker import speaking
 from ..running import in_thread
 from ..types import Message, Note, Request, Tool, Usage
 from ..wire.collect import add_usage
@@ -78,7 +79,7 @@ class Routed:
 
     `shown` tools or fewer are all shown, and twice as many where they fit in `tokens`. Without an `index`, or where a
     request offers others than that knows, one is made for the request's tools and kept. Where the extra `search` is
-    missing all tools are shown, with a warning; if `strict`, MissingExtra is raised.
+    missing all tools are shown, with a warning; if `strict`, MissingExtra is raised. A text model is spoken for.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Routed:
                 raise UsageError(f"{name}: expected a whole number of 1 or more, received {value!r}")
         if isinstance(pinned, str):
             raise UsageError(f"pinned: expected a list of names or patterns, received the text {pinned!r}")
-        self.model = model
+        self.model = speaking(model)
         self.index = index
         self.pinned = tuple(pinned)
         self.strict = strict
