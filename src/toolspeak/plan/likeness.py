@@ -68,9 +68,6 @@ def free_of(span: Span, taken: Sequence[Span]) -> bool:
     return not any(overlap(span, one) for one in taken)
 
 
-# Where the values of the first call stand
-
-
 def kind(text: str, span: Span) -> str:
     """What kind of piece stands there: quoted, a name, digits, a code, or plain words."""
     if span[0] > 0 and text[span[0] - 1] in "\"'“‘":
