@@ -72,16 +72,28 @@ def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Pl
     candidates = short_list(tools, text)
     if len(candidates) == 1 and not may_reply:
         return Choice(candidates[0], math.inf)
-    # Which number it is says nothing about the tool, but a long one outweighs all the words: one digit stands for it.
-    asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
     rivals = [REPLY, LOOK_UP] if may_reply else []
-    scores = yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in (*candidates, *rivals)])
+    scores = yield from _likely([*candidates, *rivals], text)
     best = max(range(len(candidates)), key=lambda i: scores[i])
     tool = candidates[best]
     if not may_reply:
         return Choice(tool, math.inf)
     choice = Choice(tool, surplus(tool, text, scores[best] - max(scores[len(candidates) :])))
     return choice if choice.surplus + FILLED_WORTH > 0 else None
+
+
+def wanted(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
+    """The surplus of each tool: by how many nats more than needed it is likelier than no tool."""
+    scores = yield from _likely([*tools, REPLY, LOOK_UP], text)
+    least = max(scores[len(tools) :])
+    return [surplus(tool, text, likely - least) for tool, likely in zip(tools, scores, strict=False)]
+
+
+def _likely(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
+    """How likely each tool makes a request."""
+    # Which number it is says nothing about the tool, but a long one outweighs all the words: one digit stands for it.
+    asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
+    return (yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in tools]))
 
 
 def short_list(tools: Sequence[Tool[..., Any]], text: str) -> list[Tool[..., Any]]:

@@ -1,0 +1,223 @@
+"""Tools in groups: the tree that a choice by levels goes down through.
+
+A list of members, tools and groups, is short: it is what a model chooses from at once. Groups
+come from whoever gives the tools (`given`), from what names begin with (`by_prefix`), and for what neither of these
+orders from a `Split`, which parts a list in a few named groups: see `search.groups` for one by words.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard, cast
+
+from ..errors import UsageError
+from ..schema.infer import AnyTool, as_tool
+from ..schema.near import did_you_mean, near
+from ..schema.words import short
+from ..types import Tool
+from . import words
+
+LIST = 8
+"""Members of a list, about: a list may hold half as many more."""
+LEAST = 3
+"""Tools that a common beginning of their names makes a group of."""
+DEEP = 8
+"""Words of a name that are looked at."""
+VERBS = frozenset(
+    "add analyze apply assign build calc calculate cancel change check close compare compute convert count create "
+    "decode delete describe determine disable do download enable encode estimate evaluate execute fetch filter find "
+    "format generate get group has identify insert invoke is join list load lookup make merge modify move open order "
+    "parse plot post predict print process put query read recommend remove rename replace reset resolve retrieve run "
+    "save search select send set show solve sort start stop submit sum sync track update upload use validate verify "
+    "view write".split()  # noqa: SIM905 - words, not code
+)
+"""What many names of tools begin with whatever they are about."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Tools under a name. `members` are tools and further groups, `description` says in words what they are for.
+
+    Where groups are given by hand, members may also be names and patterns of names: `Group("mail", ["mail_*"])`.
+    """
+
+    name: str
+    members: Sequence[Any] = ()
+    description: str = ""
+
+
+Member = Tool[..., Any] | Group
+Split = Callable[[Sequence[Member], int], Sequence[Group]]
+"""Parts a list in at most so many groups, at least two. Each is named, and none is empty."""
+
+
+def tools_in(group: Group) -> Iterator[AnyTool]:
+    """All tools of a group, those of the groups in it too."""
+    for member in group.members:
+        if isinstance(member, Group):
+            yield from tools_in(member)
+        else:
+            yield member
+
+
+# ------------------------------------------------------------------ groups that are given
+
+
+def given(spec: Any, tools: Iterable[AnyTool] = ()) -> Group:
+    """The groups that somebody wrote down, as one group with nothing but tools and groups in it.
+
+    `spec` is a mapping of names to members, or a list of Groups. Members are names and patterns (`mail_*`) of `tools`;
+    Tools, functions and dicts; a Toolbox or another list of these; or a mapping of further groups. A tool is
+    in the first group that names it. Raises UsageError for what is none of these, and for names of no tool.
+    """
+    if not isinstance(spec, (Mapping, list, tuple)) or not spec:
+        raise UsageError(f"groups: expected a mapping such as {{'mail': ['mail_*']}}, received {short(spec)}")
+    left = {tool.name: tool for tool in tools}
+    return Group("", _members(spec, left, dict(left), "groups"))
+
+
+def own_tools(spec: Any) -> Iterator[AnyTool]:
+    """The tools that groups hold themselves, not by name."""
+    if _is_groups(spec):
+        for members in spec.values():
+            yield from own_tools(members)
+    elif isinstance(spec, Group):
+        yield from own_tools(spec.members)
+    elif not isinstance(spec, str):
+        for one in _each(spec):
+            if isinstance(one, Group):
+                yield from own_tools(one.members)
+            elif not isinstance(one, str):
+                yield as_tool(one)
+
+
+def _members(spec: Any, left: dict[str, AnyTool], known: Mapping[str, AnyTool], where: str) -> tuple[Member, ...]:
+    if _is_groups(spec):
+        spec = [one if isinstance(one, Group) else Group(str(name), one) for name, one in spec.items()]
+    found: list[Member] = []
+    for one in [spec] if isinstance(spec, str) else _each(spec):
+        if isinstance(one, Group):
+            inner = _members(one.members, left, known, f"{where}, {one.name}")
+            if inner:
+                found.append(replace(one, members=inner))
+        elif isinstance(one, str):
+            found += [left.pop(name) for name in _named(one, known, where) if name in left]
+        else:
+            tool = as_tool(one)
+            if tool.name in left or tool.name not in known:
+                found.append(left.pop(tool.name, tool))
+    return tuple(found)
+
+
+def _is_groups(spec: Any) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether it is a mapping of groups, and not a tool as a dict."""
+    if not isinstance(spec, Mapping):
+        return False
+    said = cast("Mapping[Any, Any]", spec)
+    return not isinstance(said.get("name"), str) and not isinstance(said.get("function"), Mapping)
+
+
+def _each(spec: Any) -> Iterable[Any]:
+    single = isinstance(spec, (Tool, Mapping)) or (callable(spec) and not isinstance(spec, Iterable))
+    if single or not isinstance(spec, Iterable):
+        return [spec]
+    return cast("Iterable[Any]", spec)
+
+
+def _named(pattern: str, known: Mapping[str, AnyTool], where: str) -> list[str]:
+    if pattern in known:
+        return [pattern]
+    if any(sign in pattern for sign in "*?["):
+        return fnmatch.filter(known, pattern)
+    raise UsageError(f"{where}: there is no tool {short(pattern)}.{did_you_mean(near(pattern, known))}")
+
+
+# ------------------------------------------------------------------ groups that are made
+
+
+def by_prefix(tools: Sequence[AnyTool], long: int = LIST) -> list[Member]:
+    """The tools with those in groups whose names begin alike: `github_…`, `stripe.customers.…`.
+
+    Groups stand where their first tool stood. One that is longer than `long` is parted by how the names go on.
+    """
+    return _by_piece(tools, [_pieces(tool.name) for tool in tools], 0, long)
+
+
+def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int, long: int) -> list[Member]:
+    places: dict[str, list[int]] = {}
+    for place, said in enumerate(pieces):
+        if len(said) > at:
+            places.setdefault(said[at], []).append(place)
+    if len(places) == 1 and all(len(said) > at for said in pieces):
+        return _by_piece(tools, pieces, at + 1, long)  # they all begin so
+    grouped: dict[int, Group] = {}
+    inside: set[int] = set()
+    for found in places.values():
+        if len(found) < LEAST:
+            continue
+        inner: Sequence[Member] = [tools[place] for place in found]
+        if len(found) > long:
+            inner = _by_piece(cast("list[AnyTool]", inner), [pieces[place] for place in found], at + 1, long)
+        grouped[found[0]] = Group("_".join(pieces[found[0]][: at + 1]), tuple(inner))
+        inside.update(found)
+    return [grouped.get(place) or tools[place] for place in range(len(tools)) if place in grouped or place not in inside]
+
+
+def _pieces(name: str) -> list[str]:
+    """What a name says, without the verb that it begins with: `list_users` is about what `create_user` is about."""
+    pieces = [piece.lower() for piece in words.PART.findall(name)[:DEEP]]
+    while len(pieces) > 1 and pieces[0] in VERBS:
+        pieces.pop(0)
+    return [piece[:-1] if len(piece) > 3 and piece.endswith("s") and piece[-2] not in "su" else piece for piece in pieces]
+
+
+def tree(root: Group, tools: Iterable[AnyTool], split: Split, most: int = LIST) -> Group:
+    """The groups of `root` with all `tools` in them and no others: those in no group are put in groups by their names,
+    and lists that are longer than half as much again as `most` are parted."""
+    wanted = {tool.name: tool for tool in tools}
+    kept = only(root, wanted) or Group("")
+    grouped = {tool.name for tool in tools_in(kept)}
+    rest = [tool for name, tool in wanted.items() if name not in grouped]
+    return replace(root, members=_shaped([*kept.members, *rest], split, most))
+
+
+def only(group: Group, wanted: Collection[str]) -> Group | None:
+    """The group with those of its tools that are wanted; None where there are none."""
+    members: list[Member] = []
+    for member in group.members:
+        if not isinstance(member, Group):
+            members += [member] if member.name in wanted else []
+        elif inner := only(member, wanted):
+            members.append(inner)
+    return replace(group, members=tuple(members)) if members else None
+
+
+def _shaped(members: Sequence[Member], split: Split, most: int) -> tuple[Member, ...]:
+    """A list that is short, of groups whose lists are."""
+    long = most + most // 2
+    if len(members) > long:
+        groups = [member for member in members if isinstance(member, Group)]
+        members = [*groups, *by_prefix([member for member in members if not isinstance(member, Group)], long)]
+    groups = [member for member in members if isinstance(member, Group)]
+    if len(members) > long and len(groups) <= most - 2:  # the groups stay where they are, the tools beside them go in some
+        members = [*groups, *split([m for m in members if not isinstance(m, Group)], most - len(groups))]
+    elif len(members) > long:
+        members = list(split(members, most))
+    return tuple(_plain(member, split, most) for member in members)
+
+
+def _plain(member: Member, split: Split, most: int) -> Member:
+    """A member with short lists in it; what stands in a group alone stands for itself."""
+    if not isinstance(member, Group):
+        return member
+    inner = _shaped(member.members, split, most)
+    return inner[0] if len(inner) == 1 else replace(member, members=inner)
+
+
+def in_order(members: Sequence[Member], most: int) -> list[Group]:
+    """A list in parts of equal length, as it stands: the Split that knows nothing."""
+    parts = min(most, max(2, -(-len(members) // LIST)))
+    ends = [len(members) * part // parts for part in range(parts + 1)]
+    return [Group(f"part_{i + 1}", tuple(members[ends[i] : ends[i + 1]])) for i in range(parts)]
