@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Protocol, Unpack, runtime_checkable
 
+from .models.base import Around
 from .models.speaker import Speaker
 from .plan.effects import Ask, Score
 from .types import Message, Request, Schema
@@ -74,6 +75,8 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
     """
     asked = job(prompt, tools, options)
     model, request = asked.model, asked.request
+    if isinstance(model, Narrowing):
+        request, model = model.narrowed_now(request), model.model
     profile = getattr(model, "profile", "")
     again = tuple(rung.name for rung in asked.ladder.rungs if request.tools and not rung.idle)
     if isinstance(model, Speaker):
@@ -97,6 +100,15 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
         again=again,
         profile=profile,
     )
+
+
+@runtime_checkable
+class Narrowing(Around, Protocol):
+    """What asks a model with some of the tools of a request."""
+
+    def narrowed_now(self, request: Request) -> Request:
+        """The request as the model is asked it first."""
+        ...
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ from .running import execute, in_thread
 from .schema.forms import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, unique
 from .schema.infer import tool as make_tool
-from .schema.near import did_you_mean, near
+from .schema.near import did_you_mean, listed, near
 from .schema.result import LIMIT, message_of, result_text
 from .schema.words import short
 from .types import Problem, Tool, ToolCall, ToolResult
@@ -180,7 +180,7 @@ class Toolbox:
         if len(calls) != 1:
             what = "no call" if not calls else f"{len(calls)} calls"
             raise NoCall(
-                f"exactly one tool call was wanted, and {what} came: {short(text, 200)}. Tools: {', '.join(self._tools)}"
+                f"exactly one tool call was wanted, and {what} came: {short(text, 200)}. Tools: {listed(self._tools)}"
             )
         return self._checked(calls[0])
 
@@ -277,7 +277,7 @@ class Toolbox:
 
     def _unknown(self, call: ToolCall) -> UnknownTool:
         found = near(call.name, self._tools)
-        names = ", ".join(self._tools) or "none"
+        names = listed(self._tools) or "none"
         expected = f"one of {names}" if self._tools else "no call"
         message = f"there is no tool {short(call.name)}.{did_you_mean(found)} The tools are: {names}"
         problem = Problem("", expected, short(call.name), message)

@@ -126,7 +126,7 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         stop=tuple(options.get("stop", ())),
     )
     offered(request)
-    model = speaking(named_model(options.get("model")))
+    model = _shown(speaking(named_model(options.get("model"))), tools, len(box))
     return Job(
         request,
         model,
@@ -135,6 +135,21 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         options.get("approve"),
         ladder(options.get("ladder"), model),
     )
+
+
+FEW = 10
+"""Tools that any model is shown at once, whatever they are: see `search.shown`, which is not loaded for them."""
+
+
+def _shown(model: Model, tools: Any, count: int) -> Model:
+    """The model, shown those of many tools that fit; an index that the tools came as finds them."""
+    index = tools if hasattr(tools, "search") else None
+    if count <= FEW and index is None:
+        return model
+    from .search.shown import Routed
+
+    routed = model if isinstance(model, Routed) else Routed(model, strict=False)
+    return routed if index is None or routed.index is not None else routed.searching(index)
 
 
 def _messages(prompt: Prompt, system: str | None) -> list[Message]:
@@ -183,8 +198,8 @@ async def arun(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -
 def run(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply:
     """The model's last answer after every call it wanted was run; `.messages` to go on from, `.steps` to see how.
 
-    `prompt` is a question or a list of messages; `tools` functions, Tools, OpenAI-style dicts or a
-    Toolbox. A tool's error is told to the model; a limit ends in `finish="limit"`. Raises ModelError when
+    `prompt` is a question or a list of messages; `tools` functions, Tools, OpenAI-style dicts, a
+    Toolbox or a ToolIndex, of any number: of many the model is shown those that fit (see `search.shown`). A tool's error is told to the model; a limit ends in `finish="limit"`. Raises ModelError when
     the model cannot be asked, UsageError for what cannot be.
     """
     return drive.run_sync(arun(prompt, tools=tools, **options))

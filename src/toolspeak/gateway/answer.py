@@ -16,6 +16,7 @@ from ..models.speaker import Speaker, new_id
 from ..plan.decide import decide
 from ..plan.formed import streams
 from ..plan.ladder import usual
+from ..search.shown import Routed
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage
 from ..wire.collect import add_usage, collect
 from ..wire.grammars.schemas import says_all
@@ -143,6 +144,8 @@ def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCal
 
 def sure(request: Request, model: Model) -> bool:
     """Whether a model is held to calls that cannot but fit their schemas."""
+    if isinstance(model, Routed):
+        model = model.model
     if isinstance(model, Pool):
         return all(sure(request, one.model) for one in model.upstreams)
     if isinstance(model, Auto):

@@ -79,6 +79,9 @@ def _model(name: str, table: Table) -> ModelSettings:
         template=_template(table),
         arguments=_word(table, "arguments", "whole", "live"),
         tries=table.take("tries", whole(1, 10), 3),
+        shown=table.take("shown", whole(0, 127), None),
+        shown_tokens=table.take("shown_tokens", whole(1, ENOUGH), None),
+        pinned=table.take("pinned", many(text), ()),
         key=table.secret("key"),
     )
     table.close()

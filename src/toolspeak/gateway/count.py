@@ -7,21 +7,18 @@ Counted by the model's own tokenizer where that can be asked; otherwise estimate
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from ..api import anthropic
 from ..api.payloads import record, records
 from ..models.base import Counter, Model
+from ..models.counting import about
 from ..types import Request
 from .exchange import Exchange
 
 if TYPE_CHECKING:
     from .app import Gateway
 
-WIDE = re.compile(r"[^\x00-\x7f]")
-LETTERS = 4
-"""Characters of ASCII in a token, about; any other character is taken for a token of its own."""
 IMAGE = 1_000
 """Tokens of an image, about."""
 AROUND = 4
@@ -32,13 +29,14 @@ async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """Answers with `input_tokens`; nothing is generated."""
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
     asked = anthropic.read_request(body, exchange.tools)
-    model = gateway.models.find(asked.model, exchange.visible).model
+    served = gateway.models.find(asked.model, exchange.visible)
     exchange.tell_ignored(asked.ignored)
     exchange.record.model = asked.model
     async with gateway.admitted(exchange):
-        count = await counted(model, asked.request)
+        request = await served.narrowed(asked.request)
+        count = await counted(served.model, request)
         if count is None:
-            count = estimated(asked.request)
+            count = estimated(request)
             exchange.headers.append((b"x-toolspeak-estimate", b"true"))
         await exchange.reply_json(200, anthropic.write_counted(count))
 
@@ -50,22 +48,17 @@ async def counted(model: Model, request: Request) -> int | None:
 
 def estimated(request: Request) -> int:
     """About how many tokens a request has, whatever the model: from its text alone, never less than one."""
-    total = sum(_weight(json.dumps(tool.parameters, ensure_ascii=False) + tool.name + tool.description)
+    total = sum(about(json.dumps(tool.parameters, ensure_ascii=False) + tool.name + tool.description)
                 for tool in request.tools or ())  # fmt: skip
     for message in request.messages:
-        total += AROUND + _content(message.get("content")) + _weight(message.get("reasoning_content") or "")
+        total += AROUND + _content(message.get("content")) + about(message.get("reasoning_content") or "")
         for call in records(message.get("tool_calls")):
             function = record(call.get("function"))
-            total += _weight(f"{function.get('name', '')}{function.get('arguments', '')}")
+            total += about(f"{function.get('name', '')}{function.get('arguments', '')}")
     return max(1, total)
 
 
 def _content(content: Any) -> int:
     if isinstance(content, str):
-        return _weight(content)
-    return sum(_weight(part["text"]) if isinstance(part.get("text"), str) else IMAGE for part in records(content))
-
-
-def _weight(text: str) -> int:
-    wide = len(WIDE.findall(text))
-    return wide + -(-(len(text) - wide) // LETTERS)
+        return about(content)
+    return sum(about(part["text"]) if isinstance(part.get("text"), str) else IMAGE for part in records(content))

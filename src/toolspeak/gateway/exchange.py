@@ -166,6 +166,8 @@ class Exchange:
         if self.status:
             raise RuntimeError(f"an answer has begun with {self.status}, and another was to be sent with {status}")
         self.status = self.record.status = status
+        if self.record.shown:
+            self.headers.append((b"x-toolspeak-tools", self.record.shown.encode()))
 
     async def _watch(self) -> None:
         try:

@@ -20,6 +20,7 @@ from ..models.pool import Care, Pool
 from ..models.speaker import Speaker, speaking
 from ..models.wrap import NativeOrSpoken
 from ..schema.near import did_you_mean, near
+from ..search.shown import FEW, Routed
 from ..types import Reply, Request
 from .answer import answer
 from .settings import Limits, ModelSettings
@@ -37,7 +38,20 @@ class Served:
     def answer(self, request: Request, *, whole: bool = False) -> AsyncGenerator[Event | Done[Reply]]:
         """The events of a reply; see `answer.answer`."""
         live = self.settings.arguments == "live"
-        return answer(request, self.model, tries=self.settings.tries, live=live, whole=whole)
+        return answer(request, self._asked(request), tries=self.settings.tries, live=live, whole=whole)
+
+    async def narrowed(self, request: Request) -> Request:
+        """The request with the tools that the model would be shown first."""
+        asked = self._asked(request)
+        return await asked.narrowed(request) if isinstance(asked, Routed) else request
+
+    def _asked(self, request: Request) -> Model:
+        """The model, shown of many tools those that fit."""
+        told = self.settings
+        if told.shown == 0 or len(request.tools or ()) <= (told.shown or FEW):
+            return self.model
+        strict = bool(told.shown or told.shown_tokens or told.pinned)
+        return Routed(self.model, shown=told.shown, tokens=told.shown_tokens, pinned=told.pinned, strict=strict)
 
 
 def made(settings: ModelSettings, limits: Limits = USUAL) -> Served:

@@ -30,7 +30,8 @@ class Record:
     """One request. `route` is one of ours or `unknown`, `model` a configured one or `unknown`, `key` the name of a key.
 
     `status` is what the client was told, 499 where it left first. `code` says why it was refused or failed ("" for
-    a good answer), in a word of ours. Times are in seconds: `seconds` in all, `first` to the first token.
+    a good answer), in a word of ours. `shown` says how many of the tools the model was shown, where not all, `searches` how
+    often it searched for others. Times are in seconds: `seconds` in all, `first` to the first token.
     """
 
     id: str = ""
@@ -51,6 +52,8 @@ class Record:
     finish: str = ""
     repairs: dict[str, int] = field(default_factory=dict[str, int])
     reasks: int = 0
+    shown: str = ""
+    searches: int = 0
     retries: int = 0
     bytes: int = 0
     gone: bool = False
@@ -71,6 +74,10 @@ class Record:
             rule = event.note.rule
             if rule == "asked-again":
                 self.reasks += 1
+            elif rule == "tools-shown":
+                self.shown = event.note.detail
+            elif rule == "tools-searched":
+                self.searches += 1
             else:
                 self.repairs[rule] = self.repairs.get(rule, 0) + 1
         elif isinstance(event, Finished):

@@ -42,6 +42,20 @@ class Model(Protocol):
 
 
 @runtime_checkable
+class Around(Protocol):
+    """What is put around models alike: one that it asks, and the same around another."""
+
+    @property
+    def model(self) -> Model:
+        """The model that is asked."""
+        ...
+
+    def around(self, model: Model) -> Model:
+        """The same around another model."""
+        ...
+
+
+@runtime_checkable
 class Scorer(Protocol):
     """A model that tells how likely it finds a text."""
 

@@ -9,7 +9,7 @@ from ..dialects import get
 from ..errors import UsageError
 from ..plan.ladder import Rung, usual
 from ..schema.near import did_you_mean, near
-from .base import Model
+from .base import Around, Model
 from .names import model as named_model
 from .speaker import DEFAULT, Speaker, speaking
 from .wrap import NativeOrSpoken
@@ -31,8 +31,12 @@ def ladder(given: Sequence[str | Model] | None, model: Model) -> Ladder:
     """What `given` means for a model that calls tools: None is what suits it, () never asks again.
 
     Each is `told`, `alone`, `dialect`, `dialect:NAME`, `sampling`, `model:NAME` or a model. Raises UsageError for
-    what is none of these, and for models and dialects that there are not. Nothing is asked or loaded.
+    what is none of these, and for models and dialects that there are not. Nothing is asked or loaded. What is put around
+    the model is put around the others too.
     """
+    if isinstance(model, Around):
+        inner = ladder(given, model.model)
+        return Ladder(inner.rungs, {name: model.around(other) for name, other in inner.others.items()})
     if given is None:
         return Ladder(usual(model.capabilities))
     written = [given] if isinstance(given, str) else given

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InvalidCall
 from ..schema.check import check, repeated
 from ..schema.coerce import coerce
-from ..schema.near import did_you_mean, near
+from ..schema.near import did_you_mean, listed, near
 from ..types import Message, Problem, Reply, Tool, ToolCall
 
 
@@ -47,7 +47,7 @@ def _unbuildable(tool: Tool[..., Any], arguments: Mapping[str, Any], injected: M
 
 def unknown(name: str, names: Sequence[str]) -> Problem:
     """The problem of a name that was not offered."""
-    offered = ", ".join(names) if names else "none"
+    offered = listed(names) or "none"
     hint = did_you_mean(near(name, names))
     return Problem("", f"one of: {offered}", name, f"There is no tool {name!r}.{hint} The tools are: {offered}.")
 

@@ -6,11 +6,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ..errors import Attempt, GenerationError, NoCall
+from ..schema.near import listed
 from ..types import Message, Note, Reply, Request, ToolCall
 from .calls import answer, checked, error_text, problem_text
 from .effects import Plan
 from .formed import formed, in_words, order
 from .ladder import Rung, Tries, usual
+
+NO_CALL, NO_FIT = "That was no tool call.", "That does not fit:"
+"""How a model is told, in the user's place, that its reply was wrong."""
 
 Read = Callable[[Reply], Reply]
 
@@ -118,15 +122,15 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Repl
         return reply, "", []
     if request.choice not in ("auto", "none"):
         names = [tool.name for tool in request.tools or ()]
-        wanted = request.choice if request.choice in names else f"one of the tools: {', '.join(names)}"
-        asked = f"That was no tool call. Answer with a call to {wanted}, nothing else."
+        wanted = request.choice if request.choice in names else f"one of the tools: {listed(names)}"
+        asked = f"{NO_CALL} Answer with a call to {wanted}, nothing else."
         return reply, f"a call to {wanted} was wanted, and a text came", [{"role": "user", "content": asked}]
     if request.schema is None:
         return reply, "", []
     reply, wrong = formed(reply, request.schema)
     if not wrong:
         return reply, "", []
-    asked = f"That does not fit: {wrong}. {order(request.schema)}"
+    asked = f"{NO_FIT} {wrong}. {order(request.schema)}"
     return reply, f"the text does not fit its schema: {wrong}", [{"role": "user", "content": asked}]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import UsageError
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from ..schema.check import check
+from ..schema.near import listed
 from ..types import Message, Note, Request, Tool, Usage
 from ..wire.collect import add_usage
 from ..wire.decode import Decoder
@@ -126,7 +127,7 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
         return tools
     named = tuple(tool for tool in tools if tool.name == request.choice)
     if not named:
-        names = ", ".join(tool.name for tool in tools) or "none"
+        names = listed([tool.name for tool in tools]) or "none"
         raise UsageError(
             f"choice: expected auto, none, required or an offered tool ({names}), received {request.choice!r}"
         )

@@ -1,0 +1,146 @@
+"""Indexes of the tools of requests: made once for each set, off the event loop, and kept within a bound."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
+from typing import Any, Protocol, runtime_checkable
+
+from ..models.counting import about
+from ..types import Tool
+from .index import ToolIndex
+
+Toolset = tuple[Tool[..., Any], ...]
+
+
+@runtime_checkable
+class Finder(Protocol):
+    """What finds tools for a question: a ToolIndex."""
+
+    def search(self, question: str, k: int = 10) -> list[tuple[Tool[..., Any], float]]:
+        """The at most `k` best with their scores, best first."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, name: object) -> bool: ...
+
+
+class Indexed:
+    """The tools of a request, where each stands among them, and what finds them."""
+
+    def __init__(self, tools: Toolset, finder: Finder) -> None:
+        self.tools = tools
+        self.places = {tool.name: place for place, tool in enumerate(tools)}
+        self.finder = finder
+        self._sizes: dict[int, int] = {}
+
+    def size(self, place: int) -> int:
+        """About how many tokens the definition of a tool has."""
+        if place not in self._sizes:
+            self._sizes[place] = size(self.tools[place])
+        return self._sizes[place]
+
+    def search(self, question: str, k: int) -> list[tuple[int, float]]:
+        """The places of the at most `k` tools that fit a question best, with their scores."""
+        more = -(-len(self.finder) // max(1, len(self.tools)))  # the finder may know tools that are not offered
+        found = self.finder.search(question, k * more)
+        return [(self.places[tool.name], score) for tool, score in found if tool.name in self.places][:k]
+
+
+def size(tool: Tool[..., Any]) -> int:
+    """About how many tokens the definition of a tool has."""
+    return about(f"{tool.name}{tool.description}{json.dumps(tool.parameters, ensure_ascii=False, default=str)}")
+
+
+class Indexes:
+    """Makes an index for each set of tools, and keeps those used last, `sets` with `tools` in all.
+
+    A set is known again when it holds the same tools, or tools that say the same. Threads and event loops may share
+    one; whoever comes while an index is made waits for it.
+    """
+
+    def __init__(self, sets: int = 64, tools: int = 50_000) -> None:
+        self._sets = sets
+        self._tools = tools
+        self._kept: OrderedDict[tuple[int, ...], _Entry] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    async def of(self, tools: Toolset, finder: Finder | None = None) -> Indexed:
+        """The set with an index of it: `finder` where that knows all of its tools. Raises MissingExtra."""
+        made = self._begun(tools, finder)
+        return made.result() if made.done() else await asyncio.wrap_future(made)
+
+    def now(self, tools: Toolset, finder: Finder | None = None) -> Indexed:
+        """As `of`, waited for."""
+        return self._begun(tools, finder).result()
+
+    def _begun(self, tools: Toolset, finder: Finder | None) -> Future[Indexed]:
+        with self._lock:
+            for entry in reversed(self._kept.values()):
+                if entry.tools is tools and entry.finder is finder:
+                    self._kept.move_to_end(entry.key)
+                    return entry.made
+            key = (id(finder), *map(id, tools))
+            if entry := self._kept.get(key):
+                entry.tools = tools
+                self._kept.move_to_end(key)
+                return entry.made
+            entry = self._kept[key] = _Entry(key, tools, finder)
+            self._let_go()
+        threading.Thread(target=self._make, args=(entry,), name="toolspeak-index", daemon=True).start()
+        return entry.made
+
+    def _let_go(self) -> None:
+        held = sum(len(entry.tools) for entry in self._kept.values())
+        while len(self._kept) > 1 and (len(self._kept) > self._sets or held > self._tools):
+            _, old = self._kept.popitem(last=False)
+            held -= len(old.tools)
+
+    def _make(self, entry: _Entry) -> None:
+        try:
+            entry.made.set_result(Indexed(entry.tools, self._finder(entry)))
+        except BaseException as error:  # noqa: BLE001 - handed to those who wait
+            with self._lock:
+                if self._kept.get(entry.key) is entry:
+                    del self._kept[entry.key]
+            entry.made.set_exception(error)
+
+    def _finder(self, entry: _Entry) -> Finder:
+        given = entry.finder
+        if given is not None and all(tool.name in given for tool in entry.tools):
+            return given
+        entry.digest = digest(entry.tools)
+        with self._lock:
+            others = [one for one in self._kept.values() if one.digest == entry.digest and one.made.done()]
+        for one in others:
+            if not one.made.exception():
+                return one.made.result().finder
+        return ToolIndex(entry.tools)
+
+
+class _Entry:
+    """A set that is kept, and its index, made or being made."""
+
+    def __init__(self, key: tuple[int, ...], tools: Toolset, finder: Finder | None) -> None:
+        self.key = key
+        self.tools = tools  # holds them, so that no other tool gets the id of one of them
+        self.finder = finder
+        self.digest = b""
+        self.made: Future[Indexed] = Future()
+        self.made.set_running_or_notify_cancel()  # one who no longer waits must not take it from the others
+
+
+def digest(tools: Toolset) -> bytes:
+    """The same for tools that say the same."""
+    made = hashlib.blake2b(digest_size=16)
+    for tool in tools:
+        made.update(repr((tool.name, tool.description, tool.parameters)).encode("utf-8", "replace"))
+    return made.digest()
