@@ -149,6 +149,10 @@ def _shown(model: Model, tools: Any, count: int) -> Model:
     from .search.shown import Routed
 
     routed = model if isinstance(model, Routed) else Routed(model, strict=False)
+    if getattr(index, "groups", ()) and not isinstance(model, Routed):
+        from .search.levelled import Levelled
+
+        routed = Levelled(model, strict=False)
     return routed if index is None or routed.index is not None else routed.searching(index)
 
 

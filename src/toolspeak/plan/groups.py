@@ -1,7 +1,7 @@
 """Tools in groups: the tree that a choice by levels goes down through.
 
 A list of members, tools and groups, is short: it is what a model chooses from at once. Groups
-come from whoever gives the tools (`given`), from what names begin with (`by_prefix`), and for what neither of these
+come from whoever gives the tools (`plain`, `given`), from what names begin with (`by_prefix`), and for what neither of these
 orders from a `Split`, which parts a list in a few named groups: see `search.groups` for one by words.
 """
 
@@ -26,12 +26,96 @@ LEAST = 3
 DEEP = 8
 """Words of a name that are looked at."""
 VERBS = frozenset(
-    "add analyze apply assign build calc calculate cancel change check close compare compute convert count create "
-    "decode delete describe determine disable do download enable encode estimate evaluate execute fetch filter find "
-    "format generate get group has identify insert invoke is join list load lookup make merge modify move open order "
-    "parse plot post predict print process put query read recommend remove rename replace reset resolve retrieve run "
-    "save search select send set show solve sort start stop submit sum sync track update upload use validate verify "
-    "view write".split()  # noqa: SIM905 - words, not code
+    [
+        "add",
+        "analyze",
+        "apply",
+        "assign",
+        "build",
+        "calc",
+        "calculate",
+        "cancel",
+        "change",
+        "check",
+        "close",
+        "compare",
+        "compute",
+        "convert",
+        "count",
+        "create",
+        "decode",
+        "delete",
+        "describe",
+        "determine",
+        "disable",
+        "do",
+        "download",
+        "enable",
+        "encode",
+        "estimate",
+        "evaluate",
+        "execute",
+        "fetch",
+        "filter",
+        "find",
+        "format",
+        "generate",
+        "get",
+        "group",
+        "has",
+        "identify",
+        "insert",
+        "invoke",
+        "is",
+        "join",
+        "list",
+        "load",
+        "lookup",
+        "make",
+        "merge",
+        "modify",
+        "move",
+        "open",
+        "order",
+        "parse",
+        "plot",
+        "post",
+        "predict",
+        "print",
+        "process",
+        "put",
+        "query",
+        "read",
+        "recommend",
+        "remove",
+        "rename",
+        "replace",
+        "reset",
+        "resolve",
+        "retrieve",
+        "run",
+        "save",
+        "search",
+        "select",
+        "send",
+        "set",
+        "show",
+        "solve",
+        "sort",
+        "start",
+        "stop",
+        "submit",
+        "sum",
+        "sync",
+        "track",
+        "update",
+        "upload",
+        "use",
+        "validate",
+        "verify",
+        "view",
+        "write",
+    ]
 )
 """What many names of tools begin with whatever they are about."""
 
@@ -65,50 +149,72 @@ def tools_in(group: Group) -> Iterator[AnyTool]:
 # ------------------------------------------------------------------ groups that are given
 
 
-def given(spec: Any, tools: Iterable[AnyTool] = ()) -> Group:
-    """The groups that somebody wrote down, as one group with nothing but tools and groups in it.
+def plain(spec: Any) -> tuple[Group, ...]:
+    """Groups that somebody wrote down, with nothing but names, patterns and further groups in them.
 
-    `spec` is a mapping of names to members, or a list of Groups. Members are names and patterns (`mail_*`) of `tools`;
-    Tools, functions and dicts; a Toolbox or another list of these; or a mapping of further groups. A tool is
-    in the first group that names it. Raises UsageError for what is none of these, and for names of no tool.
+    `spec` is a mapping of names to members, or a list of Groups. Members are names and patterns (`mail_*`) of tools;
+    Tools, functions and dicts; a Toolbox or another list of these; or a mapping of further groups. Raises UsageError
+    for what is none of these.
     """
-    if not isinstance(spec, (Mapping, list, tuple)) or not spec:
+    if not (_is_groups(spec) or isinstance(spec, Group) or _is_list(spec)) or not spec:
         raise UsageError(f"groups: expected a mapping such as {{'mail': ['mail_*']}}, received {short(spec)}")
-    left = {tool.name: tool for tool in tools}
-    return Group("", _members(spec, left, dict(left), "groups"))
+    members = _plain_members(spec)
+    if strays := [member for member in members if not isinstance(member, Group)]:
+        raise UsageError(f"groups: expected names with tools under them, received the tool {short(strays[0])} in none")
+    return cast("tuple[Group, ...]", members)
+
+
+def _plain_members(spec: Any) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for one in _each(spec):
+        if isinstance(one, Group):
+            found.append(replace(one, members=_plain_members(one.members)))
+        else:
+            found.append(one if isinstance(one, str) else as_tool(one).name)
+    return tuple(found)
 
 
 def own_tools(spec: Any) -> Iterator[AnyTool]:
     """The tools that groups hold themselves, not by name."""
-    if _is_groups(spec):
-        for members in spec.values():
-            yield from own_tools(members)
-    elif isinstance(spec, Group):
-        yield from own_tools(spec.members)
-    elif not isinstance(spec, str):
-        for one in _each(spec):
-            if isinstance(one, Group):
-                yield from own_tools(one.members)
-            elif not isinstance(one, str):
-                yield as_tool(one)
-
-
-def _members(spec: Any, left: dict[str, AnyTool], known: Mapping[str, AnyTool], where: str) -> tuple[Member, ...]:
-    if _is_groups(spec):
-        spec = [one if isinstance(one, Group) else Group(str(name), one) for name, one in spec.items()]
-    found: list[Member] = []
-    for one in [spec] if isinstance(spec, str) else _each(spec):
+    for one in _each(spec):
         if isinstance(one, Group):
-            inner = _members(one.members, left, known, f"{where}, {one.name}")
-            if inner:
-                found.append(replace(one, members=inner))
-        elif isinstance(one, str):
-            found += [left.pop(name) for name in _named(one, known, where) if name in left]
-        else:
-            tool = as_tool(one)
-            if tool.name in left or tool.name not in known:
-                found.append(left.pop(tool.name, tool))
-    return tuple(found)
+            yield from own_tools(one.members)
+        elif not isinstance(one, str):
+            yield as_tool(one)
+
+
+def given(spec: Iterable[Group], tools: Iterable[AnyTool], *, strict: bool = True) -> Group:
+    """Plain groups with tools in place of names, as one group. A tool is in the first group that names it. If `strict`,
+    a name of no tool is a UsageError."""
+    known = {tool.name: tool for tool in tools}
+    left = dict(known)
+
+    def filled(group: Group, where: str) -> Group | None:
+        where = f"{where}, {group.name}"
+        members: list[Member] = []
+        for one in group.members:
+            if isinstance(one, Group):
+                inner = filled(one, where)
+                members += [inner] if inner else []
+            else:
+                members += [left.pop(name) for name in _named(one, known, where, strict) if name in left]
+        return replace(group, members=tuple(members)) if members else None
+
+    return Group("", tuple(filter(None, (filled(group, "groups") for group in spec))))
+
+
+def _named(pattern: str, known: Mapping[str, AnyTool], where: str, strict: bool) -> list[str]:
+    if pattern in known:
+        return [pattern]
+    if found := fnmatch.filter(known, pattern):
+        return found
+    if strict:
+        raise UsageError(f"{where}: there is no tool {short(pattern)}.{did_you_mean(near(pattern, known))}")
+    return []
+
+
+def _is_list(spec: Any) -> bool:
+    return isinstance(spec, (list, tuple))
 
 
 def _is_groups(spec: Any) -> TypeGuard[Mapping[Any, Any]]:
@@ -119,19 +225,15 @@ def _is_groups(spec: Any) -> TypeGuard[Mapping[Any, Any]]:
     return not isinstance(said.get("name"), str) and not isinstance(said.get("function"), Mapping)
 
 
-def _each(spec: Any) -> Iterable[Any]:
-    single = isinstance(spec, (Tool, Mapping)) or (callable(spec) and not isinstance(spec, Iterable))
-    if single or not isinstance(spec, Iterable):
-        return [spec]
-    return cast("Iterable[Any]", spec)
-
-
-def _named(pattern: str, known: Mapping[str, AnyTool], where: str) -> list[str]:
-    if pattern in known:
-        return [pattern]
-    if any(sign in pattern for sign in "*?["):
-        return fnmatch.filter(known, pattern)
-    raise UsageError(f"{where}: there is no tool {short(pattern)}.{did_you_mean(near(pattern, known))}")
+def _each(spec: Any) -> Iterator[Any]:
+    """What a mapping of groups, a list, with those in it, or a single thing holds."""
+    if _is_groups(spec):
+        yield from (one if isinstance(one, Group) else Group(str(name), one) for name, one in spec.items())
+    elif isinstance(spec, (str, Tool, Group, Mapping)) or not isinstance(spec, Iterable):
+        yield spec
+    else:
+        for one in cast("Iterable[Any]", spec):
+            yield from _each(one)
 
 
 # ------------------------------------------------------------------ groups that are made
@@ -157,12 +259,15 @@ def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int
     for found in places.values():
         if len(found) < LEAST:
             continue
-        inner: Sequence[Member] = [tools[place] for place in found]
+        alike = [tools[place] for place in found]
+        inner: Sequence[Member] = alike
         if len(found) > long:
-            inner = _by_piece(cast("list[AnyTool]", inner), [pieces[place] for place in found], at + 1, long)
+            inner = _by_piece(alike, [pieces[place] for place in found], at + 1, long)
         grouped[found[0]] = Group("_".join(pieces[found[0]][: at + 1]), tuple(inner))
         inside.update(found)
-    return [grouped.get(place) or tools[place] for place in range(len(tools)) if place in grouped or place not in inside]
+    return [
+        grouped.get(place) or tools[place] for place in range(len(tools)) if place in grouped or place not in inside
+    ]
 
 
 def _pieces(name: str) -> list[str]:
@@ -170,7 +275,9 @@ def _pieces(name: str) -> list[str]:
     pieces = [piece.lower() for piece in words.PART.findall(name)[:DEEP]]
     while len(pieces) > 1 and pieces[0] in VERBS:
         pieces.pop(0)
-    return [piece[:-1] if len(piece) > 3 and piece.endswith("s") and piece[-2] not in "su" else piece for piece in pieces]
+    return [
+        piece[:-1] if len(piece) > 3 and piece.endswith("s") and piece[-2] not in "su" else piece for piece in pieces
+    ]
 
 
 def tree(root: Group, tools: Iterable[AnyTool], split: Split, most: int = LIST) -> Group:
@@ -201,7 +308,9 @@ def _shaped(members: Sequence[Member], split: Split, most: int) -> tuple[Member,
         groups = [member for member in members if isinstance(member, Group)]
         members = [*groups, *by_prefix([member for member in members if not isinstance(member, Group)], long)]
     groups = [member for member in members if isinstance(member, Group)]
-    if len(members) > long and len(groups) <= most - 2:  # the groups stay where they are, the tools beside them go in some
+    if (
+        len(members) > long and len(groups) <= most - 2
+    ):  # the groups stay where they are, the tools beside them go in some
         members = [*groups, *split([m for m in members if not isinstance(m, Group)], most - len(groups))]
     elif len(members) > long:
         members = list(split(members, most))

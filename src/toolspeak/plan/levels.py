@@ -3,7 +3,7 @@
 A model that is shown tools is shown groups as tools without arguments; calling one opens it, `none_of_these` goes back
 up. Whatever it answers besides is its reply, so that small talk costs one question. A model that decides by likelihood
 is asked how likely each member of a list makes the request, and goes on with the best that it has seen anywhere.
-Where no branch fits, all the tools are asked about: whoever shows them searches (see `search.shown`).
+Where no branch fits, the model that the driver knows as `search` is asked, with all the tools.
 """
 
 from __future__ import annotations
@@ -156,7 +156,11 @@ def _asked(request: Request, root: Group, beside: Sequence[AnyTool], looks: int)
     shut: set[Group] = set()
     spent = Usage()
     for _ in range(looks):
-        here = [member for member in path[-1].members if member not in shut] if path else []
+        here = (
+            [member for member in path[-1].members if not (isinstance(member, Group) and member in shut)]
+            if path
+            else []
+        )
         if not here:
             break
         shown = listed(here, beside, homes, first=len(path) == 1)
@@ -170,7 +174,7 @@ def _asked(request: Request, root: Group, beside: Sequence[AnyTool], looks: int)
             return
         yield from _on(path, shut, shown, ear, homes)
     yield from tell(Noted(Note("groups-left", "no group fits: all tools are searched")))
-    yield from _handed_on(request, spent)
+    yield from _handed_on(request, spent, by="search")
 
 
 def _on(path: list[Group], shut: set[Group], shown: Listed, ear: Ear, homes: Mapping[str, Group]) -> Plan[None]:
@@ -211,10 +215,10 @@ def _homes(root: Group) -> dict[str, Group]:
     return homes
 
 
-def _handed_on(request: Request, spent: Usage) -> Plan[None]:
+def _handed_on(request: Request, spent: Usage, by: str = "") -> Plan[None]:
     """The reply to a request as it is, with what was spent before."""
     ear = Ear(Listed((), {}, ""), ())
-    yield Ask(request, live=True, read=ear.hear, kept=False)
+    yield Ask(request, live=True, read=ear.hear, kept=False, by=by)
     yield from tell(Finished(ear.end.finish, add_usage(spent, ear.end.usage)))
 
 
@@ -230,7 +234,7 @@ def _weighed(request: Request, root: Group, beside: Sequence[AnyTool], looks: in
     notes = [Noted(_opened(group)) for group in opened]
     if best is None:
         yield from tell(*notes, Noted(Note("groups-left", "no group fits: all tools are searched")))
-        yield from _handed_on(request, Usage())
+        yield from _handed_on(request, Usage(), by="search")
     else:
         yield from tell(*notes)
         yield from _handed_on(replace(request, tools=(best,)), Usage())

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..plan.groups import LIST, Group, Member, Split, in_order, tools_in, tree
-from ..schema.infer import AnyTool
 from ..plan.words import PART
+from ..schema.infer import AnyTool
 from .fields import weights
 from .words import terms
 
@@ -71,7 +71,9 @@ class _Words:
         self.vectors = np.zeros((len(self.rows), WIDTH), np.float32)
         signs: dict[str, Floats] = {}
         for place, row in enumerate(self.rows.values()):
-            told = [(signs.get(term), term, worth * self.rare[term]) for term, worth in row.items() if term in self.rare]
+            told = [
+                (signs.get(term), term, worth * self.rare[term]) for term, worth in row.items() if term in self.rare
+            ]
             if told:
                 found = np.stack([have if have is not None else signs.setdefault(t, _signs(t)) for have, t, _ in told])
                 self.vectors[place] = _of_length_one(np.array([worth for *_, worth in told], np.float32) @ found)

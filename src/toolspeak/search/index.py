@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DuplicateTool, MissingExtra, UnknownTool, UsageError
-from ..schema.infer import AnyTool, origin
+from ..plan.groups import Group, given, own_tools, plain
+from ..schema.infer import AnyTool, origin, unique
 from ..schema.near import did_you_mean, near
 from ..schema.words import short
 from ..toolbox import Toolbox
@@ -31,7 +32,9 @@ MOST_TERMS = 64
 class ToolIndex:
     """Tools that can be searched by what they do. `tools` are functions, Tools, dicts, or a Toolbox.
 
-    `examples` are questions that a tool answers, by its name. Two tools of one name are a DuplicateTool. Raises
+    `examples` are questions that a tool answers, by its name. `groups` is a mapping of names to tools, or to names and
+    patterns of tools, such as `{"mail": mail_box, "home": ["light_*"]}`: a model then chooses by levels (see
+    `search.levelled`), and tools that only stand in a group are added. Two tools of one name are a DuplicateTool. Raises
     MissingExtra without the extra `search`. Threads may share an index.
     """
 
@@ -41,7 +44,10 @@ class ToolIndex:
         *,
         embed: Any = None,
         examples: Mapping[str, Sequence[str]] | None = None,
+        groups: Any = None,
     ) -> None:
+        self.groups: tuple[Group, ...] = plain(groups) if groups is not None else ()
+        """The groups that the tools are in, by their names and patterns: a model then chooses by levels."""
         self._tools: dict[str, AnyTool] = {}
         self._examples: dict[str, tuple[str, ...]] = {}
         self._placed: list[AnyTool] = []  # by place; a removed tool's stays until the places are closed up
@@ -49,6 +55,9 @@ class ToolIndex:
         self._lock = threading.RLock()
         self._postings: Postings = _postings()
         self.add(tools, examples=examples)
+        if groups is not None:
+            self.add([tool for tool in unique(own_tools(groups)).values() if self._tools.get(tool.name) != tool])
+            given(self.groups, self)
 
     # what is in it
 
@@ -135,7 +144,7 @@ class ToolIndex:
         from .saved import write
 
         with self._lock:
-            write(Path(path), tuple(self._tools.values()), self._examples)
+            write(Path(path), tuple(self._tools.values()), self._examples, self.groups)
 
     @classmethod
     def load(cls, path: str | Path, tools: Any = None) -> ToolIndex:
@@ -145,8 +154,10 @@ class ToolIndex:
         """
         from .saved import read
 
-        kept, examples = read(Path(path), Toolbox(*(() if tools is None else (tools,))))
-        return cls(kept, examples=examples)
+        kept, examples, groups = read(Path(path), Toolbox(*(() if tools is None else (tools,))))
+        index = cls(kept, examples=examples)
+        index.groups = groups
+        return index
 
 
 def _postings() -> Postings:
