@@ -1,4 +1,4 @@
-"""A choice by levels: which group of tools, which group in it, which tool, with what. Each is a decision over a short list.
+"""A choice by levels: which group of tools, which group in it, which tool, with what; each over a short list.
 
 A model that is shown tools is shown groups as tools without arguments; calling one opens it, `none_of_these` goes back
 up. Whatever it answers besides is its reply, so that small talk costs one question. A model that decides by likelihood
