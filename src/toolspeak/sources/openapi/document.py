@@ -1,0 +1,128 @@
+"""An OpenAPI document: read from a file, a URL or a dict, its version checked, its references followed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote
+
+from ...drive import run_sync
+from ...errors import UsageError
+from ...schema.words import short
+
+LARGEST = 64_000_000
+"""Bytes of a document."""
+HOPS = 20
+"""How often one reference may lead to another."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Document:
+    """A document's `data`. `name` stands for it in messages; `url` is where it was fetched from, "" for none.
+
+    `old`: it is of version 3.0, whose schemas are not yet JSON Schema.
+    """
+
+    data: Mapping[str, Any]
+    name: str
+    url: str = ""
+    old: bool = False
+
+    def __repr__(self) -> str:
+        return f"Document({self.name!r})"
+
+    def follow(self, node: Any, where: str) -> Mapping[str, Any]:
+        """The object that `node` is or refers to. UsageError where it is none, or refers to nothing."""
+        for _ in range(HOPS):
+            if not isinstance(node, Mapping):
+                raise UsageError(f"{self.name}, at {where}: expected an object, got {short(node)}")
+            here = cast("Mapping[str, Any]", node)
+            if "$ref" not in here:
+                return here
+            node = self.at(here["$ref"], where)
+        raise UsageError(f"{self.name}, at {where}: its references go round in a circle")
+
+    def at(self, ref: Any, where: str) -> Any:
+        """What a reference inside the document points to. UsageError for one that leaves it or points to nothing."""
+        if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
+            raise UsageError(
+                f"{self.name}, at {where}: the reference {short(ref)} leaves the document, and nothing is fetched for it. "
+                "Bundle the files into one first, for example with `redocly bundle`"
+            )
+        here: Any = self.data
+        for part in ref.split("/")[1:]:
+            part = unquote(part).replace("~1", "/").replace("~0", "~")
+            if isinstance(here, Mapping) and part in here:
+                here = cast("Mapping[str, Any]", here)[part]
+            elif isinstance(here, list) and part.isdecimal() and int(part) < len(cast("list[Any]", here)):
+                here = cast("list[Any]", here)[int(part)]
+            else:
+                raise UsageError(f"{self.name}, at {where}: the reference {short(ref)} points to nothing")
+        return here
+
+
+def load(source: Any, timeout: float, *, allow_private: bool = False) -> Document:
+    """The document that a dict is, or that a path or a URL holds. UsageError says what is wrong with it."""
+    if isinstance(source, Mapping):
+        try:
+            data: Any = json.loads(json.dumps(source, allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"the document is not JSON: {error}") from None
+        return _checked(data, "the document")
+    if isinstance(source, str) and source.startswith(("http://", "https://")):
+        from .fetching import fetch
+
+        url, shown, text = run_sync(fetch(source, timeout, LARGEST, allow_private=allow_private))
+        return _checked(_read(text, shown), shown, url)
+    if not isinstance(source, (str, Path)):
+        raise UsageError(f"an OpenAPI document is a path, a URL or a dict; got {type(source).__name__}")
+    path = Path(source).expanduser()
+    try:
+        if path.stat().st_size > LARGEST:
+            raise UsageError(f"{path} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{str(path)[:200]} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return _checked(_read(text, str(path)), str(path))
+
+
+def _read(text: str, name: str) -> Any:
+    """A text as data: JSON where it begins like it, else YAML."""
+    if not text.lstrip().startswith("{"):
+        from .yamltext import read_yaml
+
+        return read_yaml(text, name)
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{name}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{name} is no JSON that can be read: {error}") from None
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _checked(data: Any, name: str, url: str = "") -> Document:
+    if not isinstance(data, dict):
+        raise UsageError(f"{name} is no OpenAPI document: expected an object, got {short(data)}")
+    given = cast("dict[str, Any]", data)
+    if "swagger" in given:
+        raise UsageError(
+            f"{name} is Swagger {short(given['swagger'])}, which came before OpenAPI; versions 3.0 and later are read. "
+            "Convert it first, for example with `npx swagger2openapi`"
+        )
+    version = given.get("openapi")
+    if not isinstance(version, str):
+        raise UsageError(f"{name} is no OpenAPI document: there is no `openapi: 3…` in it")
+    if not version.startswith("3."):
+        raise UsageError(f"{name} is OpenAPI {short(version)}; versions 3.0 and later are read")
+    if not isinstance(given.get("paths", {}), dict):
+        raise UsageError(f"{name}, at #/paths: expected an object, got {short(given['paths'])}")
+    return Document(given, name, url, old=version.startswith("3.0"))

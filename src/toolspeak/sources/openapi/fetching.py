@@ -1,0 +1,186 @@
+"""One exchange over HTTP with a server that is not trusted: redirects, addresses, size and time are held within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from ...api.failure import excerpt
+from ...errors import ToolError, UsageError
+from ...models.address import parse_address
+from ...models.answers import cause
+from ...models.reach import NOT_PUBLIC, PrivateAddress
+from ...models.sessions import get_session
+
+if TYPE_CHECKING:
+    import aiohttp
+
+REDIRECTS = 5
+CONNECT = 10.0
+"""Seconds to wait for a connection."""
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+Origin = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a request may do: which origins may be private addresses, which one gets the credentials, how much may come."""
+
+    private: frozenset[Origin]
+    keys_to: Origin | None
+    limit: int
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Credentials:
+    """What is added to a request: headers, pairs of a query and cookies."""
+
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    query: tuple[str, ...] = ()
+    cookies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request, without what is secret."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A server's answer, whole."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+
+
+def origin(url: str) -> Origin:
+    """The scheme, host and port of an absolute URL."""
+    parts = urlsplit(url)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+
+
+async def exchange(sent: Sent, secret: Credentials, bounds: Bounds) -> Answer:
+    """The answer to a request, redirects followed. Raises ToolError; closes the connection when it is cancelled."""
+    for _ in range(REDIRECTS + 1):
+        here = origin(sent.url)
+        response = await _asked(sent, secret if here == bounds.keys_to else Credentials(), bounds)
+        try:
+            if response.status not in (301, 302, 303, 307, 308) or not response.headers.get("Location"):
+                body = await _body(response, bounds.limit)
+                return Answer(response.status, response.reason or "", response.headers.copy(), body, sent.url)
+            sent = _redirected(sent, response.status, response.headers["Location"])
+        finally:
+            response.close()
+    raise ToolError(f"the server redirects more than {REDIRECTS} times")
+
+
+async def fetch(url: str, timeout: float, limit: int, *, allow_private: bool) -> tuple[str, str, str]:
+    """(where it was found, the same to be shown, the text) of a document that the operator named."""
+    address = parse_address(url)
+    if address.user or address.password:
+        raise UsageError(f"{address.shown}: fetch a document that needs a password yourself, and pass the file")
+    bounds = Bounds(frozenset({origin(url)}), None, limit, allow_private)
+    headers = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.5"}
+    try:
+        async with asyncio.timeout(timeout):
+            answer = await exchange(Sent("GET", address.url(""), headers), Credentials(), bounds)
+        if answer.status != 200:
+            raise UsageError(f"{address.shown} answered {answer.status} {answer.reason}, not a document")
+        return answer.url, parse_address(answer.url).shown, answer.body.decode("utf-8-sig")
+    except TimeoutError:
+        raise UsageError(f"{address.shown} did not answer within {timeout:g} s") from None
+    except ToolError as error:
+        raise UsageError(f"{address.shown} cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{address.shown} is not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+async def _asked(sent: Sent, secret: Credentials, bounds: Bounds) -> aiohttp.ClientResponse:
+    import aiohttp
+    from yarl import URL
+
+    private = bounds.anywhere or origin(sent.url) in bounds.private
+    session = await get_session(public=not private)
+    headers = {**sent.headers, **secret.headers}
+    if cookies := "; ".join(filter(None, [headers.pop("Cookie", ""), *secret.cookies])):
+        headers["Cookie"] = cookies
+    url = sent.url
+    if secret.query:
+        url += ("&" if "?" in url else "?") + "&".join(secret.query)
+    try:
+        return await session.request(
+            sent.method,
+            URL(url, encoded=True),
+            data=sent.body,
+            headers=headers,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
+            allow_redirects=False,
+        )
+    except aiohttp.ConnectionTimeoutError:
+        raise ToolError(f"no connection to {_host(url)} within {CONNECT:g} s") from None
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise ToolError(_unreached(error, _host(url))) from None
+
+
+def _unreached(error: Exception, host: str) -> str:
+    inner = getattr(error, "os_error", error)
+    if isinstance(inner, PrivateAddress) or NOT_PUBLIC in str(inner):
+        return (
+            f"{host} stands for an address on this machine or in a private network ({inner}), which is not reached "
+            "unless the configuration names that server"
+        )
+    return f"no answer from {host} ({cause(error)})"
+
+
+async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    import aiohttp
+
+    body = bytearray()
+    try:
+        while chunk := await response.content.readany():
+            body += chunk
+            if len(body) > limit:
+                raise ToolError(f"the answer has more than {limit:,} bytes: ask for less of it")
+    except (aiohttp.ClientError, OSError) as error:
+        raise ToolError(f"the answer broke off ({cause(error)})") from None
+    return bytes(body)
+
+
+def _redirected(sent: Sent, status: int, location: str) -> Sent:
+    """The request that a redirect asks for. ToolError where it is not followed."""
+    try:
+        target = urljoin(sent.url, location)
+        shown = parse_address(target).shown
+        here, there = origin(sent.url), origin(target)
+    except (UsageError, ValueError):
+        raise ToolError(
+            f"the server redirects to {excerpt(location.partition('?')[0], 100)!r}, which is no address of a page"
+        ) from None
+    if here == there:
+        if status in (307, 308) or sent.method in ("GET", "HEAD"):
+            return Sent(sent.method, target, sent.headers, sent.body)
+        kept = {name: text for name, text in sent.headers.items() if name.lower() != "content-type"}
+        return Sent("GET", target, kept)
+    if sent.method not in ("GET", "HEAD"):
+        raise ToolError(f"the server redirects a {sent.method} to another one, {shown}, which is not followed")
+    if here[0] == "https" and there[0] != "https":
+        raise ToolError(f"the server redirects to {shown}, without encryption, which is not followed")
+    return Sent(sent.method, target, {"Accept": sent.headers.get("Accept", "*/*")})
+
+
+def _host(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)

@@ -1,0 +1,326 @@
+"""The operations of an OpenAPI document, each as what a tool needs: a name, a description, a schema, and where each
+argument goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ...errors import UsageError
+from ...schema.words import short
+from .auth import Keys
+from .bodies import chosen, form_of
+from .document import Document
+from .schemas import Schemas
+from .styles import DEFAULTS, STYLES, Place, Slot
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+SAFE = ("get", "head", "query")
+"""Methods that change nothing."""
+NOT_A_PARAMETER = frozenset({
+    "accept", "content-type", "authorization", "host", "content-length", "transfer-encoding", "connection", "cookie", "te",
+    "trailer", "upgrade", "expect", "keep-alive", "proxy-authorization", "proxy-connection",
+})  # fmt: skip
+"""Headers that the standard takes out of parameters, and those that belong to the connection."""
+LONGEST = 64
+"""Characters of a name."""
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Found:
+    """An operation where it stands in a document, with the name that it gets."""
+
+    name: str
+    method: str
+    path: str
+    item: Mapping[str, Any]
+    node: Mapping[str, Any]
+
+    @property
+    def where(self) -> str:
+        return f"#/paths/{self.path.replace('~', '~0').replace('/', '~1')}/{self.method}"
+
+    @property
+    def tags(self) -> list[str]:
+        listed: Any = self.node.get("tags")
+        return [one for one in cast("list[Any]", listed) if isinstance(one, str)] if isinstance(listed, list) else []
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Operation:
+    """An operation ready to be called: `slots` are in the order of its parameters; `media` is the type of its body, ""
+    for none; `bodied`: one is always sent."""
+
+    found: Found
+    description: str
+    parameters: Mapping[str, Any]
+    slots: tuple[Slot, ...]
+    media: str
+    bodied: bool
+    accept: str
+
+
+def found_in(document: Document) -> list[Found]:
+    """Every operation of a document, in its order, each name its own and one that every API takes."""
+    taken: set[str] = set()
+    found: list[Found] = []
+    for path, raw in cast("Mapping[str, Any]", document.data.get("paths") or {}).items():
+        if path.startswith("x-"):
+            continue
+        if not path.startswith("/"):
+            raise UsageError(f"{document.name}, at #/paths: a path begins with /, got {short(path)}")
+        item = document.follow(raw, f"#/paths/{path}")
+        for method, node in item.items():
+            if method not in METHODS:
+                continue
+            one = document.follow(node, f"#/paths/{path}/{method}")
+            name = _name(one.get("operationId"), method, path, taken)
+            taken.add(name)
+            found.append(Found(name, method, path, item, one))
+    return found
+
+
+def _name(given: Any, method: str, path: str, taken: set[str]) -> str:
+    """The operation's own name, else its method and path, else that with a number."""
+    told = _safe(given) if isinstance(given, str) else ""
+    if told and not (told[0].isalpha() or told[0] == "_"):
+        told = f"{method}_{told}"[:LONGEST]
+    plain = _safe(f"{method}_{path}")
+    for name in filter(None, (told, plain)):
+        if name not in taken:
+            return name
+    count = 2
+    while (name := f"{(told or plain)[: LONGEST - 8]}_{count}") in taken:
+        count += 1
+    return name
+
+
+def _safe(text: str) -> str:
+    return re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9_-]+", "_", text[:500])).strip("_-")[:LONGEST]
+
+
+class Maker:
+    """Makes operations of a document; hides what the configuration fills in."""
+
+    def __init__(self, document: Document, keys: Keys) -> None:
+        self.document = document
+        self.keys = keys
+        self.schemas = Schemas(document)
+
+    def operation(self, found: Found) -> Operation:
+        """The operation, ready to be called. UsageError with the place of what cannot be understood."""
+        properties: Fields = {}
+        required: list[str] = []
+        slots: list[Slot] = []
+        for node in self._parameters(found):
+            slot = self._slot(node, properties, found)
+            if slot is None:
+                continue
+            slots.append(slot)
+            properties[slot.argument] = self._schema(node, found)
+            if node.get("required") is True or slot.place == "path":
+                required.append(slot.argument)
+        body = self._body(found, properties)
+        if body is not None:
+            slots += body.slots
+            required += body.required
+        schema: Fields = {"type": "object", "properties": properties}
+        if required:
+            schema["required"] = required
+        schema["additionalProperties"] = False
+        whole = self.schemas.whole(schema)
+        return Operation(
+            found, _description(found.node), whole, tuple(slots), body.media if body else "",
+            body is not None and body.always, _accept(found.node, self.document),
+        )  # fmt: skip
+
+    # parameters
+
+    def _parameters(self, found: Found) -> Iterator[Mapping[str, Any]]:
+        """Those of the path and of the operation, which win; then what the path's own text names beside them."""
+        by_place: dict[tuple[str, str], Mapping[str, Any]] = {}
+        for owner in (found.item, found.node):
+            listed: Any = owner.get("parameters") or []
+            if not isinstance(listed, list):
+                raise UsageError(f"{self.document.name}, at {found.where}/parameters: expected a list")
+            for raw in cast("list[Any]", listed):
+                node = self.document.follow(raw, f"{found.where}/parameters")
+                name, place = node.get("name"), node.get("in")
+                if not isinstance(name, str) or not isinstance(place, str):
+                    raise UsageError(
+                        f"{self.document.name}, at {found.where}/parameters: one has no name or no place (in)"
+                    )
+                by_place[place, name] = node
+        yield from by_place.values()
+        for name in re.findall(r"\{([^{}]+)\}", found.path):
+            if ("path", name) not in by_place:
+                yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+
+    def _slot(self, node: Mapping[str, Any], taken: Fields, found: Found) -> Slot | None:
+        """Where a parameter goes; None for one that the model is not asked for."""
+        name, place = str(node["name"]), str(node["in"])
+        if place not in STYLES or place == "field":
+            raise UsageError(
+                f"{self.document.name}, at {found.where}/parameters: {short(name)} is in {short(place)}, "
+                "which is neither path, query, header nor cookie"
+            )
+        if (place, name.lower()) in self.keys.hidden or (place == "header" and name.lower() in NOT_A_PARAMETER):
+            return None
+        if place == "path" and f"{{{name}}}" not in found.path:
+            return None
+        if place == "header" and not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            raise UsageError(
+                f"{self.document.name}, at {found.where}/parameters: {short(name)} is no name for a header"
+            )
+        style = node.get("style", DEFAULTS[place])
+        if style not in STYLES[place]:
+            raise UsageError(
+                f"{self.document.name}, at {found.where}/parameters: {short(name)} has the style {short(style)}, "
+                f"which there is not in a {place}"
+            )
+        explode = node.get("explode")
+        return Slot(
+            _argument(name, place, taken), cast("Place", place), name, style,
+            explode if isinstance(explode, bool) else style == "form",
+            node.get("allowReserved") is True, "content" in node,
+        )  # fmt: skip
+
+    def _schema(self, node: Mapping[str, Any], found: Found) -> Any:
+        content: Any = node.get("content")
+        raw: Any = node.get("schema", {})
+        if isinstance(content, Mapping) and content:
+            raw = self.document.follow(next(iter(cast("Mapping[str, Any]", content).values())), found.where).get(
+                "schema", {}
+            )
+        made: Any = self.schemas.made(raw, f"{found.where}/parameters/{node['name']}")
+        if not isinstance(made, dict):
+            return made
+        schema = cast("Fields", made)
+        if isinstance(node.get("description"), str):
+            schema["description"] = node["description"]
+        if node.get("deprecated") is True:
+            schema["deprecated"] = True
+        return schema
+
+    # bodies
+
+    def _body(self, found: Found, properties: Fields) -> _Body | None:
+        """The body's arguments, added to `properties`: its fields where each keeps its name, else `body`."""
+        if "requestBody" not in found.node:
+            return None
+        where = f"{found.where}/requestBody"
+        node = self.document.follow(found.node["requestBody"], where)
+        content: Any = node.get("content")
+        if not isinstance(content, Mapping) or not content:
+            return None
+        media = chosen(cast("Mapping[str, Any]", content))
+        told = self.document.follow(content[media], where)
+        schema: Any = told.get("schema", {})
+        always = node.get("required") is True
+        form = form_of(media)
+        fields = None if form in ("text", "bytes") else self.schemas.fields(schema, where)
+        encoding: Any = told.get("encoding")
+        if fields is not None and fields[0] and (always or not fields[1]):
+            made = self.schemas.made({"type": "object", "properties": fields[0], "required": fields[1]}, where)
+            slots = [self._field(name, encoding, fields[0][name], form) for name in made["properties"]]
+            names = [slot.argument for slot in slots]
+            if len({*names}) == len(names) and not properties.keys() & {*names}:
+                properties |= {slot.argument: _as_text(made["properties"][slot.name], slot) for slot in slots}
+                wanted = [slot.argument for slot in slots if slot.name in made.get("required", ())]
+                return _Body(media, tuple(slots), wanted, always)
+        made = {"type": "string"} if form == "text" else self.schemas.made(schema, where)
+        if form == "bytes":
+            made = {"type": "string", "contentEncoding": "base64", "description": f"{media}, in base64"}
+        if isinstance(node.get("description"), str) and isinstance(made, dict):
+            made = {"description": node["description"], **cast("Fields", made)}
+        argument = _argument("body", "whole", properties)
+        properties[argument] = made
+        parts = (
+            [self._field(name, encoding, {}, form) for name in cast("Mapping[str, Any]", encoding)]
+            if isinstance(encoding, Mapping)
+            else []
+        )
+        return _Body(media, (Slot(argument, "body", ""), *parts), [argument] if always else [], always)
+
+    def _field(self, name: str, encoding: Any, schema: Any, form: str) -> Slot:
+        """How one field of a body is written: forms say so, as they do for parameters."""
+        told: Any = cast("Mapping[str, Any]", encoding).get(name) if isinstance(encoding, Mapping) else None
+        given = cast("Mapping[str, Any]", told if isinstance(told, Mapping) else {})
+        style = given.get("style")
+        node: Mapping[str, Any] = self.document.follow(schema, name) if isinstance(schema, Mapping) else {}
+        kind = node.get("type")
+        plain = style not in STYLES["field"]
+        binary = form == "multipart" and _is_binary(node)
+        explode = given.get("explode")
+        return Slot(
+            _argument(name, "field", ()), "field", name, "form" if plain else str(style),
+            explode if isinstance(explode, bool) else plain or style == "form",
+            json=plain and (kind == "object" or "json" in str(given.get("contentType"))), file=binary,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    media: str
+    slots: tuple[Slot, ...]
+    required: list[str]
+    always: bool
+
+
+def _is_binary(node: Any) -> bool:
+    if not isinstance(node, Mapping):
+        return False
+    schema = cast("Mapping[str, Any]", node)
+    if schema.get("type") == "array":
+        return _is_binary(schema.get("items"))
+    return schema.get("format") in ("binary", "byte") or "contentMediaType" in schema or "contentEncoding" in schema
+
+
+def _as_text(schema: Any, slot: Slot) -> Any:
+    """The schema of a file's content, which a model can write as base64 alone."""
+    if not slot.file or not isinstance(schema, dict):
+        return schema
+    given = cast("Fields", schema)
+    if given.get("type") == "array":
+        return {**given, "items": {"type": "string", "contentEncoding": "base64"}}
+    return {key: value for key, value in given.items() if key != "format"} | {"contentEncoding": "base64"}
+
+
+def _argument(name: str, place: str, taken: Iterable[str]) -> str:
+    """What a model calls a parameter: its name where APIs take it, else one made of it; never one that is taken."""
+    safe = re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9_.-]+", "_", name)).strip("_.-")[:LONGEST] or "value"
+    plain = name if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name) else safe
+    known = set(taken)
+    for one in (plain, f"{plain[: LONGEST - 8]}_{place}"):
+        if one not in known:
+            return one
+    count = 2
+    while (one := f"{plain[: LONGEST - 8]}_{count}") in known:
+        count += 1
+    return one
+
+
+def _description(node: Mapping[str, Any]) -> str:
+    said = [node.get("summary"), node.get("description")]
+    texts = list(dict.fromkeys(one.strip() for one in said if isinstance(one, str) and one.strip()))
+    if len(texts) == 2 and texts[1].startswith(texts[0]):
+        texts = texts[1:]
+    text = "\n\n".join(texts)
+    return f"Deprecated. {text}".strip() if node.get("deprecated") is True else text
+
+
+def _accept(node: Mapping[str, Any], document: Document) -> str:
+    """What is asked for: the JSON of a good answer where there is one, else what there is."""
+    responses: Any = node.get("responses")
+    found: dict[str, None] = {}
+    for status, raw in cast("Mapping[str, Any]", responses if isinstance(responses, Mapping) else {}).items():
+        if str(status).startswith("2") or status == "default":
+            content: Any = document.follow(raw, f"responses/{status}").get("content")
+            found |= dict.fromkeys(cast("Mapping[str, Any]", content) if isinstance(content, Mapping) else ())
+    clean = [media for media in found if re.fullmatch(r"[\w.+*/; =-]{1,100}", media) and "*" not in media]
+    listed = [media for media in clean if form_of(media) == "json"] or clean or ["application/json"]
+    return ", ".join(listed[:5]) + ", */*;q=0.1"

@@ -1,0 +1,206 @@
+"""The schemas of an OpenAPI document as JSON Schema (2020-12) that stands alone: what is referred to comes along.
+
+Version 3.0 has words of its own (`nullable`, boolean `exclusiveMinimum`) and lets nothing stand beside a `$ref`;
+from 3.1 on a schema is JSON Schema already. What a server fills in itself (`readOnly`) is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from ...errors import InvalidTool, UsageError
+from ...schema.judge import judge
+from ...schema.tidy import folded
+from ...schema.walk import nodes, rebuild
+from .document import HOPS, Document
+
+SAYS_NOTHING = ("xml", "externalDocs", "discriminator", "writeOnly", "title", "$schema", "$id", "$anchor")
+"""Words that tell a model nothing, or mean something in their own document only."""
+WIDTHS = frozenset({"int32", "int64", "float", "double", "password"})
+"""Formats that say how a value is kept, not what it is."""
+ANNOTATIONS = frozenset({"description", "default", "examples", "deprecated", "readOnly"})
+"""Words that ask for nothing: they may stand beside a reference."""
+EXAMPLE = 80
+"""Characters of an example that is passed on."""
+FOLDED = 60
+"""How many definitions a tool may have for those used once to be put in their place."""
+
+_DEFS = "#/$defs/"
+
+
+class Schemas:
+    """Makes JSON Schemas of those in a document. Each definition is made once, whoever refers to it."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._made: dict[str, Any] = {}
+
+    def made(self, schema: Any, where: str) -> Any:
+        """A schema of the document, whose references are to `$defs` that `whole` puts there."""
+        return rebuild(schema, lambda node, path: self._node(node, where + path))
+
+    def whole(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The same schema with all that it refers to, directly or not, under `$defs`."""
+        found: dict[str, Any] = {}
+        waiting = list(_references(schema))
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found[name] = self._definition(name)
+                waiting += _references(found[name])
+        if not found:
+            return schema
+        whole = {**schema, "$defs": dict(sorted(found.items()))}
+        return folded(whole) if len(found) <= FOLDED else whole
+
+    def fields(self, schema: Any, where: str) -> tuple[dict[str, Any], list[str]] | None:
+        """The properties of an object's schema and which of them it requires; None where that is not all it says."""
+        node = self.document.follow(schema, where)
+        if node.get("type", "object") not in ("object", ["object"]) or node.get("nullable") is True:
+            return None
+        beside = ("anyOf", "oneOf", "not", "if", "patternProperties", "dependentRequired", "dependentSchemas")
+        if any(key in node for key in beside) or node.get("additionalProperties", True) not in (True, False, {}):
+            return None
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        parts: Any = node.get("allOf", [])
+        own: Any = node.get("properties", {})
+        if not isinstance(own, Mapping) or not isinstance(parts, list) or where.count("/allOf/") > HOPS:
+            return None
+        for index, part in enumerate(cast("list[Any]", parts)):
+            inner = self.fields(part, f"{where}/allOf/{index}")
+            if inner is None or any(properties.get(name, one) != one for name, one in inner[0].items()):
+                return None
+            properties |= inner[0]
+            required += inner[1]
+        if any(properties.get(name, one) != one for name, one in cast("Mapping[str, Any]", own).items()):
+            return None
+        properties |= cast("Mapping[str, Any]", own)
+        required += [name for name in _listed(node.get("required")) if isinstance(name, str)]
+        return properties, list(dict.fromkeys(required))
+
+    # one schema
+
+    def _definition(self, name: str) -> Any:
+        if name not in self._made:
+            ref = next(ref for ref, known in self._names.items() if known == name)
+            made = self.made(self.document.at(ref, ref), ref)
+            if isinstance(made, dict):
+                cast("dict[str, Any]", made).pop("readOnly", None)
+            self._made[name] = made
+        return self._made[name]
+
+    def _name(self, ref: str, where: str) -> str:
+        """The name under `$defs` of what a reference points to."""
+        if ref not in self._names:
+            self.document.at(ref, where)
+            last = re.sub(r"[^A-Za-z0-9_.-]+", "_", ref.rpartition("/")[2])[:64] or "Part"
+            name, count = last, 1
+            while name in self._taken:
+                count += 1
+                name = f"{last}_{count}"
+            self._names[ref] = name
+            self._taken.add(name)
+        return self._names[ref]
+
+    def _node(self, node: dict[str, Any], where: str) -> Any:
+        node = {key: value for key, value in node.items() if not key.startswith("x-") and key not in SAYS_NOTHING}
+        _drop_read_only(node)
+        _examples(node)
+        if node.get("format") in WIDTHS:
+            del node["format"]
+        if isinstance(node.get("pattern"), str) and not _means_something(node["pattern"]):
+            del node["pattern"]
+        if node.pop("deprecated", False) is True:
+            node["deprecated"] = True
+        null = node.pop("nullable", False) is True
+        if "$dynamicRef" in node:
+            raise UsageError(f"{self.document.name}, at {where}: $dynamicRef is not understood")
+        if "$ref" in node:
+            return self._reference(node, where, null)
+        for limit, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if isinstance(node.get(limit), bool) and node.pop(limit) and bound in node:
+                node[limit] = node.pop(bound)
+        if "properties" in node and "type" not in node:
+            node["type"] = "object"
+        if null:
+            node = _or_null(node)
+        return {"type": node.pop("type"), **node} if "type" in node else node
+
+    def _reference(self, node: dict[str, Any], where: str, null: bool) -> dict[str, Any]:
+        ref = node.pop("$ref")
+        name = self._name(ref, where) if isinstance(ref, str) else self.document.at(ref, where)
+        beside: dict[str, Any] = node
+        if self.document.old:  # nothing may stand there; what many write all the same is a description
+            beside = {"description": node["description"]} if isinstance(node.get("description"), str) else {}
+        if self.document.follow({"$ref": ref}, where).get("readOnly") is True:
+            beside = {**beside, "readOnly": True}
+        one: dict[str, Any] = {"$ref": _DEFS + str(name)}
+        if null:
+            return {"anyOf": [one, {"type": "null"}], **beside}
+        return {**one, **beside} if beside.keys() <= ANNOTATIONS else {"allOf": [one], **beside}
+
+
+def _drop_read_only(node: dict[str, Any]) -> None:
+    """Takes the properties out that a server fills in. Inner schemas are made first: they still say so."""
+    properties = node.get("properties")
+    if not isinstance(properties, Mapping):
+        return
+    given = cast("Mapping[str, Any]", properties)
+    kept = {
+        name: given[name]
+        for name in given
+        if not (isinstance(given[name], Mapping) and given[name].get("readOnly") is True)
+    }
+    if len(kept) < len(given):
+        node["properties"] = kept
+        required = [name for name in _listed(node.pop("required", None)) if name in kept]
+        if required:
+            node["required"] = required
+
+
+def _references(schema: Any) -> Iterable[str]:
+    for _, node in nodes(schema):
+        ref = node.get("$ref")
+        if isinstance(ref, str) and ref.startswith(_DEFS):
+            yield ref.removeprefix(_DEFS)
+
+
+def _listed(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _or_null(node: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(node.get("enum"), list) and None not in node["enum"]:
+        node["enum"] = [*node["enum"], None]
+    kind = node.get("type")
+    if isinstance(kind, str):
+        return {**node, "type": [kind, "null"]} if kind != "null" else node
+    if any(key in node for key in ("allOf", "anyOf", "oneOf")):
+        said = {key: node.pop(key) for key in ("description", "default") if key in node}
+        return {"anyOf": [node, {"type": "null"}], **said}
+    return node
+
+
+def _examples(node: dict[str, Any]) -> None:
+    """Keeps one short example: objects and long texts cost more than they tell."""
+    given = node.pop("example", None)
+    listed = node.pop("examples", None)
+    first: Any = next(iter(_listed(listed)), None) if given is None else given
+    if isinstance(first, (str, int, float)) and len(str(first)) <= EXAMPLE and "enum" not in node:
+        node["examples"] = [first]
+
+
+@functools.lru_cache(4096)
+def _means_something(pattern: Any) -> bool:
+    """Whether a regular expression can be read: one that cannot is left to the server, which knows what it meant."""
+    try:
+        judge({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}})
+    except InvalidTool:
+        return False
+    return True

@@ -1,0 +1,95 @@
+"""Where the operations of a document are: its servers, their variables, addresses relative to the document's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import urljoin
+
+from ...errors import UsageError
+from ...models.address import parse_address
+from ...schema.near import did_you_mean, near
+from .document import Document
+from .fetching import Origin, origin
+from .operations import Found
+
+
+class Servers:
+    """The base address of each operation. `given` stands before all that the document says; `variables` are values for
+    the holes in its addresses."""
+
+    def __init__(self, document: Document, given: str | None, variables: Mapping[str, str] | None) -> None:
+        self.document = document
+        self.given = _base(given, "server") if given else None
+        self.variables = dict(variables or {})
+        if unknown := [name for name in self.variables if name not in (known := self._variables())]:
+            raise UsageError(
+                f"{document.name} has no server variable {unknown[0]!r}.{did_you_mean(near(unknown[0], known))}"
+            )
+
+    @property
+    def private(self) -> frozenset[Origin]:
+        """The origins that the configuration names itself: they may be anywhere, also on this machine."""
+        return frozenset(origin(url) for url in (self.given, self.document.url) if url)
+
+    def base(self, found: Found | None = None) -> str:
+        """The base address of an operation, without a slash at its end; of the document as a whole without one."""
+        if self.given:
+            return self.given
+        owners = (found.node, found.item, self.document.data) if found else (self.document.data,)
+        listed: Any = next((owner["servers"] for owner in owners if owner.get("servers")), [{"url": "/"}])
+        if not isinstance(listed, list):
+            raise UsageError(f"{self.document.name}: servers must be a list")
+        first = self.document.follow(cast("list[Any]", listed)[0], "#/servers/0")
+        url = self._filled(first)
+        if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", url):
+            if not self.document.url:
+                raise UsageError(
+                    f"{self.document.name} does not say which server it is of (its address is {url!r}, relative to where "
+                    'the document is from): name it, with server="https://…"'
+                )
+            url = urljoin(self.document.url, url)
+        return _base(url, f"{self.document.name}: its server")
+
+    def _filled(self, server: Mapping[str, Any]) -> str:
+        url = server.get("url", "/")
+        if not isinstance(url, str):
+            raise UsageError(f"{self.document.name}: the address of a server must be a text")
+        told: Any = server.get("variables")
+        variables = cast("Mapping[str, Any]", told if isinstance(told, Mapping) else {})
+
+        def value(match: re.Match[str]) -> str:
+            name = match[1]
+            about = self.document.follow(variables.get(name, {}), f"#/servers/0/variables/{name}")
+            chosen = self.variables.get(name, about.get("default"))
+            if not isinstance(chosen, str):
+                raise UsageError(
+                    f"{self.document.name}: the server {url!r} needs a value for {name}: variables={{{name!r}: …}}"
+                )
+            listed: Any = about.get("enum")
+            if isinstance(listed, list) and chosen not in cast("list[Any]", listed):
+                raise UsageError(
+                    f"the server variable {name!r} is one of {', '.join(map(str, cast('list[Any]', listed)))}, not {chosen!r}"
+                )
+            return chosen
+
+        return re.sub(r"\{([^{}]+)\}", value, url)
+
+    def _variables(self) -> set[str]:
+        listed: Any = self.document.data.get("servers")
+        found: set[str] = set()
+        for one in cast("list[Any]", listed if isinstance(listed, list) else []):
+            if isinstance(one, Mapping) and isinstance(cast("Any", one).get("variables"), Mapping):
+                found |= cast("Any", one)["variables"].keys()
+        return found
+
+
+def _base(url: str, what: str) -> str:
+    try:
+        address = parse_address(url)
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}") from None
+    if address.user or address.password:
+        raise UsageError(f"{what}: an address holds no password; give it with auth=…")
+    return address.shown

@@ -1,0 +1,150 @@
+"""How OpenAPI writes parameters: `simple`, `label` and `matrix` in paths, `form` and its kin in queries, after RFC 6570."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+from urllib.parse import quote, unquote
+
+from ...errors import ToolError
+
+Place = Literal["path", "query", "header", "cookie", "field", "body"]
+
+DEFAULTS: dict[str, str] = {"path": "simple", "query": "form", "header": "simple", "cookie": "form", "field": "form"}
+STYLES: dict[str, frozenset[str]] = {
+    "path": frozenset({"simple", "label", "matrix"}),
+    "query": frozenset({"form", "spaceDelimited", "pipeDelimited", "deepObject"}),
+    "header": frozenset({"simple"}),
+    "cookie": frozenset({"form"}),
+    "field": frozenset({"form", "spaceDelimited", "pipeDelimited", "deepObject"}),
+}
+SEPARATORS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+RESERVED = ":/?@!$'()*,;"
+"""What `allowReserved` leaves as it is; &, =, + and # would end a value all the same."""
+DEEP = 10
+"""Levels of a deepObject."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where an argument goes: `argument` is what a model calls it, `name` what the server does.
+
+    `json`: the value is written as JSON, whatever the style. `file`: it is sent as a file of its own.
+    """
+
+    argument: str
+    place: Place
+    name: str
+    style: str = ""
+    explode: bool = False
+    reserved: bool = False
+    json: bool = False
+    file: bool = False
+
+
+def path_part(slot: Slot, value: Any) -> str:
+    """What stands in the path for a parameter, encoded so that it stays one segment. Raises ToolError where it would
+    lead to another path."""
+    if slot.json:
+        return _one_segment(slot, _json(value))
+    if slot.style == "label":
+        return "." + _joined(slot, value, "." if slot.explode else ",")
+    if slot.style == "matrix":
+        name = quote(slot.name, safe="")
+        if slot.explode and isinstance(value, (list, dict)):
+            return "".join(f";{one}" for one in _listed(slot, value, name))
+        return f";{name}={_joined(slot, value, ',')}"
+    return _joined(slot, value, ",")
+
+
+def header_text(slot: Slot, value: Any) -> str:
+    """A header's text. Raises ToolError for what no header may hold: a line break would begin another one."""
+    text = _json(value) if slot.json else _simple(value, slot.explode, ",", _text)
+    if not all(0x20 <= ord(c) < 0x7F or 0xA0 <= ord(c) <= 0xFF for c in text):
+        raise ToolError(f"the argument {slot.argument!r} goes into a header, which holds no line break or such")
+    return text.strip()
+
+
+def query_pairs(slot: Slot, value: Any) -> Iterator[str]:
+    """The `name=value` pairs of a query, a cookie or a form, encoded."""
+    name = quote(slot.name, safe="[]")
+    encode = _encoder(slot)
+    if slot.json:
+        yield f"{name}={encode(_json(value))}"
+    elif slot.style == "deepObject" and isinstance(value, (dict, list)):
+        yield from (f"{inner}={encode(text)}" for inner, text in _deep(name, value))
+    elif slot.explode and isinstance(value, dict):
+        fields = cast("dict[str, Any]", value).items()
+        yield from (f"{quote(key, safe='[]')}={encode(_text(part))}" for key, part in fields)
+    elif slot.explode and isinstance(value, list):
+        yield from (f"{name}={encode(_text(part))}" for part in cast("list[Any]", value))
+    else:
+        yield f"{name}={_simple(value, False, SEPARATORS.get(slot.style, ','), lambda part: encode(_text(part)))}"
+
+
+def _encoder(slot: Slot) -> Callable[[str], str]:
+    return lambda text: quote(text, safe=RESERVED if slot.reserved else "")
+
+
+def _joined(slot: Slot, value: Any, separator: str) -> str:
+    return _simple(value, slot.explode, separator, lambda part: _one_segment(slot, _text(part)))
+
+
+def _listed(slot: Slot, value: Any, name: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, part in cast("dict[str, Any]", value).items():
+            yield f"{quote(key, safe='')}={_one_segment(slot, _text(part))}"
+    else:
+        for part in cast("list[Any]", value):
+            yield f"{name}={_one_segment(slot, _text(part))}"
+
+
+def _simple(value: Any, explode: bool, separator: str, write: Callable[[Any], str]) -> str:
+    if isinstance(value, list):
+        return separator.join(map(write, cast("list[Any]", value)))
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value).items()
+        if explode:
+            return separator.join(f"{write(key)}={write(part)}" for key, part in fields)
+        return separator.join(write(one) for pair in fields for one in pair)
+    return write(value)
+
+
+def _deep(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
+    if depth < DEEP and isinstance(value, dict):
+        for key, part in cast("dict[str, Any]", value).items():
+            yield from _deep(f"{name}[{quote(key, safe='')}]", part, depth + 1)
+    elif depth < DEEP and isinstance(value, list):
+        for index, part in enumerate(cast("list[Any]", value)):
+            yield from _deep(f"{name}[{index}]" if isinstance(part, (dict, list)) else f"{name}[]", part, depth + 1)
+    else:
+        yield name, _text(value)
+
+
+def _one_segment(slot: Slot, text: str) -> str:
+    """A text as a part of one path segment. Servers and proxies decode before they look for `..`: it never gets there."""
+    plain = text
+    for _ in range(3):
+        if any(part in ("", ".", "..") for part in plain.replace("\\", "/").split("/")) or not plain.isprintable():
+            raise ToolError(
+                f"the argument {slot.argument!r} is a part of a path: it must not be empty, nor hold a part "
+                "that is empty, `.` or `..`"
+            )
+        plain = unquote(plain)
+    return quote(text, safe="")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,434 @@
+"""What of many tools a model is shown, and that it may search for others."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+import toolspeak as ts
+from toolspeak.errors import MissingExtra, ModelUnreachable
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from toolspeak.models.base import Model
+from toolspeak.models.scripted import Scripted
+from toolspeak.search import kept, shown
+from toolspeak.search.kept import Indexes
+from toolspeak.search.question import Finds
+from toolspeak.search.shown import Routed
+from toolspeak.types import Message, Request, Tool, Usage
+
+THINGS = [
+    "weather",
+    "flight",
+    "hotel",
+    "train",
+    "taxi",
+    "email",
+    "invoice",
+    "calendar",
+    "note",
+    "photo",
+    "song",
+    "recipe",
+    "map",
+    "stock",
+    "loan",
+    "tax",
+]
+DEEDS = ["get", "set", "list", "create", "delete", "update", "find", "send", "book", "cancel"]
+
+
+def made(name: str, said: str) -> Tool[..., Any]:
+    schema = {"type": "object", "properties": {"which": {"type": "string"}}, "required": ["which"]}
+    return Tool(name, said, schema, lambda which: f"{name} {which}")
+
+
+TOOLS = tuple(made(f"{deed}_{thing}", f"To {deed} one {thing} of the user.") for thing in THINGS for deed in DEEDS)
+
+
+def called(name: str, call: str = "", **arguments: Any) -> list[Event]:
+    json_text = json.dumps(arguments or {"which": "7"})
+    return [
+        CallStart(name, call or f"c_{name}"),
+        ArgumentsDelta(json_text),
+        CallEnd(),
+        Finished("tool_calls", Usage(10, 1)),
+    ]
+
+
+def searched(query: str) -> list[Event]:
+    return called("search_tools", query=query)
+
+
+def said(text: str) -> list[Event]:
+    return [TextDelta(text), Finished("stop", Usage(10, 1))]
+
+
+def native(*replies: Any, **options: Any) -> Scripted:
+    return Scripted(list(replies), capabilities=["tools", "required"], **options)
+
+
+def routed(model: Model, **options: Any) -> Routed:
+    return Routed(model, **{"finds": Finds(), "indexes": Indexes(), **options})
+
+
+def names(request: Request) -> list[str]:
+    return [tool.name for tool in request.tools or ()]
+
+
+def asking(*said: str, **more: Any) -> Request:
+    return Request([{"role": "user", "content": text} for text in said], **{"tools": TOOLS, **more})
+
+
+def heard(model: Model, request: Request) -> list[Event]:
+    async def main() -> list[Event]:
+        return [event async for event in model.stream(request)]
+
+    return asyncio.run(main())
+
+
+def notes(events: list[Event]) -> list[tuple[str, str]]:
+    return [(event.note.rule, event.note.detail) for event in events if isinstance(event, Noted)]
+
+
+def shown_for(request: Request, **options: Any) -> list[str]:
+    model = native(said("Hello"))
+    heard(routed(model, **options), request)
+    return names(model.requests[0])
+
+
+# ------------------------------------------------------------------ what is shown
+
+
+def test_what_fits_the_question_is_shown_in_the_order_of_all() -> None:
+    found = shown_for(asking("Cancel my hotel"))
+    assert {"cancel_hotel", "book_hotel", "cancel_flight"} < set(found)
+    assert len(found) == 21
+    assert found[-1] == "search_tools"
+    assert found[:-1] == [tool.name for tool in TOOLS if tool.name in found]
+    assert "get_loan" not in found
+
+
+def test_a_weaker_model_is_shown_fewer() -> None:
+    model = Scripted([said("Hello")], capabilities=["tools", "score"])
+    heard(routed(model), asking("Cancel my hotel"))
+    assert len(names(model.requests[0])) == 11
+
+
+@pytest.mark.parametrize("count", [20, 40])
+def test_few_tools_are_shown_as_they_came(count: int) -> None:
+    model = native(said("Hello"))
+    request = asking("Cancel my hotel", tools=TOOLS[:count])
+    assert notes(heard(routed(model), request)) == []
+    assert model.requests == [request]
+    assert model.requests[0] is request
+
+
+def test_long_definitions_are_hidden_sooner() -> None:
+    long = tuple(made(f"t{i}", "word " * 2_000) for i in range(25))
+    assert len(shown_for(asking("word", tools=long))) == 4  # 8,000 tokens hold three, and search_tools
+    assert len(shown_for(asking("word", tools=long), tokens=100_000)) == 25
+    assert len(shown_for(asking("word", tools=long[:20]))) == 20
+
+
+def test_what_is_pinned_demanded_or_used_is_shown_whatever_is_asked() -> None:
+    request = asking("Cancel my hotel")
+    assert "get_loan" in shown_for(request, pinned=["get_loan"])
+    found = shown_for(request, pinned=["*_loan", "no_such_*"], shown=3)
+    assert {"get_loan", "cancel_loan", "cancel_hotel"} < set(found)
+    assert len(found) == 10 + 3 + 1
+    demanded = shown_for(asking("Cancel my hotel", choice="get_loan"))
+    assert "get_loan" in demanded
+    assert "search_tools" not in demanded
+    call = {"id": "1", "type": "function", "function": {"name": "send_tax", "arguments": "{}"}}
+    before: list[Message] = [
+        {"role": "user", "content": "My taxes"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "sent"},
+        {"role": "user", "content": "Cancel my hotel please, I stay here"},
+    ]
+    found = shown_for(Request(before, TOOLS))
+    assert {"send_tax", "cancel_hotel"} < set(found)
+    assert "get_tax" not in found
+
+
+def test_no_more_is_shown_than_any_provider_takes() -> None:
+    found = shown_for(asking("Cancel my hotel"), pinned=["*"])
+    assert len(found) == 128
+
+
+def test_a_short_question_points_back_and_an_error_asks_too() -> None:
+    assert "book_train" not in shown_for(asking("Cancel my hotel please, and tell the user"), shown=5)
+    assert "book_train" in shown_for(asking("Please book me a train", "and in Paris?"), shown=5)
+    failed: list[Message] = [
+        {"role": "user", "content": "Cancel my hotel please, and tell the user"},
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "cancel_hotel", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": '{"error": "find the invoice first"}'},
+    ]  # fmt: skip
+    assert "find_invoice" in shown_for(Request(failed, TOOLS), shown=5)
+    failed[-1]["content"] = "find the invoice first"
+    assert "find_invoice" not in shown_for(Request(failed, TOOLS), shown=5)
+
+
+def test_what_fits_nothing_shows_the_search_alone() -> None:
+    assert shown_for(asking("Zzyzx")) == ["search_tools"]
+    assert len(shown_for(asking("Zzyzx", choice="required"))) == 21
+
+
+def test_one_who_decides_by_likelihood_does_not_search() -> None:
+    model = Scripted([said("Hello")], capabilities=["tools", "score", "weighs"])
+    heard(routed(model), asking("Cancel my hotel"))
+    assert len(names(model.requests[0])) == 10
+
+
+def test_a_name_that_is_taken_is_not_taken_again() -> None:
+    tools = (*TOOLS, made("search_tools", "Searches the user's own tools."))
+    model = native(called("search_tools_2", query="loan"), said("Hello"))
+    heard(routed(model), asking("Cancel my hotel", tools=tools))
+    assert [row[-1] for row in map(names, model.requests)] == ["search_tools_2"] * 2
+    assert "get_loan" in names(model.requests[1])
+
+
+def test_wrong_settings_are_told() -> None:
+    for options in ({"shown": 0}, {"tokens": "many"}, {"pinned": "get_loan"}, {"index": [TOOLS]}):
+        with pytest.raises(ts.UsageError, match=next(iter(options))):
+            Routed(native(), **options)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------ searching
+
+
+def test_a_search_is_answered_here_and_what_it_found_is_called() -> None:
+    model = native([TextDelta("Let me look."), *searched("get a loan")], called("get_loan"))
+    events = heard(routed(model), asking("Cancel my hotel"))
+    assert notes(events)[0] == ("tools-shown", "20 of 160")
+    assert notes(events)[1][1].startswith("get a loan: get_loan, ")
+    assert [event for event in events if not isinstance(event, Noted)] == [
+        TextDelta("Let me look."),
+        *called("get_loan")[:-1],
+        Finished("tool_calls", Usage(20, 2)),
+    ]
+    first, second = model.requests
+    assert "get_loan" not in names(first)
+    assert set(names(first)) < set(names(second))
+    *before, call, result = second.messages
+    assert before == list(first.messages)
+    assert call["content"] == "Let me look."
+    assert result["tool_call_id"] == "c_search_tools"
+    assert "get_loan" in str(result["content"])
+
+
+def test_a_search_is_bounded_and_nothing_of_it_leaves() -> None:
+    model = native(*[searched(thing) for thing in THINGS])
+    events = heard(routed(model), asking("Cancel my hotel"))
+    assert len(model.requests) == 4
+    assert ["search_tools" in names(request) for request in model.requests] == [True, True, True, False]
+    assert not any(isinstance(event, CallStart) for event in events)
+    assert events[-1] == Finished("stop", Usage(40, 4))
+
+
+def test_a_search_beside_a_call_serves_the_next_turn() -> None:
+    both = [*called("cancel_hotel")[:-1], *searched("loan")]
+    model = native(both, said("Done"))
+    asked = routed(model)
+    question = asking("Cancel my hotel")
+    events = heard(asked, question)
+    assert [event.name for event in events if isinstance(event, CallStart)] == ["cancel_hotel"]
+    assert events[-1] == Finished("tool_calls", Usage(10, 1))
+    assert len(model.requests) == 1
+    answered: list[Message] = [
+        *question.messages,
+        {"role": "assistant", "content": "", "tool_calls": [
+            {"id": "another", "type": "function", "function": {"name": "cancel_hotel", "arguments": '{"which":"7"}'}}]},
+        {"role": "tool", "tool_call_id": "another", "content": "cancelled"},
+    ]  # fmt: skip
+    heard(asked, Request(answered, TOOLS))
+    assert "get_loan" in names(model.requests[1])
+
+
+def test_what_is_searched_without_a_query_or_broken_is_answered() -> None:
+    nothing = [CallStart("search_tools", "1"), ArgumentsDelta('"loan'), CallEnd(), Finished("tool_calls")]
+    model = native(nothing, called("search_tools", query=""), said("Hello"))
+    events = heard(routed(model), asking("Cancel my hotel"))
+    assert "get_loan" in names(model.requests[1])
+    assert "No further tool" in str(model.requests[2].messages[-1]["content"])
+    assert TextDelta("Hello") in events
+
+
+def test_text_after_a_search_stands_apart() -> None:
+    model = native([TextDelta("One moment."), *searched("loan")], said("Done."))
+    events = heard(routed(model), asking("Cancel my hotel"))
+    assert ts.collect(events).text == "One moment.\n\nDone."
+
+
+def test_text_that_must_fit_a_schema_is_only_the_last() -> None:
+    model = native([TextDelta("One moment."), *searched("loan")], said('{"a": 1}'))
+    events = heard(routed(model), asking("Cancel my hotel", schema={"type": "object"}))
+    assert ts.collect(events).text == '{"a": 1}'
+
+
+def test_a_tool_that_is_not_shown_can_be_called_all_the_same() -> None:
+    for model in (native(called("get_loan")), Scripted(['{"tool": "get_loan", "tool_input": {"which": "7"}}'])):
+        reply = ts.decide("Cancel my hotel", tools=TOOLS, model=model)
+        assert [(call.name, call.arguments) for call in reply.calls] == [("get_loan", {"which": "7"})]
+        assert [note.rule for note in reply.notes] == ["tools-shown"]
+
+
+def test_what_leaves_early_closes_the_model() -> None:
+    closed: list[str] = []
+
+    class Endless:
+        name = "endless"
+        capabilities: frozenset[Any] = frozenset({"tools"})
+
+        async def stream(self, request: Request) -> AsyncIterator[Event]:
+            try:
+                while True:
+                    yield TextDelta("a")
+            finally:
+                closed.append("yes")
+
+    async def main() -> None:
+        async with aclosing(routed(Endless()).stream(asking("Cancel my hotel"))) as events:  # type: ignore[type-var]
+            async for event in events:
+                if event == TextDelta("a"):
+                    break
+
+    asyncio.run(main())
+    assert closed == ["yes"]
+
+
+def test_an_error_comes_before_anything_is_told() -> None:
+    with pytest.raises(ModelUnreachable):
+        heard(routed(native(ModelUnreachable("down"))), asking("Cancel my hotel"))
+
+
+# ------------------------------------------------------------------ conversations
+
+
+def test_the_same_tools_are_told_from_turn_to_turn() -> None:
+    model = native(searched("get a loan"), called("get_loan"), called("cancel_hotel"), said("Done"), said("Hi"))
+    asked = routed(model)
+    reply = ts.run("Cancel my hotel", tools=TOOLS, model=asked)
+    assert reply.text == "Done"
+    first, *later = [request.tools for request in model.requests]
+    assert first != later[0]
+    assert later == [later[0]] * 3
+    assert not any("search_tools" in json.dumps(message) for message in reply.messages)
+    ts.run([*reply.messages, {"role": "user", "content": "thanks"}], tools=TOOLS, model=asked)
+    assert {"get_loan", "cancel_hotel", "book_hotel"} < set(names(model.requests[-1]))
+
+
+def test_another_conversation_knows_nothing_of_it() -> None:
+    model = native(searched("get a loan"), said("Done"), said("Hi"))
+    asked = routed(model)
+    heard(asked, asking("Cancel my hotel"))
+    heard(asked, asking("Cancel my hotel"))
+    assert names(model.requests[2]) == names(model.requests[0])
+
+
+def test_finds_are_bounded() -> None:
+    finds = Finds(2)
+    for i in range(5):
+        finds.remember([{"role": "user", "content": str(i)}], "answer", [], ["a"])
+    for i, found in ((0, ()), (3, ("a",)), (4, ("a",))):
+        answered: list[Message] = [{"role": "user", "content": str(i)}, {"role": "assistant", "content": " answer"}]
+        assert finds.recall(answered) == found
+
+
+def test_asked_again_in_the_users_place_shows_the_same() -> None:
+    model = native(said("No"), called("cancel_hotel"))
+    call = ts.call("Cancel my hotel", tools=TOOLS, model=model)
+    assert call.name == "cancel_hotel"
+    assert names(model.requests[0]) == names(model.requests[1])
+    assert len(str(model.requests[1].messages[-1]["content"])) < 1_000
+
+
+# ------------------------------------------------------------------ the verbs
+
+
+def test_an_index_is_taken_for_its_tools_and_finds_by_its_examples() -> None:
+    index = ts.ToolIndex(TOOLS, examples={"get_loan": ["I am broke, help me"]})
+    model = native(called("get_loan"), said("Done"))
+    reply = ts.run("I am broke", tools=index, model=model)
+    assert reply.steps[0].results[0].value == "get_loan 7"
+    assert "get_loan" in names(model.requests[0])
+    other = native(said("Done"))
+    ts.run("I am broke", tools=index, model=Routed(other, shown=1, pinned=["send_tax"]))
+    assert names(other.requests[0]) == ["get_loan", "send_tax", "search_tools"]
+
+
+def test_a_box_is_indexed_once() -> None:
+    before = len(shown.INDEXES)
+    box = ts.Toolbox(*TOOLS)
+    for _ in range(3):
+        ts.run("Cancel my hotel", tools=box, model=native(said("Done")))
+    assert len(shown.INDEXES) <= before + 1
+
+
+def test_others_on_the_ladder_are_shown_as_much() -> None:
+    wrong, right = called("cancel_hotel", which=1), called("cancel_hotel")
+    first, other = native(wrong, wrong), native(right)
+    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=Routed(first, shown=3), ladder=[other])
+    assert reply.calls[0].name == "cancel_hotel"
+    assert len(names(other.requests[0])) == 4
+
+
+def test_explain_shows_what_is_shown() -> None:
+    told = str(ts.explain("Cancel my hotel", tools=TOOLS, model=Scripted(["Hello"])))
+    assert '"cancel_hotel"' in told
+    assert "search_tools" in told
+    assert "get_loan" not in told
+
+
+def test_without_the_extra_all_are_shown_and_it_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def missing(*_: Any) -> Any:
+        raise MissingExtra("an index of tools needs it: pip install 'toolspeak[search]'")
+
+    monkeypatch.setattr(kept, "ToolIndex", missing)
+    monkeypatch.setattr(shown, "INDEXES", Indexes())
+    monkeypatch.setattr(shown, "_warned", False)
+    model = native(said("Done"), repeat=True)
+    for _ in range(2):
+        heard(Routed(model, strict=False, indexes=Indexes()), asking("Cancel my hotel"))
+    assert len(names(model.requests[0])) == len(TOOLS)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "toolspeak[search]" in caplog.text
+    with pytest.raises(MissingExtra):
+        heard(Routed(model, indexes=Indexes()), asking("Cancel my hotel"))
+
+
+# ------------------------------------------------------------------ indexes
+
+
+def test_sets_are_known_again_within_a_bound() -> None:
+    async def main() -> None:
+        indexes = Indexes(sets=2, tools=400)
+        first, again = await asyncio.gather(indexes.of(TOOLS), indexes.of(TOOLS))
+        assert first is again
+        assert await indexes.of((*TOOLS,)) is first
+        anew = tuple(made(tool.name, tool.description) for tool in TOOLS)
+        same = await indexes.of(anew)
+        assert same.finder is first.finder
+        assert same.tools is anew
+        await indexes.of(TOOLS[:100])
+        assert len(indexes) == 2
+        assert await indexes.of(TOOLS) is not first
+
+    asyncio.run(main())
+
+
+def test_one_who_waits_for_an_index_and_leaves_takes_it_from_nobody() -> None:
+    async def main() -> None:
+        indexes = Indexes()
+        left = asyncio.create_task(indexes.of(TOOLS))
+        await asyncio.sleep(0)
+        left.cancel()
+        assert (await indexes.of(TOOLS)).places["get_weather"] == 0
+
+    asyncio.run(main())
