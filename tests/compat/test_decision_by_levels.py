@@ -60,7 +60,7 @@ def test_small_talk_takes_one_decision() -> None:
 def test_module_then_function_then_arguments() -> None:
     reply, prompts = asked(
         "厦门天气如何?",
-        wants("get_current_weather"),  # named among the modules, its parameters not yet shown
+        wants("get_current_weather", {"place": "厦门"}),  # named among the modules, its parameters not yet shown
         wants("get_current_weather", {"location": "Xiamen", "unit": "celsius"}),
         "厦门天气情况是:多云,气温35°C。",
     )
