@@ -37,7 +37,7 @@ INDEX = ts.ToolIndex([get_current_weather, calculator, FORECAST, AVERAGE, *OTHER
 
 
 def wants(tool: Any, tool_input: Any = None, message: Any = None) -> str:
-    return f"```json\n{json.dumps({'tool': tool, 'tool_input': tool_input, 'message': message})}\n```"
+    return json.dumps({"tool": tool, "tool_input": tool_input, "message": message})
 
 
 def asked(question: str, *replies: str) -> tuple[ts.Reply, list[str]]:
