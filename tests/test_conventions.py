@@ -57,6 +57,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "gateway/several.py": "what one of several streams raised is raised again where they are joined",
     "running.py": "a tool is the user's code: whatever it raises becomes a result that the model reads",
     "sources/modules.py": "a tools file is the user's code: whatever it raises is told with its line",
+    "sources/mcp/link.py": "whatever ended a connection is told to everybody who waits for it",
     "search/minilm.py": "the tokenizers' library raises bare Exceptions",
     "schema/result.py": "a result's own code, such as a broken __str__, must not lose the run",
     "search/kept.py": "what went wrong in the thread that makes an index is raised where it is waited for",

@@ -49,6 +49,7 @@ _HOME = {
     "explain": "explain",
     "sources.openapi": "openapi",
     "sources.modules": "module",
+    "sources.mcp": "mcp",
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names.split()}
 
@@ -199,6 +200,7 @@ if TYPE_CHECKING:  # what the names are, for type checkers and editors
         tool as tool,
     )
     from .search.index import ToolIndex as ToolIndex
+    from .sources.mcp import mcp as mcp
     from .sources.modules import (
         module as module,
     )

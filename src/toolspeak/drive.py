@@ -275,13 +275,13 @@ def _log_outcome(outcome: Any, level: int) -> None:
 # ------------------------------------------------------------------ for code that does not await
 
 
-class _Loop:
+class Loop:
     """An event loop in a thread of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "toolspeak-loop") -> None:
         self.pid = os.getpid()
         self.ready = threading.Event()
-        self.thread = threading.Thread(target=self._main, name="toolspeak-loop", daemon=True)
+        self.thread = threading.Thread(target=self._main, name=name, daemon=True)
         self.thread.start()
         self.ready.wait()
 
@@ -305,33 +305,33 @@ class _Loop:
             self.thread.join(wait)
 
 
-_shared: _Loop | None = None
+_shared: Loop | None = None
 _starting = threading.Lock()
 _nested: contextvars.ContextVar[bool] = contextvars.ContextVar("_nested", default=False)
 """Set in everything that the shared loop waits for: it must not wait for the shared loop in turn."""
 
 
 @contextlib.contextmanager
-def _waited_for() -> Generator[_Loop, None, None]:
+def _waited_for() -> Generator[Loop, None, None]:
     """A loop that may be waited for here: the shared one, which lives as long as the process so that connections
     do, or, where that waits for us (an async tool that calls us back), one for this time alone."""
     global _shared  # noqa: PLW0603 - one a process, made when first needed, and anew after a fork
     with _starting:
         if _shared is None or not _shared.usable():
-            _shared = _Loop()
+            _shared = Loop()
             atexit.register(_shared.end, 2.0)
         shared = _shared
     if not _nested.get() and threading.current_thread() is not shared.thread:
         yield shared
         return
-    own = _Loop()
+    own = Loop()
     try:
         yield own
     finally:
         own.end()
 
 
-def _start(on: _Loop, work: Coroutine[Any, Any, T]) -> tuple[list[asyncio.Task[T]], threading.Event]:
+def _start(on: Loop, work: Coroutine[Any, Any, T]) -> tuple[list[asyncio.Task[T]], threading.Event]:
     """Starts `work` on the loop of another thread, in the context of this one: its task, soon, and when it ends."""
     task: list[asyncio.Task[T]] = []
     done = threading.Event()

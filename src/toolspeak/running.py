@@ -93,4 +93,6 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 def _said(error: BaseException) -> str:
     text = message_of(error)
+    if text and type(error) is ToolError:  # a tool that runs elsewhere has said it in words
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

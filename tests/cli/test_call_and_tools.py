@@ -117,3 +117,48 @@ def test_a_tool_that_needs_a_value_of_the_application_says_so(place: Path) -> No
     done = run("call", "bare.py:find", '{"what": "key"}')
     assert done.exit_code == 2
     assert "needs db" in done.stderr
+
+
+PETS = {
+    "openapi": "3.1.0",
+    "servers": [{"url": "http://127.0.0.1:9"}],
+    "paths": {
+        "/pets": {"get": {"operationId": "list_pets"}, "post": {"operationId": "add-pet"}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ("pets.json", ["list_pets", "add-pet"]),
+        ("openapi:pets.json", ["list_pets", "add-pet"]),
+        ("pets.json:list_pets", ["list_pets"]),
+        ("openapi:pets.json:add-pet", ["add-pet"]),
+        ("pets.yaml:list_pets", ["list_pets"]),
+        ("openapi:pets.yaml:list_*", ["list_pets"]),
+    ],
+)
+def test_the_operations_of_an_openapi_document_are_tools(place: Path, spec: str, names: list[str]) -> None:
+    for name in ("pets.json", "pets.yaml"):
+        (place / name).write_text(json.dumps(PETS), "utf-8")
+    assert [one["name"] for one in json.loads(run("tools", spec).stdout)] == names
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["tools", "openapi:none.json"], 2, "none.json cannot be read"),
+        (["tools", "openapi:http://127.0.0.1:9/openapi.json"], 2, "no answer from 127.0.0.1:9"),
+        (["tools", "old.json"], 2, "swagger2openapi"),
+        (["call", "pets.json:list_pets"], 1, "is not an address of the public network"),
+        (["tools", "pets.json:list_pest"], 2, "Did you mean 'list_pets'?"),
+    ],
+)
+def test_what_is_wrong_with_a_document_is_told_in_a_line(place: Path, args: list[str], code: int, message: str) -> None:
+    (place / "pets.json").write_text(json.dumps(PETS), "utf-8")
+    (place / "old.json").write_text('{"swagger": "2.0"}', "utf-8")
+    done = run(*args)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

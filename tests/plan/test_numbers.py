@@ -23,6 +23,8 @@ from toolspeak.plan.numbers import numbers, runs, written_lists
         ("298K and 2.5 m^3", [298, 2.5]),
         ("a 2x2 table, v1.2.3 on 192.168.0.1, B12, 4b7", []),
         ("roll twice, once", [2, 1]),
+        ("6.4e23 kg, 3 x 10^-2 and 2e3", [6.4e23, 0.03, 2000]),
+        ("three and a half", [3.5]),
         ("", []),
     ],
 )

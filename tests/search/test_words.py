@@ -45,3 +45,8 @@ def test_long_texts_and_words_are_bounded() -> None:
     assert len(terms("ab " * 1_000_000)) <= MAX_TEXT
     assert terms("x" * 100_000) == ["x" * MAX_WORD]
     assert max(map(len, terms("Ab" * 4_000))) <= MAX_WORD
+
+
+def test_neighbours_joined_meet_what_is_written_as_one() -> None:
+    assert terms("data_base of users", joined=True) == ["data", "base", "user", "databas", "baseus"]
+    assert terms("databases") == ["databas"]

@@ -25,6 +25,7 @@ COMMANDS = (
     "ask",
     "chat",
     "serve",
+    "mcp",
     "call",
     "tools",
     "models",

@@ -96,8 +96,9 @@ tools_option = click.option(
     metavar="FILE[:NAMES]",
     multiple=True,
     shell_complete=complete_file,
-    help="Offer the public functions of a .py file, or those named (FILE:a,b), or the operations of an OpenAPI document "
-    "(openapi:FILE or openapi:URL). May be given several times.",
+    help="Offer the public functions of a .py file, or those named (FILE:a,b); the operations of an OpenAPI document "
+    "(openapi:FILE or openapi:URL); or what MCP servers offer (mcp:COMMAND, mcp:URL, or a .json file of mcpServers). "
+    "May be given several times.",
 )
 model_option = click.option(
     "-m",

@@ -28,11 +28,11 @@ def call(ctx: click.Context, target: str, arguments: str, as_json: bool) -> None
     """
     from ..drive import run_sync
     from ..schema.result import jsonable, result_text
-    from .files import runnable, split, toolbox
+    from .files import MCP, names_apart, runnable, split, toolbox
     from .screen import Progress, answers
 
-    if not split(target)[1]:
-        raise click.UsageError(f"expected FILE:NAME, such as weather.py:forecast; got {target}")
+    if not (names_apart(target)[1] if target.startswith(MCP) else split(target)[1]):
+        raise click.UsageError(f"expected FILE:NAME, such as weather.py:forecast, or mcp:SERVER#NAME; got {target}")
     given = _parsed(piped_text() if arguments == "-" else arguments)
     with answers() as out:
         box = runnable(toolbox([target]))

@@ -1,17 +1,22 @@
-"""Tools out of files: the public functions of a Python file, OpenAI-style dicts in a JSON file, an OpenAPI document."""
+"""Tools out of files: the public functions of a Python file, OpenAI-style dicts in a JSON file, an OpenAPI document, MCP
+servers."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
+from ..sources.mcp.address import servers_in
 from ..sources.modules import load, offered
 from ..toolbox import Toolbox
+
+MCP = "mcp:"
+"""What an MCP server is told by, before its command line or address."""
 
 
 def toolbox(specs: Sequence[str]) -> Toolbox:
@@ -45,6 +50,8 @@ def split(spec: str) -> tuple[Path, list[str]]:
 def _offered(spec: str) -> list[Any]:
     if spec.startswith("openapi:"):
         return _operations(spec.removeprefix("openapi:"))
+    if spec.startswith(MCP):
+        return [_of_server(spec)]
     path, names = split(spec)
     if not path.is_file():
         raise UsageError(_missing(path))
@@ -78,10 +85,34 @@ def _missing(path: Path) -> str:
     return f"there is no file {path}{hint}"
 
 
+def _of_server(spec: str) -> Any:
+    """The tools of `mcp:COMMAND LINE` or `mcp:http://…`; a `#a,b` at the end names those that are wanted."""
+    from ..sources.mcp import mcp
+
+    server, only = names_apart(spec.removeprefix(MCP))
+    return mcp(server, only=only)
+
+
+def names_apart(server: str) -> tuple[str, list[str]]:
+    """A server and the names of its tools that are wanted, told behind it: `http://…/mcp#a,b`."""
+    head, mark, tail = server.rpartition("#")
+    names = tail.split(",")
+    return (head, names) if mark and all(re.fullmatch(r"[\w.*\-/]+", name) for name in names) else (server, [])
+
+
 # ------------------------------------------------------------------ JSON
 
 
-def _from_json(path: Path, names: list[str]) -> list[dict[str, Any]]:
+def _of_servers(path: Path, servers: Mapping[str, Any], names: list[str]) -> Any:
+    """The tools of the servers that a file of `mcpServers` names, or of those named."""
+    from ..sources.mcp import mcp
+
+    if absent := [name for name in names if name not in servers]:
+        raise UsageError(f"{path} names no server {', '.join(absent)}. It names: {', '.join(servers)}")
+    return mcp({"mcpServers": {name: one for name, one in servers.items() if not names or name in names}})
+
+
+def _from_json(path: Path, names: list[str]) -> list[Any]:
     try:
         value: Any = json.loads(path.read_text("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -92,6 +123,8 @@ def _from_json(path: Path, names: list[str]) -> list[dict[str, Any]]:
         raise UsageError(f"{path} cannot be read: {error}") from error
     if isinstance(value, dict) and ("openapi" in value or "swagger" in value):
         return _operations(f"{path}:{','.join(names)}" if names else str(path))
+    if servers := servers_in(value):
+        return [_of_servers(path, servers, names)]
     if isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("tools"), list):
         value = cast("dict[str, Any]", value)["tools"]
     listed = cast("list[Any]", value if isinstance(value, list) else [value])

@@ -6,7 +6,7 @@ Only what the text tells whole: a day without its year is no date, and none is g
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MONTHS = [
     "january",
@@ -37,30 +37,65 @@ _FORMS = (
 )
 _PATTERN = re.compile(r"(?:YYYY|MM|DD)[-/.](?:YYYY|MM|DD)[-/.](?:YYYY|MM|DD)", re.IGNORECASE)
 _EXAMPLE = re.compile(r"['\"]\d{4}-\d{2}-\d{2}['\"]")
-_TIME = re.compile(r",?\s+(?:at\s+)?(?P<h>\d{1,2})(?::(?P<min>\d{2}))?\s*(?P<half>[ap])?\.?m?\b", re.IGNORECASE)
 """How descriptions tell the form of a date: YYYY-MM-DD, MM/DD/YYYY."""
+_ISO = re.compile(r"\bISO(?:[ -]?8601)?[ -]date\b|\bdate\b.*\bISO\b", re.IGNORECASE)
+_CLOCK = re.compile(r"(?P<sep>['T ]+)?HH:MM(?P<s>:SS)?(?P<z>Z)?", re.IGNORECASE)
+_CLOCK_EXAMPLE = re.compile(r"['\"](?:[01]\d|2[0-3]):[0-5]\d['\"]")
+_TIME = re.compile(
+    r"(?<![\d:.])(?:(?P<h>[01]?\d|2[0-3]):(?P<min>[0-5]\d)(?::[0-5]\d)?(?:\s*(?P<half>[ap])\.?m\b\.?)?|"
+    r"(?P<h2>1[0-2]|0?\d)\s*(?P<half2>[ap])\.?m\b\.?|(?P<named>\bnoon|\bmidnight)\b)(?![\d:])",
+    re.IGNORECASE,
+)
+_HOURS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_HOUR = rf"(?:(?P<digit>1[0-2]|[1-9])|(?P<word>{'|'.join(_HOURS)}))"
+_SPOKEN = re.compile(
+    rf"\b(?:(?P<part>half past|quarter (?:past|after|to)) {_HOUR}(?: (?:in the |at )(?P<half>morning|afternoon|evening|night))?\b|"
+    rf"(?:at|by|around|until|from) {_HOUR.replace('digit', 'digit2').replace('<word', '<word2')}(?: o['’]clock)?(?: in the | at )(?P<half2>morning|afternoon|evening|night)\b)",
+    re.IGNORECASE,
+)
+"""A time of day in words."""
 
 
 def pattern(description: str, form: object = None) -> str:
     """How a description (or JSON Schema's `format`) wants a date written, "" where it wants none: YYYY-MM-DD."""
     told = _PATTERN.search(description)
     if told:
-        timed = re.match(r"[T ]'?hh", description[told.end() :], re.IGNORECASE)
-        return told[0].upper() + ("Thh:mm:ss" if timed else "")
+        timed = _CLOCK.match(description, told.end())
+        return told[0].upper() + (
+            _clock(timed, "T" if "t" in (timed["sep"] or "").casefold() else " ") if timed else ""
+        )
     if form == "date":
         return "YYYY-MM-DD"
-    return "YYYY-MM-DD" if _EXAMPLE.search(description) else ""
+    return "YYYY-MM-DD" if _EXAMPLE.search(description) or _ISO.search(description) else ""
+
+
+def clock(description: str, form: object = None) -> str:
+    """How a description wants a time of day written, "" where it wants none, or a day with it: hh:mm."""
+    if _PATTERN.search(description):
+        return ""
+    if told := _CLOCK.search(description):
+        return _clock(told, "")
+    return "hh:mm:ss" if form == "time" else "hh:mm" if _CLOCK_EXAMPLE.search(description) else ""
+
+
+def _clock(told: re.Match[str], sep: str) -> str:
+    return f"{sep}hh:mm{':ss' if told['s'] else ''}{'Z' if told['z'] else ''}"
 
 
 def written(date: Date, layout: str) -> str:
     """A date in a layout such as YYYY-MM-DD."""
     day = layout.replace("YYYY", f"{date.year:04d}").replace("MM", f"{date.month:02d}").replace("DD", f"{date.day:02d}")
-    return day.replace("hh:mm:ss", f"{date.hour:02d}:{date.minute:02d}:00")
+    return at(day, date.hour, date.minute)
+
+
+def at(layout: str, hour: int, minute: int) -> str:
+    """A time of day in a layout such as hh:mm."""
+    return layout.replace("hh:mm", f"{hour:02d}:{minute:02d}").replace(":ss", ":00")
 
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A day of a text, with the time where one follows, and where it stands."""
+    """A day of a text, with its time, and where it stands."""
 
     span: tuple[int, int]
     year: int
@@ -68,6 +103,15 @@ class Date:
     day: int
     hour: int = 0
     minute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time of day, and where it stands."""
+
+    span: tuple[int, int]
+    hour: int
+    minute: int
 
 
 def dates(text: str) -> list[Date]:
@@ -84,21 +128,54 @@ def dates(text: str) -> list[Date]:
     years = {year for _, year, _, _ in found.values() if year is not None}
     only = next(iter(years)) if len(years) == 1 else None
     return [
-        Date((start, end), year or only or 0, month, day, *_time(text, end))
+        Date((start, end), year or only or 0, month, day)
         for start, (end, year, month, day) in sorted(found.items())
         if year or only
     ]
 
 
-def _time(text: str, end: int) -> tuple[int, int]:
-    """The hour and minute right after a date, (0, 0) where none follow."""
-    found = _TIME.match(text, end)
-    if not found:
-        return 0, 0
-    hour = int(found["h"]) % 24
-    half = (found["half"] or "").casefold()
-    hour = hour % 12 + (12 if half == "p" else 0) if half else hour
-    return hour, int(found["min"] or 0) % 60
+def times(text: str) -> list[Time]:
+    """The times of day of a text in its order."""
+    told = [Time(found.span(), *_read(found)) for found in _TIME.finditer(text)]
+    return sorted([*told, *(Time(found.span(), *_in_words(found)) for found in _SPOKEN.finditer(text))], key=_place)
+
+
+def _place(one: Time) -> tuple[int, int]:
+    return one.span
+
+
+def _in_words(found: re.Match[str]) -> tuple[int, int]:
+    """An hour told in words: half past seven in the morning."""
+    word, digit = found["word"] or found["word2"], found["digit"] or found["digit2"]
+    hour = _HOURS.index(word.casefold()) + 1 if word else int(digit)
+    part, half = (found["part"] or "").casefold(), (found["half"] or found["half2"] or "").casefold()
+    minute = 30 if "half" in part else 15 if "past" in part or "after" in part else 45 if part else 0
+    hour = hour % 12 + (12 if half in ("afternoon", "evening", "night") else 0) if half else hour
+    return (hour - (minute == 45)) % 24, minute
+
+
+def _read(found: re.Match[str]) -> tuple[int, int]:
+    if found["named"]:
+        return (12, 0) if found["named"].casefold() == "noon" else (0, 0)
+    hour, half = int(found["h"] or found["h2"]), (found["half"] or found["half2"] or "").casefold()
+    return (hour % 12 + (12 if half == "p" else 0) if half else hour), int(found["min"] or 0)
+
+
+def timed(days: list[Date], hours: list[Time], wanted: int) -> list[tuple[Date, list[tuple[int, int]]]]:
+    """For each of the `wanted` moments its day with the time that it has, and the places of both in the text.
+
+    A time belongs to the day before it, or to the only one there is; a single day is that of all the times.
+    """
+    if len(days) == 1 and len(hours) >= wanted > 1:
+        days = days * wanted
+    found: list[tuple[Date, list[tuple[int, int]]]] = []
+    for i, day in enumerate(days[:wanted]):
+        until = next((other.span[0] for other in days if other.span[0] > day.span[0]), None)
+        near = [one for one in hours if one.span[0] >= day.span[1] and (until is None or one.span[0] < until)]
+        own = hours[i] if len(hours) == len(days) else (near or (hours if len(days) == 1 else []) or [None])[0]
+        moment = replace(day, hour=own.hour, minute=own.minute) if own else day
+        found.append((moment, [day.span, *([own.span] if own else [])]))
+    return found
 
 
 def _month(name: str) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ..types import Note, Request, Schema, Tool
-from . import dates, pieces, words
+from . import dates, evident, pieces, words
 from .effects import Plan, ask, score
 from .filling import MISSING, Filling, described, is_number, is_text, schemas_of, told_by
 from .numbers import numbers
@@ -29,8 +29,15 @@ MOST_PIECES = 60
 """Pieces that are weighed for one text."""
 WORD_WORTH = 1.0
 """Nats that each further word of a copied piece is worth: without it the shortest piece always wins."""
+BESIDE_WORTH = 4.0
+"""Nats that it is worth to stand right behind the argument's name."""
 COMMA = re.compile(r"\b[Cc]ity, |['\"“‘(][A-Z][\w ]+, [A-Z][\w ]*['\"”’)]")
 """How a description shows that a place is told with its region."""
+REGION = re.compile(r"(?<![\w-])(?:[A-Z][a-z’-]+ ?)+, (?:[A-Z]{2}\b|(?:[A-Z][a-z]+ ?)+)")
+"""A place with its region, as descriptions show it: San Francisco, CA."""
+PLACE = re.compile(
+    r"\b(?:city|cities|state|country|town|location|place|region|address|destination|origin)\b", re.IGNORECASE
+)
 DEFAULT = re.compile(
     r"(?:default(?:s|ed)?(?: value)?(?: is| to|:|=)?|doesn't specify, please use|use) (-?\d+(?:\.\d+)?)(?![\w.]*\w)",
     re.IGNORECASE,
@@ -48,6 +55,7 @@ def fill(tool: Tool[..., Any], text: str, *, part: bool = False) -> Plan[tuple[d
         required = needed if 0 < len(needed) <= len(numbers(text)) else set[str]()
     common = words.stems(f"{tool.name} {tool.description}")
     filling = Filling(text, f"{framed(tool)}{request(text[-LONGEST:].lstrip())}{tool.name}(", told_by(schemas), common)
+    filling.reserved = evident.reserved(text, schemas)
     order = sorted(schemas, key=lambda name: name not in required)
     yield from settle(filling, schemas, required)
     for i, name in enumerate(order):
@@ -112,6 +120,8 @@ def _boolean(filling: Filling, name: str, schema: Schema, required: bool) -> Pla
     said = pieces.denied(filling.text, words.stems(name.replace("_", " ")) - words.VERBS - filling.common)
     if said is not None:
         return not said
+    if evident.spoken(filling.text, name, described(schema), filling.common):
+        return True
     if not required:
         return MISSING
     scores = yield from score([(filling.lead(name), literal(value)) for value in (True, False)])
@@ -163,11 +173,17 @@ def _string(filling: Filling, name: str, schema: Schema, required: bool, opening
     if (short := pieces.told_for(filling.text, description)) is not None:
         return short
     lead = filling.lead(name) + opening
+    if (said := evident.option(filling.text, schema)) and not opening:
+        filling.use(pieces.find_form(filling.text, said))
+        return said
     reply = yield from ask(Request(prompt=f'{lead}"', stop=('"', "\n"), max_tokens=40, temperature=0))
     written = _unpointed(reply.text)
     place = filling.find(written)
-    if written and place and filling.free(place):
-        return _copied(filling, place, description)
+    held = [place] if written and place and _may_be(filling, name, place) else []
+    beside = [span for span in evident.named(filling.text, name) if _may_be(filling, name, span)]
+    if held or (beside and required):
+        place = yield from _better(filling, lead, held, beside)
+        return (yield from _regional(filling, lead, _copied(filling, place, description), description))
     if pieces.shaped(filling.text, written, description):
         return written
     if not required:
@@ -183,11 +199,39 @@ def _string(filling: Filling, name: str, schema: Schema, required: bool, opening
     return _copied(filling, place, description) if place else best
 
 
+def _regional(filling: Filling, lead: str, place: str, description: str) -> Plan[str]:
+    """A place with its region, where the description shows that form and the request leaves the region out."""
+    shown = [one[0] for one in REGION.finditer(description)]
+    if not shown or not PLACE.search(description) or "," in place or not pieces.NAMED.fullmatch(place):
+        return place
+    reply = yield from ask(Request(prompt=f'{lead}"{place},', stop=('"', "\n", ","), max_tokens=8, temperature=0))
+    whole = f"{place}, {_unpointed(reply.text)}"
+    if pieces.form(whole) not in ("Aa, A", "Aa, Aa"):
+        return place
+    filling.notes.append(Note("completed", f"{place} to {whole}, in the form of {shown[0]}"))
+    return whole
+
+
+def _may_be(filling: Filling, name: str, place: Span) -> bool:
+    """Whether a piece of the request may be the value of a text."""
+    return filling.free(place) and place not in filling.reserved and not evident.hollow(filling.text, place, name)
+
+
+def _better(filling: Filling, lead: str, held: Sequence[Span], beside: Sequence[Span]) -> Plan[Span]:
+    """Of what the model wrote and what stands beside the argument's name the likelier, in favour of the latter."""
+    candidates = list(dict.fromkeys([*held, *beside]))
+    if len(candidates) == 1:
+        return candidates[0]
+    scores = yield from score([(lead, f'"{filling.text[slice(*span)]}"') for span in candidates])
+    worth = [value + BESIDE_WORTH * (span in beside) for value, span in zip(scores, candidates, strict=True)]
+    return candidates[worth.index(max(worth))]
+
+
 def _copied(filling: Filling, place: Span, description: str) -> str:
     """A piece of the request as an argument: whole names and quotations, with the place around it where the description
     shows one ("San Francisco, CA"), and in the description's own words where it quotes them."""
     place = pieces.grown(filling.text, place)
-    if COMMA.search(description) and (wider := pieces.with_region(filling.text, place)):
+    if (COMMA.search(description) or REGION.search(description)) and (wider := pieces.with_region(filling.text, place)):
         place = wider
     for date in dates.dates(filling.text):
         if date.span[0] <= place[0] and place[1] <= date.span[1]:
@@ -200,7 +244,8 @@ def _copied(filling: Filling, place: Span, description: str) -> str:
 
 
 def _unpointed(text: str) -> str:
-    return text.strip().rstrip(".,;!?")
+    plain = text.strip().rstrip(".,;!?")
+    return plain.rstrip("'\"").rstrip(".,;!?") if plain.count(plain[-1:]) == 1 else plain
 
 
 def _likeliest(lead: str, candidates: Sequence[tuple[str, str]]) -> Plan[str]:
@@ -216,7 +261,7 @@ def _pieces(filling: Filling) -> Sequence[str]:
     if quoted:
         return quoted
     every = [span for span in pieces.runs(filling.text) if _telling(filling.text, span)] or pieces.runs(filling.text)
-    free = [span for span in every if filling.free(span)] or every
+    free = [span for span in every if filling.free(span) and span not in filling.reserved] or every
     return list(dict.fromkeys(filling.text[start:end] for start, end in free))[:MOST_PIECES]
 
 

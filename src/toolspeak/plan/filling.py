@@ -29,6 +29,8 @@ class Filling:
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
     used: list[Span] = field(default_factory=list[Span])
     notes: list[Note] = field(default_factory=list[Note])
+    reserved: list[Span] = field(default_factory=list[Span])
+    """What stands in the request as an option of some argument, and is no text therefore."""
     settled: dict[str, Any] = field(default_factory=dict[str, Any])
     """What numbers and lists are, before their turn to be written."""
 

@@ -25,9 +25,16 @@ IN_WORDS = re.compile(
 )
 SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "k": 1000}
 SCALE = re.compile(rf"[ -]?((?i:{'|'.join(list(SCALES)[:-1])}))\b|(k)\b")
+POWER = re.compile(r"(?:\s?[x×*]\s?10\s?(?:\^|\*\*)\s?|[eE])([-+]?\d{1,3})(?![\w.])", re.ASCII)
+"""How a number goes on that is written with a power of ten: 6.4e23, 6.4 x 10^23."""
 PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
+HALF = re.compile(r" and a half\b", re.IGNORECASE)
+SECONDS = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600, "hr": 3600, "day": 86400, "week": 604800}
+TIMED = re.compile(rf"[ -]?({'|'.join(SECONDS)})s?\b", re.IGNORECASE)
 GLUED = re.compile(r"[xX×]\d|\.\d|-?[A-Za-z]*\d|[A-Za-z]{4,}")
 """What follows a number that is part of another thing: 2x2, 4b7, 3rdparty."""
+MOST_WHOLE = 10**15
+"""Below it a number with an exponent is a whole one where it is; above, it is written with its exponent."""
 LONGEST_NUMBER = 40
 """Characters of what is read as a number."""
 MOST_SCALES = 2
@@ -45,15 +52,27 @@ class Number:
     span: Span
     value: int | float
     percent: bool = False
+    seconds: int = 0
+    """The seconds of the unit of time that follows, 0 where none does."""
 
 
 def numbers(text: str) -> list[Number]:
     """The numbers of a text in its order."""
-    found = [
-        _whole(text, match.start(), match.end(), _value(match[0]))
-        for match in DIGITS.finditer(text)
-        if len(match[0]) <= LONGEST_NUMBER and not GLUED.match(text, match.end())
-    ]
+    found: list[Number] = []
+    for match in DIGITS.finditer(text):
+        if found and match.start() < found[-1].span[1]:
+            continue  # the exponent of the last
+        power = POWER.match(text, match.end())
+        if power and len(match[0]) <= LONGEST_NUMBER:
+            value = float(f"{_value(match[0])}e{power[1]}")
+            found.append(
+                Number(
+                    (match.start(), power.end()),
+                    int(value) if value.is_integer() and abs(value) < MOST_WHOLE else value,
+                )
+            )
+        elif len(match[0]) <= LONGEST_NUMBER and not GLUED.match(text, match.end()):
+            found.append(_whole(text, match.start(), match.end(), _value(match[0])))
     for match in IN_WORDS.finditer(text):
         tens = SPELLED[match[1].lower()] if match[1] else 0
         last = match[2].lower()
@@ -68,8 +87,13 @@ def _whole(text: str, start: int, end: int, value: int | float) -> Number:
             break
         value, end = value * SCALES[(scale[1] or scale[2]).lower()], scale.end()
         value = int(value) if isinstance(value, float) and value.is_integer() else value
+    if half := HALF.match(text, end):
+        value, end = value + 0.5, half.end()
     percent = PERCENT.match(text, end)
-    return Number((start, percent.end() if percent else end), value, bool(percent))
+    timed = TIMED.match(text, end)
+    return Number(
+        (start, percent.end() if percent else end), value, bool(percent), SECONDS[timed[1].lower()] if timed else 0
+    )
 
 
 def _value(text: str) -> int | float:

@@ -108,6 +108,14 @@ CODED = re.compile(r"[@/_\\:]|[a-z][A-Z]|[A-Za-z]-?\d|\d-?[A-Za-z]|\w\.\w")
 """What a word has that is no plain one: a path, an address, an identifier."""
 PLAIN_NUMBER = re.compile(r"[\d.,:/-]+(?:[a-zA-Z]{1,3})?", re.ASCII)
 """A number, a date or a time, with its unit."""
+SERIAL = re.compile(r"[A-Z]{2,}\d*$")
+DIGITS_ON = re.compile(r"(?: \d+)+(?![\w.])")
+"""How a sign of capitals goes on: ICE 774."""
+HOUSE = re.compile(r"(?<![\w.])\d+[a-zA-Z]? $")
+STREET = re.compile(
+    r"\b(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|square|place|way|court)\.?$", re.IGNORECASE
+)
+"""What the name of a street ends in; a number in front of it is the house's."""
 NAMED = re.compile(r"[A-Z][\w'’&.-]*(?: (?:of |de |la |the )?[A-Z][\w'’&-]*)*")
 """A name: words with capitals in a row."""
 
@@ -130,14 +138,25 @@ def grown(text: str, span: Span) -> Span:
     for (start, end), piece in quotations(text):
         if start <= span[0] and span[1] <= end and len(piece) > span[1] - span[0] and span[0] - start <= 2:
             return (start + 1, end - 1)
-    for found in (*WORD.finditer(text, max(0, span[0] - 80), min(len(text), span[1] + 80)), *NAMED.finditer(text)):
+    names = () if _serial(text[slice(*span)]) else NAMED.finditer(text)
+    for found in (*WORD.finditer(text, max(0, span[0] - 80), min(len(text), span[1] + 80)), *names):
         overlaps = found.start() < span[1] and span[0] < found.end()
         if overlaps and found.start() >= span[0] and found.end() > span[1]:
             span = (span[0], found.end())
         if overlaps and found.start() < span[0] and CODED.search(found[0]):
             span = (found.start(), span[1])
+    if letters := SERIAL.match(text[slice(*span)]):
+        further = DIGITS_ON.match(text, span[0] + letters.end())
+        span = (span[0], max(span[1], further.end())) if further else span
+    if street := HOUSE.search(text, max(0, span[0] - 8), span[0]):
+        span = (street.start(), span[1]) if STREET.search(text[slice(*span)]) else span
     article = re.match(r"(?:the|a|an) (?=[A-Z])", text[slice(*span)])
     return (span[0] + article.end(), span[1]) if article else span
+
+
+def _serial(piece: str) -> bool:
+    """Whether a piece is a code of letters and digits, which no name goes on."""
+    return re.search(r"\d", piece) is not None and re.search(r"[A-Za-z]", piece) is not None and " " not in piece
 
 
 def with_region(text: str, span: Span) -> Span | None:
@@ -162,14 +181,15 @@ def told_for(text: str, description: str) -> str | None:
 def shaped(text: str, written: str, description: str) -> bool:
     """Whether `written` has the form of an example in the description ('San Francisco, CA'), nothing in the text has,
     and its first word is the text's."""
-    examples = {_shape(piece) for _, piece in quotations(description) if _shape(piece) not in ("a", "A", "Aa", "0")}
+    examples = {form(piece) for _, piece in quotations(description) if form(piece) not in ("a", "A", "Aa", "0")}
     first = WORD.match(written)
-    return bool(first and find(text, first[0]) and _shape(written) in examples)
+    return bool(first and find(text, first[0]) and form(written) in examples)
 
 
-def _shape(text: str) -> str:
+def form(text: str) -> str:
     """The form of a text: `Aa, A` for Berlin, DE; words beyond the first make no difference."""
-    shape = re.sub(r"[a-z]+", "a", re.sub(r"[A-Z]+", "A", re.sub(r"\d+", "0", text)))
+    cased = "".join("a" if one.islower() else "A" if one.isupper() else "0" if one.isdigit() else one for one in text)
+    shape = re.sub(r"a+|A+|0+", lambda found: found[0][0], cased)
     return re.sub(r"(Aa)(?: Aa)+", r"\1", shape)
 
 
@@ -192,6 +212,11 @@ def quotations(text: str) -> list[tuple[Span, str]]:
         for found in QUOTED.finditer(text)
         if len(found[0]) < 0.8 * len(text)  # a whole request in quotation marks quotes nothing
     ]
+
+
+def quoted(text: str) -> list[str]:
+    """What stands in quotation marks, be it the whole text."""
+    return [next(filter(None, found.groups())) for found in QUOTED.finditer(text)]
 
 
 def runs(text: str) -> list[Span]:

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, cast
 
 from ..types import Schema
-from . import dates, pieces, words
+from . import dates, evident, pieces, units, words
 from .align import MOST, assign
 from .effects import Plan, score
 from .filling import Filling, described, is_number, is_text
-from .numbers import Number, numbers, runs, written_lists
+from .numbers import SECONDS, Number, numbers, runs, written_lists
 from .pieces import Span
 
 NEAR_WORTH = 4.0
@@ -26,54 +26,60 @@ EVIDENCE = 0.45
 
 LONGEST_WEIGHED = 24
 """Characters of what is quoted that are weighed: they tell what it is."""
+DATED = words.stems_of("year month day date season")
+"""What an argument is called that takes a number out of a date."""
+SERIES = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b|&)\s*", re.IGNORECASE)
+"""What joins the pieces of a series."""
 YEARS = range(1000, 2200)
 """Whole numbers that may be years."""
 FILE = re.compile(r"[/@\\]|\w\.\w")
 """What a file, a path, an address or a link has in it."""
-FILES = frozenset(
-    map(
-        words.stem,
-        [
-            "file",
-            "path",
-            "photo",
-            "image",
-            "picture",
-            "url",
-            "link",
-            "email",
-            "mail",
-            "website",
-            "document",
-            "folder",
-            "directory",
-        ],
-    )
-)
+FILES = words.stems_of("file path photo image picture url link email mail website document folder directory")
 
 
 def settle(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
     """Gives dates, lists, numbers and what is meant word for word to the arguments that they fit best."""
+    _settle_told(filling, schemas)
     _settle_dates(filling, schemas)
+    _settle_formed(filling, schemas)
     _settle_lists(filling, schemas, required)
     yield from _settle_marked(filling, schemas, required)
     yield from _settle_numbers(filling, schemas, required)
 
 
+def _settle_told(filling: Filling, schemas: Mapping[str, Schema]) -> None:
+    """Gives what the request tells outright: project=finance."""
+    for name, schema in schemas.items():
+        span = evident.assigned(filling.text, name) if is_text(schema) else None
+        if span and not dates.pattern(described(schema), schema.get("format")):
+            filling.settled[name] = filling.text[slice(*span)]
+            filling.use(span)
+
+
 def _settle_dates(filling: Filling, schemas: Mapping[str, Schema]) -> None:
     """Gives the dates of the request, in its order, to the arguments that are described as dates."""
-    wanted = [
-        (name, layout)
-        for name, schema in schemas.items()
-        if schema.get("type") == "string" and (layout := dates.pattern(described(schema), schema.get("format")))
-    ]
-    found = dates.dates(filling.text)
-    if not found:
-        return
-    for i, (name, layout) in enumerate(wanted):
-        if i < len(found):
-            filling.settled[name] = dates.written(found[i], layout)
-            filling.use(found[i].span)
+    texts = {name: schema for name, schema in schemas.items() if schema.get("type") == "string"}
+    days = {name: dates.pattern(described(schema), schema.get("format")) for name, schema in texts.items()}
+    clocks = {name: dates.clock(described(schema), schema.get("format")) for name, schema in texts.items()}
+    wanted = [(name, layout) for name, layout in days.items() if layout]
+    found, hours = dates.dates(filling.text), dates.times(filling.text)
+    moments = dates.timed(found, hours if any("hh" in layout for _, layout in wanted) else [], len(wanted))
+    for (name, layout), (moment, spans) in zip(wanted, moments, strict=False):
+        filling.settled[name] = dates.written(moment, layout)
+        for span in spans:
+            filling.use(span)
+    free = [one for one in hours if filling.free(one.span)]
+    for (name, layout), one in zip([(name, layout) for name, layout in clocks.items() if layout], free, strict=False):
+        filling.settled[name] = dates.at(layout, one.hour, one.minute)
+        filling.use(one.span)
+
+
+def _settle_formed(filling: Filling, schemas: Mapping[str, Schema]) -> None:
+    """Gives the pieces that have the form which a description shows to that argument."""
+    for name, span in evident.by_form(filling.text, schemas).items():
+        if name not in filling.settled and filling.free(span):
+            filling.settled[name] = filling.text[slice(*span)]
+            filling.use(span)
 
 
 def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
@@ -87,7 +93,9 @@ def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: se
     likely = yield from _preferred(filling, [name for name in names if name in required], found, quoted)
     rows: list[list[float | None]] = []
     for name in names:
-        least = EVIDENCE if name in required else EVIDENCE + 0.15
+        beside = evident.named(filling.text, name)
+        elsewhere = beside and not any(a < end and start < b for a, b in beside for (start, end), _ in found)
+        least = 9.0 if elsewhere else EVIDENCE if name in required else EVIDENCE + 0.15
         row = [
             NEAR_WORTH * suits[name, span] + likely.get((name, span), 0.0)
             if suits[name, span] >= least or likely.get((name, span), -9.0) >= 0.0
@@ -98,10 +106,20 @@ def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: se
     for name, place in zip(names, assign(rows, [False] * len(names)), strict=True):
         if place is not None:
             span, piece = found[place]
-            series = pieces.quoted_series(filling.text)
-            several = series if piece in series else [piece]
-            filling.settled[name] = piece if is_text(schemas[name]) else several
-            filling.use(span)
+            several = _side_by_side(filling, found, place)
+            filling.settled[name] = piece if is_text(schemas[name]) else [one for _, one in several]
+            for one, _ in [(span, piece)] if is_text(schemas[name]) else several:
+                filling.use(one)
+
+
+def _side_by_side(filling: Filling, found: Sequence[tuple[Span, str]], place: int) -> list[tuple[Span, str]]:
+    """The pieces that nothing but commas and "and" part from the one at a place, itself among them."""
+    first = last = place
+    while last + 1 < len(found) and SERIES.fullmatch(filling.text[found[last][0][1] : found[last + 1][0][0]]):
+        last += 1
+    while first > 0 and SERIES.fullmatch(filling.text[found[first - 1][0][1] : found[first][0][0]]):
+        first -= 1
+    return list(found[first : last + 1])
 
 
 def _takes_text(schema: Schema) -> bool:
@@ -129,13 +147,17 @@ def _suits(filling: Filling, name: str, span: Span, piece: str) -> float:
     """How well a piece that is meant word for word suits an argument: by the words around, or as the file it asks for."""
     told = filling.told[name]
     filed = FILE.search(piece) is not None and any(told.get(word, 0.0) > 0.3 for word in FILES)
-    return words.nearness(filling.text, span, told) + (EVIDENCE + 0.2 if filed else 0.0)
+    beside = any(span[0] <= a and b <= span[1] for a, b in evident.named(filling.text, name))
+    return words.nearness(filling.text, span, told) + (EVIDENCE + 0.2 if filed else 0.0) + beside
 
 
 def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
     """Gives each number of the request to the argument that it fits best."""
     names = [name for name, schema in schemas.items() if is_number(schema)]
-    found = [one for one in numbers(filling.text) if filling.free(one.span)][:MOST]
+    whole = [] if any(DATED & words.stems(name.replace("_", " ")) for name in names) else dates.dates(filling.text)
+    inside = [date.span for date in whole]
+    found = [one for one in numbers(filling.text) if filling.free(one.span)]
+    found = [one for one in found if not any(a <= one.span[0] < b for a, b in inside)][:MOST]
     if not names or not found:
         return
     pairs = [
@@ -170,9 +192,16 @@ def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: s
 def _belongs(filling: Filling, name: str, one: Number, names: Sequence[str]) -> float:
     """How much the words around a number, or its being a year, speak for an argument."""
     near = words.nearness(filling.text, one.span, filling.told[name])
+    near += _measured(filling, name, one, names)
     yearly = [other for other in names if "year" in words.stems(other.replace("_", " ")) and "years" not in other]
     bare = isinstance(one.value, int) and one.value in YEARS and one.span[1] - one.span[0] == 4
     return near + (0.7 if bare and name in yearly else 0.0)
+
+
+def _measured(filling: Filling, name: str, one: Number, names: Sequence[str]) -> float:
+    """How much a number's unit speaks for an argument, the less the more arguments it speaks for."""
+    speaks = {key: units.spoken_for(filling.text, one, key, frozenset(filling.told[key])) for key in names}
+    return speaks[name] / max(1, sum(worth > 0 for worth in speaks.values()))
 
 
 def _shared(filling: Filling, name: str, schema: Schema) -> Plan[None]:
@@ -187,13 +216,23 @@ def _shared(filling: Filling, name: str, schema: Schema) -> Plan[None]:
 def reading(number: Number, schema: Schema) -> int | float | None:
     """A number as an argument takes it: 5 % is 0.05 unless percents are asked for; None where it is no whole one."""
     value = number.value
+    said = f"{described(schema)} {schema.get('title', '')}".casefold()
+    if number.seconds and (unit := _unit_of_time(said)) and unit != number.seconds:
+        value = value * number.seconds / unit
+        value = int(value) if value.is_integer() else value
     if schema.get("type") == "integer":
         return int(value) if float(value).is_integer() else None
-    said = f"{described(schema)} {schema.get('title', '')}".casefold()
     decimal = "decimal" in said or "fraction" in said
     if number.percent and (decimal or not any(word in said for word in ("percent", "%"))):
         return round(value / 100, 10)
     return value
+
+
+def _unit_of_time(said: str) -> int:
+    """The seconds of the unit of time that a description asks for, 0 where it asks for none or names several."""
+    told = re.findall(rf"\bin ({'|'.join(SECONDS)})s?\b", said) or re.findall(rf"\b({'|'.join(SECONDS)})s?\b", said)
+    named = {SECONDS[unit] for unit in told}
+    return named.pop() if len(named) == 1 else 0
 
 
 def _settle_lists(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> None:

@@ -170,7 +170,17 @@ STEM = 5
 """Letters by which two words are taken for one."""
 BEFORE, AFTER = 7, 5
 """Words around a piece that tell what it is."""
-BREAK = re.compile(r"[,;:.!?]\s|\band\b|\bor\b|\n")
+BREAK = re.compile(r"[,;:.!?]\s|[()]|\band\b|\bor\b|\n")
+
+
+def each(listed: str) -> frozenset[str]:
+    """The words of a list written with blanks."""
+    return frozenset(listed.split())
+
+
+def stems_of(listed: str) -> frozenset[str]:
+    """What the words of a list written with blanks are compared by."""
+    return frozenset(map(stem, each(listed)))
 
 
 def stem(word: str) -> str:

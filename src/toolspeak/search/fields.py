@@ -1,19 +1,20 @@
 """What of a tool is searched, and what each of its words weighs.
 
-A word counts by the field it stands in: the name, the description, the parameters (names, descriptions and the values
-of enums), the example questions. The fields' counts are put together before they level off (BM25F: Robertson,
+A word counts by the field it stands in: the name, the description, what the parameters are called and which values
+they may have, what is said of them, the example questions. The fields' counts are put together before they level off (BM25F: Robertson,
 Zaragoza and Taylor, 2004), so that a word in every field does not count thrice. A field's usual length is a
 constant here and not the mean of the index: what a tool weighs then depends on the tool alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..types import Tool
-from .words import MAX_TEXT, terms
+from ..types import Schema, Tool
+from .words import MAX_TEXT, spoken, terms, visible
 
 MAX_NODES = 500
 """Parts of a parameters' schema that are read."""
@@ -28,66 +29,83 @@ class Field:
     by_length: float
 
 
-NAME, DESCRIPTION = Field(3.0, 3, 0.3), Field(1.0, 15, 0.6)
-PARAMETERS, EXAMPLES = Field(1.0, 35, 0.6), Field(1.0, 40, 0.6)
-LEVEL = 1.5
+NAME, DESCRIPTION, EXAMPLES = Field(4.0, 5, 0.3), Field(1.0, 12, 0.6), Field(1.0, 40, 0.6)
+VALUES, PARAMETERS = Field(1.0, 8, 0.6), Field(0.5, 20, 0.6)
+"""What parameters are called and the values that they may have, and what is said of them."""
+LEVEL = 1.0
 """BM25's k1: the weighted count at which a word has half of the most that it can have."""
 
 
 def weights(tool: Tool[..., Any], examples: Sequence[str] = ()) -> dict[str, float]:
     """Each term of a tool with its weight, from 0 to below 1."""
+    values, told = parameters(tool.parameters)
     counted: dict[str, float] = {}
-    for field, text in (
-        (NAME, tool.name),
-        (DESCRIPTION, tool.description),
-        (PARAMETERS, parameters_text(tool.parameters)),
-        (EXAMPLES, "\n".join(examples)),
+    for field, found in (
+        (NAME, terms(tool.name, joined=True)),
+        (DESCRIPTION, terms(tool.description)),
+        (VALUES, terms(values)),
+        (PARAMETERS, terms(told)),
+        (EXAMPLES, terms("\n".join(examples))),
     ):
-        if found := terms(text):
-            length = 1 - field.by_length + field.by_length * len(found) / field.usual
-            for term in found:
-                counted[term] = counted.get(term, 0.0) + field.weight / length
+        length = 1 - field.by_length + field.by_length * len(found) / field.usual
+        for term in found:
+            counted[term] = counted.get(term, 0.0) + field.weight / length
     return {term: count / (LEVEL + count) for term, count in counted.items()}
 
 
-def parameters_text(schema: Mapping[str, Any]) -> str:
-    """The names, descriptions and enums of parameters, those inside others too, within a bound."""
-    said: list[str] = []
-    left = MAX_TEXT
-    for text in _said(schema):
-        said.append(text[:left])
-        left -= len(text) + 1
-        if left <= 0:
-            break
-    return "\n".join(said)
+def text(tool: Tool[..., Any], examples: Sequence[str] = ()) -> str:
+    """A tool as one text, for what embeds text: its name in words, then what is said of it, the most telling first."""
+    values, told = parameters(tool.parameters)
+    asked = "\n".join(examples)[:MAX_TEXT]
+    parts = (spoken(tool.name), visible(tool.description), visible(asked), spoken(values), visible(told))
+    return "\n".join(part for part in parts if part)
 
 
-def _said(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Breadth first, so that what is outside comes first."""
+def parameters(schema: Schema) -> tuple[str, str]:
+    """The names of parameters with the values of their enums, and their descriptions, within a bound.
+
+    Those inside others too, level by level, so that what is outside comes first.
+    """
+    values, told = _Text(), _Text()
     level: list[Any] = [schema]
     seen = 0
-    while level and seen < MAX_NODES:
+    while level and seen < MAX_NODES and not (values.full and told.full):
         below: list[Any] = []
         for node in level[: MAX_NODES - seen]:
             seen += 1
             if isinstance(node, Mapping):
-                yield from _told(cast("Mapping[str, Any]", node), below)
+                _read(cast("Schema", node), values, told, below)
         level = below
+    return values.text, told.text
 
 
-def _told(node: Mapping[str, Any], below: list[Any]) -> Iterator[str]:
-    if isinstance(told := node.get("description"), str):
-        yield told
-    if isinstance(values := node.get("enum"), (list, tuple)):
-        yield " ".join(str(value) for value in cast("Sequence[Any]", values)[:MAX_NODES] if isinstance(value, str))
+class _Text:
+    """A text that grows to a bound."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    @property
+    def full(self) -> bool:
+        return len(self.text) >= MAX_TEXT
+
+    def add(self, more: Any) -> None:
+        if isinstance(more, str) and not self.full:
+            self.text += more[:MAX_TEXT] + "\n"
+
+
+def _read(node: Schema, values: _Text, told: _Text, below: list[Any]) -> None:
+    told.add(node.get("description"))
+    if isinstance(listed := node.get("enum"), (list, tuple)):
+        for value in cast("Sequence[Any]", listed)[:MAX_NODES]:
+            values.add(value)
     for key in ("properties", "$defs", "definitions"):
         if isinstance(inner := node.get(key), Mapping):
-            properties = cast("Mapping[str, Any]", inner)
-            if key == "properties":
-                yield " ".join(map(str, properties))
-            below += properties.values()
-    for key in ("items", "additionalProperties"):
-        below.append(node.get(key))
+            for name, schema in itertools.islice(cast("Schema", inner).items(), MAX_NODES):
+                if key == "properties":
+                    values.add(name)
+                below.append(schema)
+    below += (node.get("items"), node.get("additionalProperties"))
     for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
         if isinstance(several := node.get(key), (list, tuple)):
-            below += cast("Sequence[Any]", several)
+            below += cast("Sequence[Any]", several)[:MAX_NODES]

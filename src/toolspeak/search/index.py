@@ -19,10 +19,12 @@ from ..schema.infer import AnyTool, origin, unique
 from ..schema.near import did_you_mean, near
 from ..schema.words import short
 from ..toolbox import Toolbox
-from .fields import weights
-from .words import terms
+from .fields import text, weights
+from .words import terms, visible
 
 if TYPE_CHECKING:
+    from .embed import Embedder
+    from .meaning import Meanings
     from .postings import Postings
 
 MOST_TERMS = 64
@@ -32,17 +34,19 @@ MOST_TERMS = 64
 class ToolIndex:
     """Tools that can be searched by what they do. `tools` are functions, Tools, dicts, or a Toolbox.
 
-    `examples` are questions that a tool answers, by its name. `groups` is a mapping of names to tools, or to names and
-    patterns of tools, such as `{"mail": mail_box, "home": ["light_*"]}`: a model then chooses by levels (see
-    `search.levelled`), and tools that only stand in a group are added. Two tools of one name are a DuplicateTool. Raises
-    MissingExtra without the extra `search`. Threads may share an index.
+    `examples` are questions that a tool answers, by its name. `embed` is what turns texts into vectors, or its name
+    (`"minilm"`, `"http://host/v1#model"`; see `search.embed`): what a question means counts then beside its words.
+    `groups` is a mapping of names to tools, or to names and patterns of tools, such as `{"mail": mail_box, "home":
+    ["light_*"]}`: a model then chooses by levels (see `search.levelled`), and tools that only stand in a group are added.
+    Two tools of one name are a DuplicateTool. Raises MissingExtra without the extra `search`, or `dense` with `embed`.
+    Threads may share an index.
     """
 
     def __init__(
         self,
         tools: Any = (),
         *,
-        embed: Any = None,
+        embed: str | Embedder | None = None,
         examples: Mapping[str, Sequence[str]] | None = None,
         groups: Any = None,
     ) -> None:
@@ -54,10 +58,9 @@ class ToolIndex:
         self._places: dict[str, int] = {}
         self._lock = threading.RLock()
         self._postings: Postings = _postings()
-        self.add(tools, examples=examples)
-        if groups is not None:
-            self.add([tool for tool in unique(own_tools(groups)).values() if self._tools.get(tool.name) != tool])
-            given(self.groups, self)
+        self._meanings: Meanings | None = None if embed is None else _meanings(embed)
+        self.add(tools if groups is None else _with_own(tools, groups), examples=examples)
+        given(self.groups, self)
 
     # what is in it
 
@@ -74,6 +77,9 @@ class ToolIndex:
                         name=tool.name,
                     )
             rows = [weights(tool, asked.get(tool.name, ())) for tool in new]
+            if self._meanings and new:
+                made = self._meanings.of_tools([text(tool, asked.get(tool.name, ())) for tool in new])
+                self._meanings.add(made)
             for place, tool in enumerate(new, len(self._placed)):
                 self._tools[tool.name] = tool
                 self._places[tool.name] = place
@@ -94,6 +100,8 @@ class ToolIndex:
 
     def _close_up(self) -> None:
         self._postings.compact()
+        if self._meanings:
+            self._meanings.close_up(list(self._places.values()))
         self._placed = list(self._tools.values())
         self._places = {name: place for place, name in enumerate(self._tools)}
 
@@ -124,17 +132,23 @@ class ToolIndex:
         """The at most `k` tools that fit a question best, with their scores, best first; equals in the order of adding.
 
         A score says what share of the question's weight a tool covers, from 0 to 1, where a word weighs as much as it
-        is rare among the tools. Tools that share no word with the question are left out.
+        is rare among the tools. Tools that share no word with the question are left out. With `embed` it joins that share
+        of the best one's with how near the tool's vector is to the question's, from the farthest tool to the nearest.
         """
         if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"a question is a text; got {short(question)}, a {type(question).__name__}")
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"k, how many tools are wanted, is 1 or more; got {short(k)}")
-        words = list(dict.fromkeys(terms(question)))[:MOST_TERMS]
-        with self._lock:
-            from .postings import best
+        words = list(dict.fromkeys(terms(question, joined=True)))[:MOST_TERMS]
+        from .postings import best
 
+        meant = self._meanings.of_question(visible(question)) if self._meanings and self._tools else None
+        with self._lock:
             scores = self._postings.scores(words)
+            if self._meanings and meant is not None:
+                from .meaning import together
+
+                scores = together(scores, self._meanings.likeness(meant), self._postings.there)
             return [(self._placed[place], score) for place, score in best(scores, k)]
 
     # keeping it
@@ -147,17 +161,24 @@ class ToolIndex:
             write(Path(path), tuple(self._tools.values()), self._examples, self.groups)
 
     @classmethod
-    def load(cls, path: str | Path, tools: Any = None) -> ToolIndex:
+    def load(cls, path: str | Path, tools: Any = None, *, embed: str | Embedder | None = None) -> ToolIndex:
         """The index that `save` wrote. `tools`, where given, lend their functions to the tools of their names.
 
-        Raises UsageError for a file that is none, or of another version.
+        `embed` is as for a new index: a file names nothing that texts would be sent to. Raises UsageError for a file that
+        is none, or of another version.
         """
         from .saved import read
 
         kept, examples, groups = read(Path(path), Toolbox(*(() if tools is None else (tools,))))
-        index = cls(kept, examples=examples)
+        index = cls(kept, embed=embed, examples=examples)
         index.groups = groups
         return index
+
+
+def _with_own(tools: Any, groups: Any) -> list[AnyTool]:
+    """The tools, and those that only stand in a group."""
+    box = {tool.name: tool for tool in Toolbox(tools)}
+    return [*box.values(), *(tool for tool in unique(own_tools(groups)).values() if box.get(tool.name) != tool)]
 
 
 def _postings() -> Postings:
@@ -168,6 +189,13 @@ def _postings() -> Postings:
     except ImportError as error:
         raise MissingExtra("an index of tools needs numpy and PyStemmer: pip install 'toolspeak[search]'") from error
     return Postings()
+
+
+def _meanings(embed: str | Embedder) -> Meanings:
+    from .embed import embedder
+    from .meaning import Meanings
+
+    return Meanings(embedder(embed))
 
 
 def _examples(examples: Mapping[str, Sequence[str]] | None, names: Sequence[str]) -> dict[str, tuple[str, ...]]:

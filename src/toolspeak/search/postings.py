@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
 Row = Mapping[str, float]
@@ -27,7 +28,7 @@ class Postings:
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
         self.held_by: list[int] = []  # how many of the tools that are there hold a term
-        self.there = np.zeros(0, np.bool_)
+        self.there: Bools = np.zeros(0, np.bool_)
         self.count = 0
         self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
         self._places: Ints = np.zeros(0, np.int32)

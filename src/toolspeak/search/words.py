@@ -22,9 +22,11 @@ _STOP = frozenset(
     ["a", "an", "the", "this", "that", "these", "those", "it", "its", "itself", "i", "me", "my", "mine", "we", "us", "our", "ours", "you", "your", "yours", "he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs", "who", "whom", "whose", "which", "what", "when", "where", "why", "how", "is", "am", "are", "was", "were", "be", "been", "being", "do", "does", "did", "doing", "done", "have", "has", "had", "having", "will", "would", "shall", "should", "can", "could", "may", "might", "must", "and", "or", "but", "nor", "if", "then", "than", "so", "because", "while", "of", "in", "on", "at", "to", "from", "by", "with", "for", "into", "onto", "about", "as", "up", "out", "off", "over", "under", "again", "there", "here", "all", "any", "both", "each", "more", "most", "other", "some", "such", "no", "not", "only", "own", "same", "too", "very", "just", "also", "s", "t", "d", "m", "ll", "re", "ve", "don", "doesn", "didn", "isn", "aren", "wasn", "won", "please", "want", "need", "like", "let", "help", "know", "tell"]
 )  # fmt: skip
 
-_WORD = re.compile(r"[A-Za-z0-9]+")
+_WORD = re.compile(rf"([A-Za-z0-9]{{1,{MAX_WORD}}})[A-Za-z0-9]*")
 # a run of capitals (with a plural's s), a word with or without its capital, a lone capital, digits
 _PIECE = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[a-z]+|[A-Z]|[0-9]+")
+
+_NAMED = re.compile(r"[^\W_]+")
 
 _UNSPACED = (
     "\u0e00-\u0fff\u1000-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3130-\u318f\u31f0-\u31ff"
@@ -43,9 +45,32 @@ _UNSEEN = re.compile(
 """Controls, zero widths, bidi marks, fillers, selectors and tags."""
 
 
-def terms(text: str) -> list[str]:
-    """The terms of a text, in its order, each as often as it stands there; linear in its length, and bounded."""
-    text = _UNSEEN.sub("", text[:MAX_TEXT])
+def terms(text: str, *, joined: bool = False) -> list[str]:
+    """The terms of a text, in its order, each as often as it stands there; linear in its length, and bounded.
+
+    `joined` adds each two words that are neighbours as one, so that `data base` and `database` meet.
+    """
+    words = _words(text)
+    found = [term for term in map(_term, words) if term]
+    if joined:
+        telling = [word for word in words if word not in _STOP]
+        found += [_term((one + after)[:MAX_WORD]) for one, after in itertools.pairwise(telling) if one.isascii()]
+    return found
+
+
+def visible(text: str) -> str:
+    """The beginning of a text, without the characters that nobody sees."""
+    return _UNSEEN.sub("", text[:MAX_TEXT])
+
+
+def spoken(name: str) -> str:
+    """A name as one would say it: `get weather` for `getWeather` and `get_weather`."""
+    return " ".join(piece for word in _NAMED.findall(visible(name)) for piece in _PIECE.findall(word) or [word])
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, folded and not yet stemmed, and the bigrams of what has no spaces."""
+    text = visible(text)
     if text.isascii():
         return _of_ascii(text)
     found: list[str] = []
@@ -57,28 +82,19 @@ def terms(text: str) -> list[str]:
         elif match[2].isascii():
             found += _of_ascii(match[2])
         else:
-            found.append(_term(match[2][:MAX_WORD].casefold()))
+            found.append(match[2][:MAX_WORD].casefold())
     return found
 
 
 def _of_ascii(text: str) -> list[str]:
-    found: list[str] = []
-    for word in _WORD.findall(text):
-        if word.isalpha() and (word.islower() or word.istitle()):
-            if term := _term(word[:MAX_WORD].lower()):
-                found.append(term)
-        else:
-            found += _of_mixed(word)
-    return found
+    return list(itertools.chain.from_iterable(map(_pieces, _WORD.findall(text))))
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _of_mixed(word: str) -> tuple[str, ...]:
-    """The terms of `getWeather`, `EC2`, `H2O`: its pieces, and the whole, which others write as one word."""
-    pieces = [piece.lower() for piece in _PIECE.findall(word[:MAX_WORD])]
-    if len(pieces) > 1:
-        pieces.append("".join(pieces))
-    return tuple(filter(None, map(_term, pieces)))
+def _pieces(word: str) -> tuple[str, ...]:
+    """A word in small letters; the words in `getWeather`, `EC2`, `H2O`, and the whole, which others write as one."""
+    pieces = [piece.lower() for piece in _PIECE.findall(word)]
+    return (*pieces, word.lower()) if len(pieces) > 1 else tuple(pieces)
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -19,7 +19,7 @@ from ...schema.near import did_you_mean, near
 from ...toolbox import Toolbox
 from ...types import Tool
 from ..hostile import refuse_hostile
-from .auth import Auth, Keys
+from .auth import Auth, Keys, clean_headers
 from .calling import function_of
 from .document import Document, load
 from .fetching import Bounds, origin
@@ -48,33 +48,45 @@ def openapi(
 
     `document` is a path, a URL or a dict. `only` and `without` choose operations by name, by path (`/pets/*`) or by tag
     (`tag:pets`); `read_only` leaves those that change nothing (GET, HEAD). `auth` is a secret, or a dict of one for each
-    security scheme; a user and password are a pair; `$NAME` is read from the environment. `headers` are sent along. A
-    model sees none of that and cannot set it. `server` stands for the document's own, `variables` fill the holes in its
+    security scheme; a user and password are a pair; `$NAME` is read from the environment. `headers` are sent along, for
+    a document's URL too. A model sees none of that and cannot set it. `server` stands for the document's own, `variables` fill the holes in its
     address. Private addresses are reached only where `server`, or the URL of the document, is one, or with
     `allow_private`. `timeout` is seconds for a call, `limit` bytes of an answer. Raises UsageError, and InvalidTool for
     an operation that must not be shown to a model.
     """
     if not timeout > 0 or not limit > 0:
         raise UsageError(f"timeout and limit must be above 0, got {timeout!r} and {limit!r}")
-    read = load(document, timeout, allow_private=allow_private)
+    read = load(document, timeout, clean_headers(headers), allow_private=allow_private)
     keys = Keys(read, auth, headers)
     servers = Servers(read, server, variables)
     chosen = _chosen(found_in(read), _listed(only), _listed(without), read_only, read)
-    home = servers.base() if chosen else ""
-    if chosen and keys.any and read.url and not server and origin(home)[1] != origin(read.url)[1]:
+    home = servers.base(None if read.data.get("servers") else chosen[0]) if chosen else ""
+    if chosen and keys.any and read.url and not server and _elsewhere(home, read.url):
         raise UsageError(
-            f"{read.name} says that its server is {home}, on another host than the document's: say server={home!r} "
-            "if that is where the credentials may go"
+            f"{read.name} says that its server is {home}, on another host than the document's or without encryption: say "
+            f"server={home!r} if that is where the credentials may go"
         )
     bounds = Bounds(servers.private, origin(home) if home else None, limit, allow_private)
     maker = Maker(read, keys)
     return Toolbox([_tool(maker, one, servers, bounds, timeout) for one in chosen])
 
 
+def _elsewhere(server: str, document: str) -> bool:
+    """Whether a server is on another host than the document that names it, or less well guarded."""
+    there, here = origin(server), origin(document)
+    return there[1] != here[1] or (here[0] == "https" and there[0] != "https")
+
+
 def _tool(maker: Maker, found: Found, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
-    made = maker.operation(found)
     try:
+        made = maker.operation(found)
         refuse_hostile(found.name, made.description, made.parameters)
+    except RecursionError:
+        raise InvalidTool(
+            f"{maker.document.name}, {found.method.upper()} {found.path}: its schemas are nested too deeply. "
+            f"Leave it out, with without={found.name!r}",
+            tool=found.name,
+        ) from None
     except InvalidTool as error:
         raise InvalidTool(
             f"{maker.document.name}, {found.method.upper()} {found.path}: {error}. Leave it out, with without={found.name!r}",

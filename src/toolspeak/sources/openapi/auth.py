@@ -40,7 +40,7 @@ class Keys:
     def __init__(self, document: Document, auth: Auth, headers: Mapping[str, str] | None) -> None:
         self.document = document
         self.schemes = {one.name: one for one in _schemes(document)}
-        self.headers = {_header(name): _value(name, value) for name, value in (headers or {}).items()}
+        self.headers = clean_headers(headers)
         self.given = self._given(auth)
         self.single = auth is not None and not isinstance(auth, Mapping)
         self.hidden = {(one.place, one.parameter.lower()) for one in self.schemes.values()}
@@ -167,6 +167,11 @@ def _expanded(given: Any, name: str) -> str:
     if not os.environ.get(variable):
         raise UsageError(f"the secret for {name!r} is to come from the environment, and {variable} is not set")
     return os.environ[variable].strip()
+
+
+def clean_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The operator's own headers as they are sent. UsageError for what no header can be."""
+    return {_header(name): _value(name, value) for name, value in (headers or {}).items()}
 
 
 def _header(name: str) -> str:

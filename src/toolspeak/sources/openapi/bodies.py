@@ -71,8 +71,7 @@ def _multipart(kind: str, fields: list[tuple[str, Any]], slots: Mapping[str, Slo
     body = bytearray()
     for name, value in fields:
         slot = _slot(name, slots)
-        several = isinstance(value, list) and not slot.json
-        parts: list[Any] = value if several else [value]
+        parts = [value] if slot.json or not isinstance(value, list) else cast("list[Any]", value)
         for part in parts:
             body += f"--{boundary}\r\n".encode() + _part(name, part, slot) + b"\r\n"
     return f"{kind}; boundary={boundary}", bytes(body + f"--{boundary}--\r\n".encode())

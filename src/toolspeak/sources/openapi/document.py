@@ -64,8 +64,9 @@ class Document:
         return here
 
 
-def load(source: Any, timeout: float, *, allow_private: bool = False) -> Document:
-    """The document that a dict is, or that a path or a URL holds. UsageError says what is wrong with it."""
+def load(source: Any, timeout: float, headers: Mapping[str, str], *, allow_private: bool = False) -> Document:
+    """The document that a dict is, or that a path or a URL holds, which is asked with `headers`. UsageError says what
+    is wrong with it."""
     if isinstance(source, Mapping):
         try:
             data: Any = json.loads(json.dumps(source, allow_nan=False))
@@ -75,7 +76,7 @@ def load(source: Any, timeout: float, *, allow_private: bool = False) -> Documen
     if isinstance(source, str) and source.startswith(("http://", "https://")):
         from .fetching import fetch
 
-        url, shown, text = run_sync(fetch(source, timeout, LARGEST, allow_private=allow_private))
+        url, shown, text = run_sync(fetch(source, timeout, LARGEST, headers, allow_private=allow_private))
         return _checked(_read(text, shown), shown, url)
     if not isinstance(source, (str, Path)):
         raise UsageError(f"an OpenAPI document is a path, a URL or a dict; got {type(source).__name__}")

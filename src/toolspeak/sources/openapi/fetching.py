@@ -87,16 +87,19 @@ async def exchange(sent: Sent, secret: Credentials, bounds: Bounds) -> Answer:
     raise ToolError(f"the server redirects more than {REDIRECTS} times")
 
 
-async def fetch(url: str, timeout: float, limit: int, *, allow_private: bool) -> tuple[str, str, str]:
-    """(where it was found, the same to be shown, the text) of a document that the operator named."""
+async def fetch(
+    url: str, timeout: float, limit: int, headers: Mapping[str, str], *, allow_private: bool
+) -> tuple[str, str, str]:
+    """(where it was found, the same to be shown, the text) of a document that the operator named; its origin alone is
+    sent the `headers`."""
     address = parse_address(url)
     if address.user or address.password:
         raise UsageError(f"{address.shown}: fetch a document that needs a password yourself, and pass the file")
-    bounds = Bounds(frozenset({origin(url)}), None, limit, allow_private)
-    headers = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.5"}
+    bounds = Bounds(frozenset({origin(url)}), origin(url), limit, allow_private)
+    accept = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.5"}
     try:
         async with asyncio.timeout(timeout):
-            answer = await exchange(Sent("GET", address.url(""), headers), Credentials(), bounds)
+            answer = await exchange(Sent("GET", address.url(""), accept), Credentials(headers), bounds)
         if answer.status != 200:
             raise UsageError(f"{address.shown} answered {answer.status} {answer.reason}, not a document")
         return answer.url, parse_address(answer.url).shown, answer.body.decode("utf-8-sig")

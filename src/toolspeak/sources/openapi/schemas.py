@@ -37,7 +37,7 @@ class Schemas:
     def __init__(self, document: Document) -> None:
         self.document = document
         self._names: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._taken: dict[str, str] = {}
         self._made: dict[str, Any] = {}
 
     def made(self, schema: Any, where: str) -> Any:
@@ -88,7 +88,7 @@ class Schemas:
 
     def _definition(self, name: str) -> Any:
         if name not in self._made:
-            ref = next(ref for ref, known in self._names.items() if known == name)
+            ref = self._taken[name]
             made = self.made(self.document.at(ref, ref), ref)
             if isinstance(made, dict):
                 cast("dict[str, Any]", made).pop("readOnly", None)
@@ -105,7 +105,7 @@ class Schemas:
                 count += 1
                 name = f"{last}_{count}"
             self._names[ref] = name
-            self._taken.add(name)
+            self._taken[name] = ref
         return self._names[ref]
 
     def _node(self, node: dict[str, Any], where: str) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...errors import MissingExtra, UsageError
 
+DEPTH = 200
+"""How deep a document may be nested."""
 MOST = 5_000_000
 """How many values a document may unfold into: one may refer to the same part of itself again and again."""
 
@@ -42,6 +44,12 @@ def read_yaml(text: str, name: str) -> Any:
         Loader.add_implicit_resolver(tag, re.compile(rf"(?:{pattern})\Z"), letters)
     loader: Any = Loader(text)
     try:
+        # The library's reader in C goes down with the whole process where data is nested too deep: looked at first.
+        depth = 0
+        for event in cast("Iterable[Any]", cast("Any", yaml).parse(text, Loader=Loader)):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEPTH:
+                raise UsageError(f"{name} is nested deeper than {DEPTH} levels")
         data: Any = loader.get_single_data()
     except yaml.YAMLError as error:
         raise UsageError(f"{name} is neither JSON nor YAML: {_said(error)}") from None

@@ -1,0 +1,103 @@
+"""What tools mean: a vector for each, beside their words, and both kinds of scores put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import ServerFailed
+from .vectors import Kept
+
+if TYPE_CHECKING:
+    from .embed import Embedder
+    from .postings import Bools, Floats
+
+WORDS = 0.4
+"""The share of the words' score in both together, tuned on half of the leaderboard's questions."""
+
+
+class Checked:
+    """An embedder whose answers are looked at: ServerFailed where they are no vectors of the texts."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    @property
+    def name(self) -> str:
+        """The embedder's."""
+        return self.embedder.name
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """A row for each text."""
+        made = np.asarray(self.embedder.embed(texts), np.float32)
+        if made.ndim != 2 or len(made) != len(texts) or not np.isfinite(made).all():
+            raise ServerFailed(
+                f"{self.name} gave no vectors: {len(texts)} rows of numbers were expected, {made.shape} came"
+            )
+        return made
+
+
+class Meanings:
+    """A vector for each tool, which is known by its place as in `Postings`. Those of tools are kept, not of questions."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = Checked(embedder)
+        self._kept = Kept(self._embedder)
+        self._rows: Floats = np.zeros((0, 0), np.float32)
+        self._new: list[Floats] = []
+
+    def of_tools(self, texts: Sequence[str]) -> Floats:
+        """The vectors of tools, which `add` takes. Raises what the embedder raises."""
+        return self._kept.embed(texts)
+
+    def of_question(self, text: str) -> Floats:
+        """The vector of a question."""
+        return self._embedder.embed([text])[0]
+
+    def add(self, made: Floats) -> None:
+        """Adds the vectors of tools behind those that are there."""
+        if len(made):
+            self._new.append(made)
+
+    def close_up(self, kept: Sequence[int]) -> None:
+        """Keeps the rows of these places alone."""
+        self._rows = self.rows[np.asarray(kept, np.int64)]
+
+    @property
+    def rows(self) -> Floats:
+        """All vectors, by place."""
+        if self._new:
+            parts = [self._rows, *self._new] if len(self._rows) else self._new
+            if len({part.shape[1] for part in parts}) > 1:
+                raise ServerFailed(f"{self._embedder.name} gives vectors of different widths: make the index anew")
+            self._rows = np.concatenate(parts)
+            self._new = []
+        return self._rows
+
+    def likeness(self, question: Floats) -> Floats:
+        """For each place, the cosine between the tool's vector and a question's."""
+        rows = self.rows
+        if not len(rows):
+            return np.zeros(0, np.float32)
+        if rows.shape[1] != len(question):
+            raise ServerFailed(f"{self._embedder.name} gives vectors of different widths: make the index anew")
+        return rows @ question
+
+
+def together(words: Floats, likeness: Floats, there: Bools) -> Floats:
+    """Both scores as one, from 0 to 1: each is put on the scale from 0 to its best, as their ranges differ.
+
+    Scores are put together and not ranks, since ranks hide how sure each side is: where no word is met, likeness
+    decides alone. A likeness counts from the least that any tool has.
+    """
+    if not there.any():
+        return words
+    least, most = likeness[there].min(), likeness[there].max()
+    near: Floats = (likeness - least) / max(most - least, np.float32(1e-6))
+    best = words.max()
+    fused: Floats = WORDS * words / best + (1 - WORDS) * near if best > 0 else near
+    fused = fused.astype(np.float32)
+    fused[~there] = 0
+    return fused

@@ -1,0 +1,156 @@
+"""Vectors that need not be made twice: by embedder and text, in the user's cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ServerFailed
+from ..models.fetched import cache_dir, one_at_a_time
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .embed import Embedder
+
+    Floats = NDArray[np.float32]
+
+log = logging.getLogger(__name__)
+
+BYTES = 128 << 20
+"""The largest file: 85,000 vectors of 384 numbers, 21,000 of 1,536. The oldest go first."""
+TOGETHER = 32
+"""New vectors that are written at once: the file is written whole, which a single one is not worth."""
+KEY = 16
+
+
+class Kept:
+    """An embedder that asks another one only for texts that are new; itself an Embedder, for texts that come again.
+
+    The vectors of one embedder are one file, which appears whole or not at all; several processes add to it one after the
+    other. A file that cannot be read or written is done without. `folder` is `vectors` in the cache where not given.
+    """
+
+    def __init__(self, embedder: Embedder, folder: Path | None = None) -> None:
+        self.embedder = embedder
+        self._folder = folder
+        self._lock = threading.RLock()
+        self._seen: tuple[int, int, int] | None = None  # which state of the file `_found` and `_rows` tell of
+        self._found: dict[bytes, int] = {}
+        self._rows: Any = None
+        self._new: dict[bytes, Floats] = {}
+
+    @property
+    def name(self) -> str:
+        """The embedder's."""
+        return self.embedder.name
+
+    @property
+    def path(self) -> Path:
+        """The file, there or not."""
+        folder = self._folder or cache_dir() / "vectors"
+        return folder / f"{hashlib.sha256(self.name.encode()).hexdigest()[:32]}.npy"
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """A row for each text, as the embedder gives it."""
+        import numpy as np
+
+        keys = [_key(text) for text in texts]
+        with self._lock:
+            self._look()
+            known = {key: row for key in keys if (row := self._known(key)) is not None}
+            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+            if missing or not texts:
+                made = self.embedder.embed(list(missing.values()))
+                if known and made.shape[1] != len(old := next(iter(known.values()))):
+                    raise ServerFailed(
+                        f"{self.name} gives vectors of {made.shape[1]} numbers now, and gave {len(old)} before: "
+                        f"it is another model. Remove {self.path}"
+                    )
+                if not texts:
+                    return made
+                new = dict(zip(missing, made, strict=True))
+                known |= new
+                self._new |= new
+                if len(self._new) >= TOGETHER:
+                    self.flush()
+            return np.stack([known[key] for key in keys])
+
+    def flush(self) -> None:
+        """Writes what is new, behind what others have written meanwhile."""
+        with self._lock:
+            if not self._new:
+                return
+            path = self.path
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with one_at_a_time(path.parent):
+                    self._look()
+                    _write(path, self._rows, {key: row for key, row in self._new.items() if key not in self._found})
+            except OSError as error:
+                log.info("vectors are not kept in %s: %s", path, error)
+                return
+            self._new = {}
+
+    def _known(self, key: bytes) -> Floats | None:
+        if key in self._new:
+            return self._new[key]
+        at = self._found.get(key)
+        return None if at is None else self._rows["row"][at]
+
+    def _look(self) -> None:
+        """Reads the file where it is another than the last time."""
+        import numpy as np
+
+        path = self.path
+        try:
+            told = path.stat()
+            now = (told.st_ino, told.st_mtime_ns, told.st_size)
+            if now == self._seen:
+                return
+            rows: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+            if rows.ndim != 1 or rows.dtype.names != ("key", "row") or rows.dtype["key"] != np.dtype(f"V{KEY}"):
+                raise ValueError("it holds something else")
+        except FileNotFoundError:
+            now, rows = None, None
+        except (OSError, ValueError, EOFError) as error:
+            log.info("vectors in %s cannot be read and are made anew: %s", path, error)
+            now, rows = None, None
+        self._seen, self._rows = now, rows
+        self._found = {} if rows is None else {bytes(key): at for at, key in enumerate(rows["key"].tolist())}
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:KEY]
+
+
+def _write(path: Path, old: Any, new: dict[bytes, Floats]) -> None:
+    """A file of the old vectors and the new ones, the oldest left out where they are too many."""
+    import numpy as np
+
+    if not new:
+        return
+    width = len(next(iter(new.values())))
+    kind = np.dtype([("key", f"V{KEY}"), ("row", "<f4", (width,))])
+    rows = np.zeros(len(new), kind)
+    rows["key"] = np.frombuffer(b"".join(new), f"V{KEY}")
+    rows["row"] = list(new.values())
+    if old is not None and old.dtype == kind:
+        rows = np.concatenate((old, rows))
+    rows = rows[-max(1, BYTES // kind.itemsize) :]
+    for left in path.parent.glob(f".{path.name}-*"):  # by a process that was killed: we hold the lock
+        left.unlink(missing_ok=True)
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.save(file, rows)
+        Path(part).replace(path)
+    finally:
+        Path(part).unlink(missing_ok=True)

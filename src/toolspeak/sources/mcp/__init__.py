@@ -1,0 +1,172 @@
+"""Tools of MCP servers, as any other tools: `ts.mcp("npx -y @modelcontextprotocol/server-everything")`.
+
+with ts.mcp("http://127.0.0.1:8000/mcp") as tools:
+    print(ts.run("What is the weather in Xiamen?", tools=tools).text)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+
+from ...errors import MissingExtra, UsageError
+from ...schema.infer import AnyTool, unique
+from ...toolbox import Toolbox
+from .. import home
+from ..pins import Pins, default_path
+from .address import address, read_servers, servers_in
+from .server import Server
+
+
+def mcp(
+    server: str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],
+    *,
+    prefix: str = "",
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 60.0,
+    pins: str | os.PathLike[str] | bool = True,
+    accept: bool | Collection[str] = False,
+) -> McpTools:
+    """The tools of an MCP server, as a Toolbox that connects when it is first used, or by `with` or `async with`.
+
+    `server` is a command line (a text or its words), an http(s) address, an entry of a file with `mcpServers`, or such a
+    file (its path ends in .json), all of whose servers are taken then, each tool named `SERVER_TOOL`. `env` and `cwd` are for a command
+    line, `headers` for an address. `only` and `without` are names or patterns of the server's own names; `prefix` goes before each.
+    `timeout` is in seconds, for connecting and for each call.
+
+    Definitions are pinned in the file `pins` (True: the user's own; False: none) when they are first seen; one that has
+    changed is refused, as an InvalidTool that shows the change, until `accept` names it (True: all).
+    """
+    held = None if pins is False else default_path() if pins is True else Path(pins)
+    shared: dict[str, Any] = {
+        "only": only, "without": without, "timeout": timeout, "pins": Pins(held) if held else None, "accept": accept,
+    }  # fmt: skip
+    several = _several(server)
+    if several is None:
+        return McpTools([Server(address(server, env=env, cwd=cwd, headers=headers), prefix=prefix, **shared)])
+    return McpTools(
+        [
+            Server(address(one, env=env, cwd=cwd, headers=headers), prefix=f"{prefix}{name}_", **shared)
+            for name, one in several.items()
+        ]
+    )
+
+
+def accept(
+    server: str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],
+    *names: str,
+    pins: str | os.PathLike[str] | bool = True,
+    **how: Any,
+) -> dict[str, str]:
+    """Accepts what a server offers now, of the tools named or all: what changed by name, as a diff, "" where it is new.
+
+    `how` is what `mcp` takes to find the server (`env`, `cwd`, `headers`, …). Raises UsageError where pins are switched off
+    and for a name that has not changed.
+    """
+    held = default_path() if pins is True else pins
+    if held is None or held is False:
+        raise UsageError("pins are switched off: there is nothing to accept")
+    kept, found = Pins(held), dict[str, str]()
+    with mcp(server, pins=False, **how) as tools:
+        for one in tools.servers:
+            changed = kept.differences(one.key, one.offered)
+            wanted = {name: told for name, told in changed.items() if not names or name in names}
+            kept.accept(one.key, [told for told in one.offered if told["name"] in wanted])
+            found |= wanted
+    if absent := [name for name in names if name not in found]:
+        raise UsageError(f"nothing has changed in {', '.join(absent)}")
+    return found
+
+
+def _several(server: Any) -> dict[str, Mapping[str, Any]] | None:
+    if isinstance(server, (str, os.PathLike)) and os.fspath(cast("str", server)).endswith(".json"):
+        return read_servers(cast("str", server))
+    return servers_in(server)
+
+
+class McpTools(Toolbox):
+    """The tools of MCP servers, as they are now: a server that says that they have changed is asked anew.
+
+    What is made of it (`|`, `only`, `prefix`, …) is a Toolbox of the tools at that moment; closing this one ends them too.
+    """
+
+    def __init__(self, servers: Sequence[Server]) -> None:
+        self.inject = {}
+        self.servers = tuple(servers)
+        self._own: dict[str, AnyTool] = {}
+        self._opening = threading.Lock()
+        for one in self.servers:
+            one.told = self._gather
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_tools":  # the tools are there once somebody has connected
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        self.open()
+        return self.__dict__["_tools"]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(one.address.shown for one in self.servers)
+        return f"<tools of {shown}: {', '.join(self._tools)}>" if "_tools" in self.__dict__ else f"<tools of {shown}>"
+
+    def open(self) -> Self:
+        """Connects to the servers, if that has not been done. Raises ToolError, UsageError, InvalidTool or DuplicateTool."""
+        home.wait(self._open())
+        return self
+
+    async def aopen(self) -> Self:
+        """`open`, awaited."""
+        await home.there(self._open())
+        return self
+
+    def close(self) -> None:
+        """Lets the servers go. Those that were started here have ended when this returns."""
+        home.wait(self._close())
+
+    async def aclose(self) -> None:
+        """`close`, awaited."""
+        await home.there(self._close())
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.aopen()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _open(self) -> None:
+        try:
+            import mcp as _  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        except ImportError as error:
+            raise MissingExtra("MCP servers need the official SDK: pip install 'toolspeak[mcp]'") from error
+        outcomes = await asyncio.gather(*(one.open() for one in self.servers), return_exceptions=True)
+        failed = [one for one in outcomes if isinstance(one, BaseException)]
+        if failed:
+            await self._close()
+            raise failed[0]
+        self._gather()
+
+    async def _close(self) -> None:
+        self.__dict__.pop("_tools", None)
+        await asyncio.gather(*(one.close() for one in self.servers))
+
+    def _gather(self) -> None:
+        """Takes over the tools of all servers; a name of two of them is a DuplicateTool."""
+        self._tools = unique([tool for one in self.servers for tool in one.tools.values()])

@@ -1,0 +1,143 @@
+"""Which MCP server is meant: a command line or an address, and the files that other programs keep them in."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from ...errors import UsageError
+from ...schema.words import short
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One server: the `command` that starts it, spoken to over its standard input and output, or its `url`.
+
+    `env` goes before the few variables that a server is given; `headers` go with every request.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The server for messages and for its pins: its command line, or its address without a user, password or query."""
+        if not self.url:
+            return shlex.join(self.command)
+        parts = urlsplit(self.url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def address(
+    server: str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Address:
+    """The server that is meant by a command line (a text or its words), an http(s) address, or an entry of `mcpServers`.
+
+    Raises UsageError for what means none.
+    """
+    made = _entry(server) if isinstance(server, Mapping) else _told(server)
+    if made.url and (env or cwd):
+        raise UsageError(f"{made.shown} is started by somebody else: env and cwd are for a command line")
+    if made.command and headers:
+        raise UsageError(f"headers go to an http address; {made.shown} is a command line. Did you mean env?")
+    return replace(
+        made,
+        env={**made.env, **(env or {})},
+        cwd=os.fspath(cwd) if cwd is not None else made.cwd,
+        headers={**made.headers, **(headers or {})},
+    )
+
+
+def _told(server: Any) -> Address:
+    words: list[str]
+    if isinstance(server, str):
+        if server.strip().startswith(("http://", "https://")):
+            return Address(url=_url(server.strip()))
+        try:
+            words = shlex.split(server)
+        except ValueError as error:
+            raise UsageError(f"the command line {short(server)} cannot be read: {error}") from None
+    elif isinstance(server, os.PathLike):
+        words = [os.fspath(cast("os.PathLike[str]", server))]
+    else:
+        words = [str(word) for word in server]
+    if not words:
+        raise UsageError('which MCP server? Expected a command line ("npx -y NAME …") or an address ("http://…/mcp")')
+    return Address(command=tuple(words))
+
+
+def _url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        good = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise UsageError(f"{short(url)} is no address; expected http://host:port/path")
+    return url
+
+
+def _entry(told: Mapping[str, Any]) -> Address:
+    """An entry as the files of other programs write it: command, args, env, cwd, or url and headers."""
+    command, url = told.get("command"), told.get("url")
+    if isinstance(url, str) and command is None:
+        return Address(url=_url(url), headers=_texts(told, "headers"))
+    if not isinstance(command, str) or not command.strip():
+        raise UsageError(
+            f"a server is described by its command (and args, env, cwd) or its url; got {short(dict(told))}"
+        )
+    args: Any = told.get("args") or ()
+    if not isinstance(args, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[Any]", args)):
+        raise UsageError(f"the args of a server are a list of texts; got {short(args)}")
+    return Address(command=(command, *cast("list[str]", args)), env=_texts(told, "env"), cwd=told.get("cwd"))
+
+
+def _texts(told: Mapping[str, Any], what: str) -> dict[str, str]:
+    given: Any = told.get(what) or {}
+    if not isinstance(given, Mapping) or not all(isinstance(v, str) for v in cast("Mapping[Any, Any]", given).values()):
+        raise UsageError(f"the {what} of a server are texts by name; got {short(given)}")
+    return dict(cast("Mapping[str, str]", given))
+
+
+def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
+    """The servers in a file of JSON with `mcpServers` (or `servers`), as desktop programs and editors keep it, by name;
+    those that it disables left out."""
+    file = Path(path).expanduser()
+    try:
+        value: Any = json.loads(file.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{file} cannot be read as JSON: {error}") from error
+    found = servers_in(value)
+    if found is None:
+        raise UsageError(
+            f'{file} names no servers; expected {{"mcpServers": {{"NAME": {{"command": "…", "args": […]}}}}}}'
+        )
+    return found
+
+
+def servers_in(value: Any) -> dict[str, Mapping[str, Any]] | None:
+    """The servers that a file's JSON names; None where it names none."""
+    if not isinstance(value, Mapping):
+        return None
+    told = cast("Mapping[str, Any]", value)
+    held: Any = told.get("mcpServers", told.get("servers"))
+    if not isinstance(held, Mapping) or not all(
+        isinstance(one, Mapping) for one in cast("Mapping[Any, Any]", held).values()
+    ):
+        return None
+    return {
+        str(name): one for name, one in cast("Mapping[Any, Mapping[str, Any]]", held).items() if not one.get("disabled")
+    }

@@ -1,0 +1,203 @@
+"""A toolbox as an MCP server, by the official SDK: over standard input and output, or streamable HTTP on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, cast
+
+from ...errors import MissingExtra, UsageError
+from ...schema.result import jsonable, message_of
+from ...toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+
+LIMIT = 200_000
+"""Characters of one result."""
+ERROR = 8_000
+"""Characters of what went wrong."""
+PAGE = 500
+"""Tools in one answer to `tools/list`."""
+BEAT = 5.0
+"""Seconds between two signs that a call is still under way, for a client that asked for them."""
+LAST = 3.0
+"""Seconds that calls under way have to end in when the server does."""
+PATH = "/mcp"
+
+
+def made(box: Toolbox, name: str = "toolspeak") -> Server[Any]:
+    """The SDK's server for a box: arguments are checked by the box, and what a tool raises is a result that says so."""
+    try:
+        import mcp.types as t
+        from mcp.server import Server
+        from mcp.shared.exceptions import MCPError
+    except ImportError as error:
+        raise MissingExtra("an MCP server needs the official SDK: pip install 'toolspeak[mcp]'") from error
+    from ... import __version__
+
+    async def list_tools(_: Any, asked: Any) -> t.ListToolsResult:
+        tools, start = list(box), _start(asked.cursor if asked else None)
+        if start is None or start > len(tools):
+            raise MCPError(t.INVALID_PARAMS, f"there is no page {asked.cursor!r} of tools")
+        page = [
+            t.Tool(name=tool.name, description=tool.description or None, input_schema=dict(tool.parameters))
+            for tool in tools[start : start + PAGE]
+        ]
+        after = start + PAGE
+        return t.ListToolsResult(tools=page, next_cursor=str(after) if after < len(tools) else None)
+
+    async def call_tool(context: Any, asked: t.CallToolRequestParams) -> t.CallToolResult:
+        call = {"id": str(context.request_id or ""), "name": asked.name, "arguments": asked.arguments or {}}
+        beating = asyncio.create_task(_beat(context.session))
+        try:
+            (result,) = await box.arun([call], limit=LIMIT)
+        finally:
+            beating.cancel()
+        value: Any = result.value
+        data = jsonable(value) if isinstance(value, dict) and len(result.text) < LIMIT else None
+        text = result.text if result.error is None else message_of(result.error)[:ERROR]
+        return t.CallToolResult(
+            content=[t.TextContent(text=text)], structured_content=data, is_error=result.error is not None
+        )
+
+    return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _start(cursor: str | None) -> int | None:
+    """Where a page begins; None where the cursor is none of ours."""
+    if cursor is None:
+        return 0
+    return int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 9 else None
+
+
+async def _beat(session: Any) -> None:
+    """Tells a client that asked for progress that its call goes on."""
+    count = 0
+    while True:
+        await asyncio.sleep(BEAT)
+        count += 1
+        await session.report_progress(float(count))
+
+
+# ------------------------------------------------------------------ standard input and output
+
+
+def serve_stdio(box: Toolbox, name: str = "toolspeak") -> None:
+    """Serves until standard input ends or a signal comes. What tools print goes to standard error."""
+    server = made(box, name)
+    asyncio.run(_until_signal(lambda: _stdio(server)))
+
+
+async def _stdio(server: Server[Any]) -> None:
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (reading, writing):
+        # What a tool prints would stay in a buffer until the wire is back in its place: so it never goes there.
+        with contextlib.redirect_stdout(sys.stderr):
+            await server.run(reading, writing, server.create_initialization_options())
+
+
+async def _until_signal(serve: Callable[[], Any]) -> None:
+    """Awaits `serve()`; at a signal what is under way is cancelled, and the process ends."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    serving = asyncio.create_task(serve())
+    waiting = asyncio.create_task(told.wait())
+    await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if not told.is_set():
+        await serving
+        return
+    others = asyncio.all_tasks() - {asyncio.current_task(), waiting}
+    for task in others:
+        task.cancel()
+    await asyncio.wait(others, timeout=LAST)
+    from .. import home
+
+    await asyncio.to_thread(home.leave)
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(0)  # a thread still reads standard input, and nothing can wake it
+
+
+@contextlib.contextmanager
+def quiet() -> Generator[None]:
+    """Keeps standard output free for the protocol: whatever is written to it meanwhile goes to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+# ------------------------------------------------------------------ HTTP
+
+
+def listen(where: str) -> socket.socket:
+    """A socket that listens at `HOST:PORT` (or a port alone) of this machine. UsageError where that cannot be."""
+    host, _, port = where.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if not (port.isascii() and port.isdecimal() and int(port) < 65_536):
+        raise UsageError(f"expected --http HOST:PORT, such as 127.0.0.1:8000; got {where!r}")
+    if host != "localhost" and not _is_loopback(host):
+        raise UsageError(
+            f"{host} is not this machine alone, and an MCP server asks nobody for a key: expected 127.0.0.1, ::1 or "
+            "localhost. To go further, put a server that asks for one in front"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, int(port)))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        raise UsageError(f"{where} cannot be listened at: {error.strerror or error}") from error
+    return made
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve_http(box: Toolbox, listening: socket.socket, name: str = "toolspeak") -> None:
+    """Serves at PATH of a socket until a signal comes."""
+    server = made(box, name)
+    import uvicorn
+
+    app = cast("Any", server.streamable_http_app(streamable_http_path=PATH))
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, ws="none", timeout_graceful_shutdown=int(LAST)
+    )
+
+    class Quiet(uvicorn.Server):
+        """Uvicorn's server, which leaves signals alone."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield
+
+    async def run() -> None:
+        serving = Quiet(config)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, setattr, serving, "should_exit", True)
+        await serving.serve(sockets=[listening])
+
+    asyncio.run(run())
