@@ -23,8 +23,8 @@ LIST = 8
 """Members of a list, about: a list may hold half as many more."""
 LEAST = 3
 """Tools that a common beginning of their names makes a group of."""
-DEEP = 8
-"""Words of a name that are looked at."""
+LONGEST_NAME, DEEP = 200, 8
+"""Characters of a name, and words of it, that are looked at."""
 VERBS = frozenset(
     [
         "add",
@@ -117,7 +117,7 @@ VERBS = frozenset(
         "write",
     ]
 )
-"""What many names of tools begin with whatever they are about."""
+"""What many names of tools hold whatever they are about."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,7 +251,7 @@ def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int
     places: dict[str, list[int]] = {}
     for place, said in enumerate(pieces):
         if len(said) > at:
-            places.setdefault(said[at], []).append(place)
+            places.setdefault(_alike(said[at]), []).append(place)
     if len(places) == 1 and all(len(said) > at for said in pieces):
         return _by_piece(tools, pieces, at + 1, long)  # they all begin so
     grouped: dict[int, Group] = {}
@@ -271,13 +271,14 @@ def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int
 
 
 def _pieces(name: str) -> list[str]:
-    """What a name says, without the verb that it begins with: `list_users` is about what `create_user` is about."""
-    pieces = [piece.lower() for piece in words.PART.findall(name)[:DEEP]]
-    while len(pieces) > 1 and pieces[0] in VERBS:
-        pieces.pop(0)
-    return [
-        piece[:-1] if len(piece) > 3 and piece.endswith("s") and piece[-2] not in "su" else piece for piece in pieces
-    ]
+    """What a name says, without its verbs: `list_users` is about what `create_user` is about."""
+    pieces = [piece.lower() for piece in words.PART.findall(name[:LONGEST_NAME])[:DEEP]]
+    return [piece for piece in pieces if piece not in VERBS] or pieces
+
+
+def _alike(piece: str) -> str:
+    """What a word has in common with its plural."""
+    return piece[:-1] if len(piece) > 3 and piece.endswith("s") and piece[-2] not in "su" else piece
 
 
 def tree(root: Group, tools: Iterable[AnyTool], split: Split, most: int = LIST) -> Group:

@@ -30,6 +30,9 @@ TOLD, WORDS = 3, 12
 CROWDED = 15
 """Tenths of the mean that a part may hold."""
 LONGEST_NAME = 40
+"""Characters of the name of a group."""
+LONGEST = 200
+"""Characters of the name of a tool that a group can be named by."""
 
 
 def grouped(tools: Sequence[AnyTool], groups: Group | None = None, most: int = LIST) -> Group:
@@ -96,8 +99,13 @@ class _Words:
                         whole[term] = whole.get(term, 0.0) + worth
         found: list[list[str]] = []
         for part, counts in zip(parts, counted, strict=True):
-            written = {t: piece.lower() for tool in part for piece in PART.findall(tool.name) for t in terms(piece)}
-            best = sorted(written.keys() & counts, key=lambda term: (-counts[term] * counts[term] / whole[term], term))
+            written = {
+                t: piece.lower() for tool in part for piece in PART.findall(tool.name[:LONGEST]) for t in terms(piece)
+            }
+            best = sorted(
+                (t for t in written if t in counts and not t.isdigit()),
+                key=lambda term: (-counts[term] * counts[term] / whole[term], term),
+            )
             found.append(list(dict.fromkeys(written[term] for term in best))[:WORDS])
         return found
 
