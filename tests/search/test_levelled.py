@@ -10,7 +10,7 @@ import pytest
 import toolspeak as ts
 from replies import calls, native
 from toolspeak.plan.groups import Group
-from toolspeak.search.levelled import Levelled
+from toolspeak.search.levelled import TREES, Levelled
 
 AREAS = ("mail", "lamp", "song", "game", "file", "task")
 VERBS = ("send", "find", "move", "drop", "show", "mark", "copy", "sort")
@@ -97,3 +97,14 @@ def test_explain_shows_the_first_list() -> None:
     told = ts.explain("Show me the lamp", tools=ts.ToolIndex(TOOLS, groups=GROUPS), model=model)
     assert "lamp_tools" in json.dumps(told.messages)
     assert '"lamp_show"' not in json.dumps(told.messages)
+
+
+def test_groups_of_a_set_are_made_once() -> None:
+    index = ts.ToolIndex(TOOLS, groups=GROUPS)
+    first, again = (
+        TREES.of(index.groups, tuple(ts.Toolbox(index)), 8),
+        TREES.of(index.groups, tuple(ts.Toolbox(index)), 8),
+    )
+    assert first is again
+    index.add(ts.Tool("mail_burn", "To burn a mail."))
+    assert TREES.of(index.groups, tuple(index), 8) is not first

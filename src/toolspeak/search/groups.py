@@ -69,14 +69,12 @@ class _Words:
         for row in self.rows.values():
             for term in row:
                 held[term] = held.get(term, 0) + 1
-        common = max(3, len(self.rows) // 2)
-        self.rare = {term: math.log(1 + len(self.rows) / n) for term, n in held.items() if n < common}
+        self.rare = {term: math.log(len(self.rows) / n) for term, n in held.items() if n < len(self.rows)}
+        shared = {term: worth for term, worth in self.rare.items() if held[term] > 1}  # others put nothing together
         self.vectors = np.zeros((len(self.rows), WIDTH), np.float32)
         signs: dict[str, Floats] = {}
         for place, row in enumerate(self.rows.values()):
-            told = [
-                (signs.get(term), term, worth * self.rare[term]) for term, worth in row.items() if term in self.rare
-            ]
+            told = [(signs.get(term), term, worth * shared[term]) for term, worth in row.items() if term in shared]
             if told:
                 found = np.stack([have if have is not None else signs.setdefault(t, _signs(t)) for have, t, _ in told])
                 self.vectors[place] = _of_length_one(np.array([worth for *_, worth in told], np.float32) @ found)

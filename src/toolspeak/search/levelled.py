@@ -30,10 +30,49 @@ from .kept import Finder, Toolset
 from .question import used
 from .shown import Routed
 
-KEPT = 8
-"""Sets of tools whose groups are kept."""
 BESIDE = 6
 """Tools that are shown in every list at most: the pinned ones, and those that the conversation used last."""
+
+
+Spec = tuple[Group, ...]
+
+
+class Trees:
+    """Makes the groups of each set of tools, and keeps those that were used last. Threads may share one; whoever comes
+    while groups are made waits for them."""
+
+    def __init__(self, sets: int = 16) -> None:
+        self._sets = sets
+        self._kept: OrderedDict[tuple[int, ...], tuple[Spec, Toolset, Group]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def known(self, spec: Spec, tools: Toolset, most: int) -> Group | None:
+        """The groups, if they are kept."""
+        kept = self._kept.get((most, id(spec), *map(id, tools)))
+        return kept[2] if kept else None
+
+    def of(self, spec: Spec, tools: Toolset, most: int) -> Group:
+        """The groups. Raises MissingExtra."""
+        key = (most, id(spec), *map(id, tools))
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = (spec, tools, _grouped(spec, tools, most))  # holds what the key is made of
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._sets:
+                self._kept.popitem(last=False)
+            return self._kept[key][2]
+
+
+def _grouped(spec: Spec, tools: Toolset, most: int) -> Group:
+    try:
+        from .groups import by_words
+    except ImportError as error:
+        raise MissingExtra("groups of tools need numpy and PyStemmer: pip install 'toolspeak[search]'") from error
+    return grouping.tree(grouping.given(spec, tools, strict=False), tools, by_words(tools), most)
+
+
+TREES = Trees()
+"""The groups of this process."""
 
 
 class Levelled(Routed):
@@ -52,11 +91,9 @@ class Levelled(Routed):
         for name, value, least in (("most", most, 4), ("looks", looks, 1)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UsageError(f"{name}: expected a whole number of {least} or more, received {value!r}")
-        self._groups = grouping.plain(groups) if groups is not None else None
+        self._groups = grouping.plain(groups) if groups is not None else ()
         self._most = most
         self._looks = looks
-        self._trees: OrderedDict[tuple[int, ...], tuple[Toolset, Group]] = OrderedDict()
-        self._lock = threading.Lock()
 
     def around(self, model: Model) -> Levelled:
         """The same around another model."""
@@ -69,17 +106,19 @@ class Levelled(Routed):
         return super().stream(request) if self._at_once(request) else self._by_levels(request)
 
     async def narrowed(self, request: Request) -> Request:
-        """The request as the model is asked it first; all that is searched, where it is asked for likelihoods."""
+        """The request as the model is asked it first: with the first list."""
         if self._at_once(request):
             return await super().narrowed(request)
-        effect = levels(request, await self._tree(request), beside=self._beside(request)).send(None)
-        return effect.request if isinstance(effect, Ask) else request
+        return self._first(request, await self._tree(request))
 
     def narrowed_now(self, request: Request) -> Request:
         """As `narrowed`, for code that does not await."""
         if self._at_once(request):
             return super().narrowed_now(request)
-        effect = levels(request, self._made(request.tools or ()), beside=self._beside(request)).send(None)
+        return self._first(request, TREES.of(self._spec, request.tools or (), self._most))
+
+    def _first(self, request: Request, tree: Group) -> Request:
+        effect = levels(request, tree, beside=self._beside(request)).send(None)
         return effect.request if isinstance(effect, Ask) else request
 
     def _at_once(self, request: Request) -> bool:
@@ -110,29 +149,13 @@ class Levelled(Routed):
 
     # the groups of a request's tools
 
+    @property
+    def _spec(self) -> Spec:
+        return self._groups or getattr(self.index, "groups", ())
+
     async def _tree(self, request: Request) -> Group:
-        tools = request.tools or ()
-        kept = self._trees.get(tuple(map(id, tools)))
-        return kept[1] if kept else await in_thread(lambda: self._made(tools))
-
-    def _made(self, tools: Toolset) -> Group:
-        key = tuple(map(id, tools))
-        with self._lock:  # whoever comes while they are made waits for them
-            if key not in self._trees:
-                self._trees[key] = (tools, self._grouped(tools))
-            self._trees.move_to_end(key)
-            while len(self._trees) > KEPT:
-                self._trees.popitem(last=False)
-            return self._trees[key][1]
-
-    def _grouped(self, tools: Toolset) -> Group:
-        try:
-            from .groups import by_words
-        except ImportError as error:
-            raise MissingExtra("groups of tools need numpy and PyStemmer: pip install 'toolspeak[search]'") from error
-        spec = getattr(self.index, "groups", None) if self._groups is None else self._groups
-        root = grouping.given(spec, tools, strict=False) if spec else Group("")
-        return grouping.tree(root, tools, by_words(tools), self._most)
+        spec, tools = self._spec, request.tools or ()
+        return TREES.known(spec, tools, self._most) or await in_thread(lambda: TREES.of(spec, tools, self._most))
 
 
 class _Searching:
