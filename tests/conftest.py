@@ -29,8 +29,9 @@ def _forget_settings() -> None:
 
 
 def _follow_no_profiles() -> None:
-    """Whoever runs this may have tuned a model: here each is asked as it is."""
+    """Whoever runs this may have tuned a model: here each is asked as it is; nor does it matter which tools they accepted."""
     os.environ["TOOLSPEAK_PROFILES"] = "off"
+    os.environ["TOOLSPEAK_PINS"] = "off"
 
 
 def _hear_ctrl_c() -> None:

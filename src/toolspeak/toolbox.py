@@ -75,6 +75,13 @@ class Toolbox:
         self._tools: dict[str, AnyTool] = unique(flat)
         self.inject.update(inject or {})
 
+    @classmethod
+    def of(cls, tools: Iterable[AnyTool]) -> Toolbox:
+        """A box of tools that were checked, no two of one name: what `as_tools` gives, and what an index holds."""
+        box = cls()
+        box._tools = {one.name: one for one in tools}
+        return box
+
     # what is in it
 
     def define(

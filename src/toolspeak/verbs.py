@@ -114,7 +114,8 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
     """What a verb's parameters come to. Raises UsageError for what cannot be."""
     if unknown := sorted(set(options) - set(Options.__annotations__)):
         raise TypeError(f"unexpected option {', '.join(unknown)}; there are: {', '.join(Options.__annotations__)}")
-    box = tools if isinstance(tools, Toolbox) else Toolbox(*(as_tools(tools) or ()))
+    index = tools if hasattr(tools, "search") and not callable(tools) else None
+    box = tools if isinstance(tools, Toolbox) else Toolbox.of(as_tools(tools) or () if index is None else index)
     request = Request(
         messages=_messages(prompt, options.get("system")),
         tools=tuple(box),
@@ -126,7 +127,7 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         stop=tuple(options.get("stop", ())),
     )
     offered(request)
-    model = _shown(speaking(named_model(options.get("model"))), tools, len(box))
+    model = _shown(speaking(named_model(options.get("model"))), index, len(box))
     return Job(
         request,
         model,
@@ -141,9 +142,8 @@ FEW = 10
 """Tools that any model is shown at once, whatever they are: see `search.shown`, which is not loaded for them."""
 
 
-def _shown(model: Model, tools: Any, count: int) -> Model:
-    """The model, shown those of many tools that fit; an index that the tools came as finds them."""
-    index = tools if hasattr(tools, "search") else None
+def _shown(model: Model, index: Any, count: int) -> Model:
+    """The model, shown those of many tools that fit; the index that the tools came as, if they did, finds them."""
     if count <= FEW and index is None:
         return model
     from .search.shown import Routed

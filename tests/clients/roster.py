@@ -121,6 +121,25 @@ CLIENTS = (
 )
 
 
+SERVERS = {
+    "server-everything": "@modelcontextprotocol/server-everything@2026.8.31",
+    "server-filesystem": "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "server-memory": "@modelcontextprotocol/server-memory@2026.8.31",
+    "mcp-server-time": "mcp-server-time==2026.10.19",
+    "mcp-server-git": "mcp-server-git==2026.10.19",
+    "mcp-server-fetch": "mcp-server-fetch==2026.10.24",
+}
+"""MCP servers that people use, pinned."""
+
+
+def server(name: str, make: bool = False) -> str:
+    """The program of an MCP server, in an environment of its own. Raises Unavailable."""
+    pin = SERVERS[name]
+    if pin.startswith("@"):
+        return str(node(name, (pin,), make) / "node_modules" / ".bin" / f"mcp-{name}")
+    return str(python(name, (pin,), make).with_name(name))
+
+
 def main() -> int:
     for client in CLIENTS:
         begun = time.monotonic()
@@ -130,6 +149,11 @@ def main() -> int:
             print(f"{client.name}: {why}")
         else:
             print(f"{client.name}: {', '.join(client.pins)} ({time.monotonic() - begun:.0f} s)")
+    for name in SERVERS:
+        try:
+            server(name, make=True)
+        except Unavailable as why:
+            print(f"{name}: {why}")
     return 0
 
 

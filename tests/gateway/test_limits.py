@@ -336,7 +336,7 @@ def test_all_schemas_together_are_bounded_too(serve_models: Callable[..., Any]) 
                     "type": "function",
                     "function": {"name": f"f{i}", "parameters": {"type": "object", "description": "x" * 200_000}},
                 }
-                for i in range(6)
+                for i in range(42)
             ]
             status, told = await posted(running.url, body(tools=tools))
             assert (status, told["error"]["code"]) == (400, "invalid_schema")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -347,6 +348,62 @@ def test_asked_again_in_the_users_place_shows_the_same() -> None:
     assert len(str(model.requests[1].messages[-1]["content"])) < 1_000
 
 
+# ------------------------------------------------------------------ definitions in tokens
+
+
+class Counting(Scripted):
+    """A model whose tokens are `times` as many as are estimated; it counts how often it is asked."""
+
+    def __init__(self, name: str, times: float | None, **options: Any) -> None:
+        super().__init__([said("Hello")], repeat=True, capabilities=["tools"], **options)
+        self.name = name
+        self.times = times
+        self.asked = 0
+
+    async def count(self, request: Request) -> int | None:
+        self.asked += 1
+        return None if self.times is None else round(7 + self.times * sum(map(kept.size, request.tools or ())))
+
+
+LONG = tuple(made(f"t{i}", "word " * 800) for i in range(100))
+
+
+@pytest.mark.parametrize(("times", "count"), [(None, 8), (1.0, 8), (2.0, 4), (0.5, 16)])
+def test_definitions_near_their_bound_are_counted_by_the_model(times: float | None, count: int) -> None:
+    model = Counting(f"counts {times}", times)
+    for _ in range(2):
+        heard(routed(model), asking("word", tools=LONG))
+    assert len(names(model.requests[-1])) == count
+    assert names(model.requests[0]) == names(model.requests[1])
+    assert model.asked == 2
+
+
+def test_definitions_far_from_their_bound_are_not_counted() -> None:
+    model = Counting("counts nothing", 1.0)
+    heard(routed(model), asking("Cancel my hotel"))
+    assert model.asked == 0
+
+
+def test_a_server_that_cannot_count_is_estimated() -> None:
+    class Broken(Counting):
+        async def count(self, request: Request) -> int | None:
+            raise ModelUnreachable("down")
+
+    model = Broken("counts not", None)
+    heard(routed(model), asking("word", tools=LONG))
+    assert len(names(model.requests[0])) == 8
+
+
+def test_what_would_be_sent_is_counted() -> None:
+    model = Counting("counts what is sent", 1.0)
+    few, many = (
+        asyncio.run(routed(model).count(asking("Cancel my hotel", tools=tools))) for tools in (TOOLS[:20], TOOLS)
+    )
+    assert few is not None
+    assert many is not None
+    assert many < 2 * few
+
+
 # ------------------------------------------------------------------ the verbs
 
 
@@ -404,6 +461,21 @@ def test_without_the_extra_all_are_shown_and_it_is_said_once(
 
 
 # ------------------------------------------------------------------ indexes
+
+
+def test_an_index_that_was_given_is_asked_beside_the_loop() -> None:
+    threads: list[bool] = []
+
+    class Asking(ts.ToolIndex):
+        def search(self, question: str, k: int = 10) -> Any:
+            threads.append(threading.current_thread() is threading.main_thread())
+            return super().search(question, k)
+
+    model = native(searched("get a loan"), called("get_loan"))
+    heard(routed(model, index=Asking(TOOLS)), asking("Cancel my hotel"))
+    assert threads == [False] * 3
+    heard(routed(native(said("Hello")), index=Asking(TOOLS[:50])), asking("Cancel my hotel"))
+    assert threads == [False] * 3  # an index that lacks some of the tools is not asked
 
 
 def test_sets_are_known_again_within_a_bound() -> None:

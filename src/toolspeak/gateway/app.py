@@ -170,7 +170,7 @@ class Gateway:
         """Answers a request that a model answers, in the API of `codec`. `session` is what keeps its reply."""
         body = await self.read(exchange, codec.BODY)
         async with self.admitted(exchange):
-            asked = await session.read(body) if session else cast("Asked", codec.read_request(body, exchange.tools))
+            asked = await (session.read(body) if session else exchange.understand(codec.read_request, body))
             check_format(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
             served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
             exchange.tell_ignored(asked.ignored)

@@ -28,7 +28,7 @@ AROUND = 4
 async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """Answers with `input_tokens`; nothing is generated."""
     body = await gateway.read(exchange, anthropic.COUNT_BODY)
-    asked = anthropic.read_request(body, exchange.tools)
+    asked = await exchange.understand(anthropic.read_request, body)
     served = gateway.models.find(asked.model, exchange.visible)
     exchange.tell_ignored(asked.ignored)
     exchange.record.model = asked.model

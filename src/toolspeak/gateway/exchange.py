@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ..api.payloads import dumped
 from ..schema.infer import as_tools
@@ -17,12 +17,15 @@ from ..types import Tool
 from .body import Gone
 from .record import Record
 
+T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
+LARGE = 500_000
+"""Bytes of a body that is read beside everything else."""
 STREAM: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -96,6 +99,13 @@ class Exchange:
     def header(self, name: bytes) -> str:
         """The value of a header of the request by its name in lower case, "" without one; of several the first."""
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
+
+    async def understand(self, read: Callable[[Any, Any], T], body: Any) -> T:
+        """What `read` makes of a body and of `tools`. A large one is read in a thread: its tools, where they are new,
+        take long to make."""
+        if self.received < LARGE:
+            return read(body, self.tools)
+        return await asyncio.to_thread(read, body, self.tools)
 
     def tell_ignored(self, names: Sequence[str]) -> None:
         """Names, in a header, the fields of the body that say nothing here."""

@@ -35,7 +35,7 @@ class Session:
         if previous := body.get("previous_response_id"):
             body = {**body, "input": await self._joined(previous, body["input"])}
         self._input = body["input"]
-        asked = openai_responses.read_request(body, self._exchange.tools)
+        asked = await self._exchange.understand(openai_responses.read_request, body)
         self._keeps = asked.store and self._store is not None
         ignored = ("store",) if body.get("store") is True and not self._keeps else ()
         echo = {**asked.echo, "store": self._keeps}

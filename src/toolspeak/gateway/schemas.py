@@ -9,14 +9,14 @@ from typing import Any, cast
 
 from ..errors import InvalidTool, Refused
 from ..plan.formed import check_form
-from ..schema.infer import as_tools
 from ..schema.walk import MANY, NAMED, ONE, resolve
 from ..types import Schema, Tool
 from .settings import Limits
+from .toolsets import Toolsets
 
 Tools = tuple[Tool[..., Any], ...] | None
 
-ALL = 4
+ALL = 32
 """All schemas of a request together may be so many times as large as one."""
 WORK = 100_000
 """How many times schemas may be applied to one value, each alternative counted."""
@@ -28,21 +28,20 @@ HERE = ("not", "if", "then", "else")
 """The keywords whose schema is applied to the very value, beside lists of alternatives."""
 
 
-def bounded_tools(raw: bytes, limits: Limits, make: Callable[[Any], Tools] = as_tools) -> Callable[[Any], Tools]:
+def bounded_tools(raw: bytes, limits: Limits, make: Toolsets) -> Callable[[Any], Tools]:
     """`make` for what came in the body `raw`. Raises Refused for schemas that are too large or too much work."""
     if harmless(raw, limits):
         return make
 
-    def tools(described: Any) -> Tools:
+    def check(described: Any) -> None:
         left = ALL * limits.schema
         for at, one in enumerate(cast("list[dict[str, Any]]", described or ())):
             schema = one.get("parameters") or one.get("input_schema")
             left -= check_schema(schema, f"tools.{at}", limits)
             if left < 0:
                 raise _refused("tools", f"all schemas together are larger than {ALL * limits.schema:,} bytes")
-        return make(described)
 
-    return tools
+    return lambda described: make(described, check)
 
 
 def harmless(raw: bytes, limits: Limits) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fnmatch
 import hashlib
 import json
 import threading
@@ -31,13 +32,15 @@ class Finder(Protocol):
 
 
 class Indexed:
-    """The tools of a request, where each stands among them, and what finds them."""
+    """The tools of a request, where each stands among them, and what finds them: at once if `quick`."""
 
-    def __init__(self, tools: Toolset, finder: Finder) -> None:
+    def __init__(self, tools: Toolset, finder: Finder, *, quick: bool) -> None:
         self.tools = tools
+        self.quick = quick
         self.places = {tool.name: place for place, tool in enumerate(tools)}
         self.finder = finder
         self._sizes: dict[int, int] = {}
+        self._matching: dict[tuple[str, ...], list[int]] = {(): []}
 
     def size(self, place: int) -> int:
         """About how many tokens the definition of a tool has."""
@@ -45,11 +48,21 @@ class Indexed:
             self._sizes[place] = size(self.tools[place])
         return self._sizes[place]
 
+    def matching(self, patterns: tuple[str, ...]) -> list[int]:
+        """The places of the tools whose names are among the patterns, or fit one."""
+        if patterns not in self._matching:
+            self._matching = {patterns: [place for name, place in self.places.items() if _fits(name, patterns)]}
+        return self._matching[patterns]
+
     def search(self, question: str, k: int) -> list[tuple[int, float]]:
         """The places of the at most `k` tools that fit a question best, with their scores."""
         more = -(-len(self.finder) // max(1, len(self.tools)))  # the finder may know tools that are not offered
         found = self.finder.search(question, k * more)
         return [(self.places[tool.name], score) for tool, score in found if tool.name in self.places][:k]
+
+
+def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def size(tool: Tool[..., Any]) -> int:
@@ -106,7 +119,9 @@ class Indexes:
 
     def _make(self, entry: _Entry) -> None:
         try:
-            entry.made.set_result(Indexed(entry.tools, self._finder(entry)))
+            finder = self._finder(entry)
+            # One that was made here finds by words alone; one that was given may have to ask a model.
+            entry.made.set_result(Indexed(entry.tools, finder, quick=finder is not entry.finder))
         except BaseException as error:  # noqa: BLE001 - handed to those who wait
             with self._lock:
                 if self._kept.get(entry.key) is entry:

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
@@ -18,11 +17,13 @@ from typing import Any
 from ..errors import MissingExtra, ModelError, UsageError
 from ..events import Event, Finished, Noted
 from ..models.base import Capability, Counter, Model, Scorer
+from ..running import in_thread
 from ..types import Message, Note, Request, Tool, Usage
 from ..wire.collect import add_usage
 from .kept import Finder, Indexed, Indexes, Toolset, size
 from .lookup import Ear, search_tool, told
 from .question import Finds, errors, questions, used
+from .ratio import learn, ratio
 
 log = logging.getLogger(__name__)
 
@@ -187,7 +188,7 @@ class Routed:
         tools = request.tools or ()
         if len(tools) <= self.shown or request.prompt is not None:
             return True
-        return len(tools) <= SPARE * self.shown and sum(map(size, tools)) <= self.tokens
+        return len(tools) <= SPARE * self.shown and sum(map(size, tools)) * ratio(self.model) <= self.tokens
 
     async def _routed(self, request: Request) -> AsyncGenerator[Event]:
         found = self._finds.recall(request.messages)
@@ -227,7 +228,7 @@ class Routed:
                 break
             left -= 1
             messages = [*messages, *ear.messages(searches, results)]
-            view = self._chosen(view.indexed, request, found)
+            view = await self._choose(view.indexed, request, found)
         if searched:
             self._finds.remember(request.messages, said, ear.called, found)
         yield Finished(ear.finish, usage)
@@ -248,7 +249,11 @@ class Routed:
         except MissingExtra as error:
             self._do_without(error)
             return None
-        return self._chosen(indexed, request, self._finds.recall(request.messages) if found is None else found)
+        names = self._finds.recall(request.messages) if found is None else found
+        view = await self._choose(indexed, request, names)
+        if await learn(self.model, view.tools, self.tokens):
+            view = await self._choose(indexed, request, names)
+        return view
 
     def _do_without(self, error: MissingExtra) -> None:
         if self.strict:
@@ -258,25 +263,28 @@ class Routed:
             _warned = True
             log.warning("all tools are shown, however many: %s", error)
 
+    async def _choose(self, indexed: Indexed, request: Request, found: Sequence[str]) -> View:
+        """As `_chosen`, beside the loop where a search may take long."""
+        if indexed.quick:
+            return self._chosen(indexed, request, found)
+        return await in_thread(lambda: self._chosen(indexed, request, found))
+
     def _chosen(self, indexed: Indexed, request: Request, found: Sequence[str]) -> View:
         """What is shown, `found` being what the model has searched for."""
         places = indexed.places
-        sure = [place for name, place in places.items() if self._pins(name)]
+        sure = indexed.matching(self.pinned)
         if request.choice in places:
             sure.append(places[request.choice])
         wanted = [places[name] for name in (*used(request.messages), *found) if name in places]
         wanted += self._best(indexed, request)
         taken = dict.fromkeys(sure[:MOST])
-        left = self.tokens - sum(map(indexed.size, taken))
+        left = self.tokens / ratio(self.model) - sum(map(indexed.size, taken))
         for place in wanted:
             if place in taken or len(taken) == MOST or (indexed.size(place) > left and taken):
                 continue
             taken[place] = None
             left -= indexed.size(place)
         return View(indexed, tuple(sorted(taken)))
-
-    def _pins(self, name: str) -> bool:
-        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.pinned)
 
     def _best(self, indexed: Indexed, request: Request) -> list[int]:
         """The places of the tools that fit what is asked, the best first."""
@@ -295,7 +303,10 @@ class Routed:
     async def _search(self, view: View, query: str) -> list[str]:
         """The names of the tools that a search finds beside those that are shown."""
         shown = set(view.places)
-        ranked = view.indexed.search(query, len(shown) + FOUND) if query else []
+        if not query:
+            return []
+        indexed, most = view.indexed, len(shown) + FOUND
+        ranked = indexed.search(query, most) if indexed.quick else await in_thread(lambda: indexed.search(query, most))
         return [view.indexed.tools[place].name for place, _ in ranked if place not in shown][:FOUND]
 
 

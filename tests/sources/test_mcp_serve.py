@@ -1,0 +1,213 @@
+"""`toolspeak mcp`: functions served to the official client and to our own, over standard input and output and HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolspeak as ts
+
+mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+TOOLSPEAK = [sys.executable, "-m", "toolspeak"]
+PATIENT = 240.0
+FUNCTIONS = '''\
+import os
+import sys
+import time
+
+print("printed while it is loaded")
+
+
+def forecast(city: str, days: int = 3) -> str:
+    """The weather of a city."""
+    print("printed by a tool")
+    os.write(1, b"written by a tool")
+    os.system("echo by a child")
+    if city == "Atlantis":
+        raise ValueError("no such place")
+    return f"{city}: sun for {days} days"
+
+
+def facts(city: str) -> dict:
+    """Facts of a city."""
+    return {"city": city, "people": 5}
+
+
+async def slow(file: str) -> str:
+    """Takes long."""
+    import asyncio
+
+    try:
+        open(file + ".begun", "w").close()
+        await asyncio.sleep(3600)
+    finally:
+        open(file + ".ended", "w").close()
+'''
+
+
+@pytest.fixture
+def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SRC), os.environ.get("PYTHONPATH", "")]))
+    file = tmp_path / "functions.py"
+    file.write_text(FUNCTIONS)
+    return file
+
+
+@asynccontextmanager
+async def official(functions: Path) -> AsyncIterator[Any]:
+    command, *args = [*TOOLSPEAK, "mcp", "--tools", str(functions)]
+    env = {"PYTHONPATH": os.environ["PYTHONPATH"]}
+    async with mcp.Client(mcp.StdioServerParameters(command=command, args=args, env=env)) as client:
+        yield client
+
+
+def test_the_official_client(functions: Path) -> None:
+    async def main() -> None:
+        async with official(functions) as client:
+            listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert list(listed) == ["forecast", "facts", "slow"]
+            assert listed["forecast"].description == "The weather of a city."
+            assert listed["forecast"].input_schema["required"] == ["city"]
+            done = await client.call_tool("forecast", {"city": "Oslo", "days": "2"})  # "2" is coerced without loss
+            assert (done.is_error, done.content[0].text) == (False, "Oslo: sun for 2 days")
+            done = await client.call_tool("facts", {"city": "Oslo"})
+            assert done.structured_content == {"city": "Oslo", "people": 5}
+            assert json.loads(done.content[0].text) == done.structured_content
+            done = await client.call_tool("forecast", {"city": "Atlantis"})
+            assert (done.is_error, done.content[0].text) == (
+                True,
+                "the tool 'forecast' failed: ValueError: no such place",
+            )
+            done = await client.call_tool("forecast", {"town": "Oslo"})
+            assert done.is_error
+            assert "is no argument" in done.content[0].text
+            done = await client.call_tool("forecasts", {})
+            assert done.is_error
+            assert "Did you mean" in done.content[0].text
+
+    asyncio.run(main())
+
+
+def test_a_call_that_is_cancelled_ends(functions: Path, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with official(functions) as client:
+            call = asyncio.create_task(client.call_tool("slow", {"file": str(tmp_path / "slow")}))
+            while not (tmp_path / "slow.begun").exists():
+                await asyncio.sleep(0.05)
+            call.cancel()
+            while not (tmp_path / "slow.ended").exists():
+                await asyncio.sleep(0.05)
+            assert not (await client.call_tool("facts", {"city": "Oslo"})).is_error
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it(functions: Path, tmp_path: Path, number: int) -> None:
+    with subprocess.Popen(
+        [*TOOLSPEAK, "mcp", "-t", str(functions)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        call = {"name": "slow", "arguments": {"file": str(tmp_path / "slow")}}
+        for message in (
+            {"id": 1, "method": "initialize", "params": about},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": call},
+        ):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            server.stdin.flush()
+        while not (tmp_path / "slow.begun").exists():
+            time.sleep(0.05)
+        server.send_signal(number)
+        assert server.wait(60) == 0
+        assert (tmp_path / "slow.ended").exists()
+        for line in server.stdout.read().splitlines():
+            json.loads(line)  # nothing but the protocol was written
+
+
+def test_it_ends_with_its_input_and_writes_the_protocol_alone(functions: Path) -> None:
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}) + "\n"
+    done = subprocess.run(
+        [*TOOLSPEAK, "mcp", "--tools", str(functions)], input=asked, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
+    assert "printed while it is loaded" in done.stderr
+
+
+@contextmanager
+def over_http(functions: Path) -> Iterator[str]:
+    command = [*TOOLSPEAK, "mcp", "--tools", str(functions), "--http", "127.0.0.1:0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        lines = iter(server.stderr)
+        hello = next(line for line in lines if line.startswith("serving"))
+        yield hello.split()[-1]
+        server.terminate()
+        assert server.wait(60) == 0
+
+
+def test_over_http(functions: Path) -> None:
+    async def main(url: str) -> None:
+        async with mcp.Client(url) as client:
+            done = await client.call_tool("forecast", {"city": "Oslo"})
+            assert done.content[0].text == "Oslo: sun for 3 days"
+
+    with over_http(functions) as url:
+        asyncio.run(main(url))
+        with ts.mcp(url, timeout=PATIENT) as box:
+            assert box.call({"name": "facts", "arguments": {"city": "Oslo"}}) == {"city": "Oslo", "people": 5}
+        done = subprocess.run(
+            [*TOOLSPEAK, "call", f"mcp:{url}#forecast", '{"city": "Rome"}'], capture_output=True, text=True, timeout=280
+        )
+        assert done.stdout == "Rome: sun for 3 days\n", done.stderr
+
+
+def test_what_it_asks_for(functions: Path) -> None:
+    def told(*args: str) -> str:
+        done = subprocess.run([*TOOLSPEAK, "mcp", *args], capture_output=True, text=True, timeout=280)
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr
+
+    assert "which tools are to be served" in told()
+    assert "is not this machine alone" in told("--tools", str(functions), "--http", "0.0.0.0:0")
+    assert "expected --http HOST:PORT" in told("--tools", str(functions), "--http", "somewhere")
+
+
+def test_pins_at_the_command_line(functions: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "TOOLSPEAK_PINS": str(tmp_path / "pins.json")}
+    server = f"{' '.join(TOOLSPEAK)} mcp --tools {functions}"
+    servers = tmp_path / "servers.json"
+    entry = {"command": TOOLSPEAK[0], "args": [*TOOLSPEAK[1:], "mcp", "--tools", str(functions)]}
+    servers.write_text(json.dumps({"mcpServers": {"w": {**entry, "env": {"PYTHONPATH": os.environ["PYTHONPATH"]}}}}))
+
+    def run(*args: str) -> Any:
+        return subprocess.run([*TOOLSPEAK, *args], capture_output=True, text=True, timeout=280, env=env)
+
+    done = run("tools", str(servers))
+    assert [one["name"] for one in json.loads(done.stdout)] == ["w_forecast", "w_facts", "w_slow"], done.stderr
+    functions.write_text(FUNCTIONS.replace("The weather of a city.", "The weather, and more."))
+    done = run("tools", str(servers))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert '+ "description": "The weather, and more."' in done.stderr
+    assert f"toolspeak mcp accept 'mcp:{server}' forecast" in done.stderr
+    done = run("mcp", "accept", str(servers), "forecast")
+    assert done.stdout.startswith("accepted forecast\n"), done.stderr
+    assert run("tools", str(servers)).returncode == 0
+    assert "nothing has changed" in run("mcp", "accept", str(servers)).stdout
