@@ -181,6 +181,6 @@ def test_likelihoods_go_back_up_where_a_branch_fits_badly() -> None:
 
 
 def test_likelihoods_that_fit_nothing_end_in_a_search() -> None:
-    model, search = Channel(), native("No tool does that.")
+    model, search = Channel(reply=-5.0), native("No tool does that.")
     assert answered(model, search=search).text == "No tool does that."
     assert model.offered == []

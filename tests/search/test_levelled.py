@@ -108,3 +108,16 @@ def test_groups_of_a_set_are_made_once() -> None:
     assert first is again
     index.add(ts.Tool("mail_burn", "To burn a mail."))
     assert TREES.of(index.groups, tuple(index), 8) is not first
+
+
+def test_what_is_pinned_stands_in_every_list() -> None:
+    model = native(calls(("lamp_tools", {})), calls(("mail_send", {})))
+    ts.decide("Send it", tools=TOOLS, model=Levelled(model, GROUPS, pinned=["mail_s[eh]*"]))
+    for turn in (0, 1):
+        assert names(model, turn)[:2] == ["mail_send", "mail_show"]
+
+
+def test_a_model_that_decides_by_likelihood_is_searched_for() -> None:
+    model = ts.Scripted([calls(("lamp_show", {}))], capabilities=["tools", "weighs"])
+    ts.call("Show me the lamp", tools=ts.ToolIndex(TOOLS, groups=GROUPS), model=model)
+    assert "lamp_show" in names(model, 0)

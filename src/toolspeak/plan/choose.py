@@ -96,11 +96,11 @@ def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Pl
     return choice if choice.surplus + FILLED_WORTH > 0 else None
 
 
-def wanted(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
-    """The surplus of each tool: by how many nats more than needed it is likelier than no tool."""
+def wanted(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[tuple[float, float]]]:
+    """For each tool what speaks for it among others, and its surplus: by how much more than needed it beats no tool."""
     scores = yield from _likely([*tools, REPLY, LOOK_UP], text)
-    least = max(scores[len(tools) :])
-    return [surplus(tool, text, likely - least) for tool, likely in zip(tools, scores, strict=False)]
+    likelier = [one - max(scores[len(tools) :]) for one in scores[: len(tools)]]
+    return [(one + _fitness(tool, text), surplus(tool, text, one)) for tool, one in zip(tools, likelier, strict=True)]
 
 
 def _likely(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:

@@ -243,24 +243,24 @@ def _weighed(request: Request, root: Group, beside: Sequence[AnyTool], looks: in
 def _descended(
     root: Group, beside: Sequence[AnyTool], question: str, looks: int
 ) -> Plan[tuple[AnyTool | None, list[Group]]]:
-    """The first tool that is wanted more than needed, going on with the best branch seen; and what was opened."""
+    """The best tool that is wanted more than needed, going on with the best branch seen; and what was opened."""
     opened: list[Group] = []
     best: tuple[float, AnyTool] | None = None
     members: Sequence[Member] = (*beside, *root.members)
     branches: list[tuple[float, int, Group]] = []
+    count = 0
     for _ in range(looks):
         tools = [as_tool(member) if isinstance(member, Group) else member for member in members]
         worths = yield from wanted(tools, question)
-        for member, worth in zip(members, worths, strict=True):
+        for member, (worth, surplus) in zip(members, worths, strict=True):
+            count += 1
             if isinstance(member, Group):
-                heapq.heappush(branches, (-worth, len(branches) + len(opened), member))
-            elif best is None or worth > best[0]:
+                heapq.heappush(branches, (-worth, count, member))
+            elif surplus > 0 and (best is None or worth > best[0]):
                 best = (worth, member)
-        if best and best[0] > 0 and not (branches and -branches[0][0] > best[0]):
-            return best[1], opened
-        if not branches:
+        if not branches or (best and best[0] >= -branches[0][0]):
             break
         _, _, group = heapq.heappop(branches)
         opened.append(group)
         members = group.members
-    return None, opened
+    return best[1] if best else None, opened

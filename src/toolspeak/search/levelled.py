@@ -10,6 +10,7 @@ Where no branch fits it searches, as `Routed` does.
 from __future__ import annotations
 
 import copy
+import fnmatch
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -144,7 +145,8 @@ class Levelled(Routed):
 
     def _beside(self, request: Request) -> list[Tool[..., Any]]:
         tools = {tool.name: tool for tool in request.tools or ()}
-        names = [name for name in tools if self._pins(name)] + [n for n in used(request.messages) if n in tools]
+        names = [name for pattern in self.pinned for name in fnmatch.filter(tools, pattern)]
+        names += [name for name in used(request.messages) if name in tools]
         return [tools[name] for name in dict.fromkeys(names)][:BESIDE]
 
     # the groups of a request's tools
