@@ -1,16 +1,20 @@
 """How often the right tool is chosen out of the leaderboard's 1,096, by levels and by a search, and what each costs.
 
     python benchmarks/bench_levels.py --questions 60
+    python benchmarks/bench_levels.py --questions 400 --words
 
 The groups are made: nobody gave any. Questions are BFCL's single-turn ones from the hundredth of each category on, evenly
 spread. A model that decides by likelihood weighs the members of a list; tokens are those that are weighed beside the
-worked examples, which stay warm. With `--most` the members of a list are others than 8.
+worked examples, which stay warm. With `--most` the members of a list are others than 8. `--words` asks no model: a
+branch is taken by how near its words are to the question's.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import heapq
+import itertools
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +27,9 @@ from toolspeak.events import Event, Finished, Noted
 from toolspeak.models.base import Capability, Scorer
 from toolspeak.models.counting import about
 from toolspeak.plan.choose import choose
+from toolspeak.plan.groups import Group, tools_in, tree
 from toolspeak.plan.signature import EXAMPLES
+from toolspeak.search import groups
 from toolspeak.search.levelled import Levelled
 from toolspeak.search.shown import Routed
 from toolspeak.types import Request
@@ -102,15 +108,54 @@ async def measured(
     }
 
 
+def by_words(tools: Sequence[Any], asked: Sequence[tuple[str, str]], most: int, looks: int) -> dict[str, Any]:
+    """How often the list with the right tool is opened by words alone: going down one branch, and by the best seen."""
+    known = groups.Words(tools)
+    root = tree(Group(""), tools, groups.by_words(tools), most)
+    vectors: dict[int, Any] = {}
+
+    def near(member: Any, question: Any) -> float:
+        if id(member) not in vectors:
+            vectors[id(member)] = known.vector(list(tools_in(member)) if isinstance(member, Group) else [member])
+        return float(vectors[id(member)] @ question)
+
+    order = itertools.count(1)
+    straight = seen = 0
+    for text, truth in asked:
+        question = known.question(text)
+        at: Any = root
+        while isinstance(at, Group):
+            straight += any(tool.name == truth for tool in at.members if not isinstance(tool, Group))
+            inner = [member for member in at.members if isinstance(member, Group)]
+            at = max(inner, key=lambda member: near(member, question)) if inner else None
+        branches: list[tuple[float, int, Any]] = [(0.0, 0, root)]
+        found: set[str] = set()
+        for _ in range(looks + 1):
+            if branches:
+                for member in heapq.heappop(branches)[2].members:
+                    if isinstance(member, Group):
+                        heapq.heappush(branches, (-near(member, question), next(order), member))
+                    else:
+                        found.add(member.name)
+        seen += truth in found
+    return {"one branch %": round(100 * straight / len(asked), 1), "best seen %": round(100 * seen / len(asked), 1)}
+
+
 async def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--questions", type=int, default=60)
     options.add_argument("--model", default="local")
     options.add_argument("--most", type=int, default=8)
     options.add_argument("--looks", type=int, default=6)
+    options.add_argument("--words", action="store_true")
     given = options.parse_args()
     tools, asked = pool(given.questions)
     index = ts.ToolIndex(tools)
+    if given.words:
+        found = sum(truth in {tool.name for tool, _ in index.search(question, 10)} for question, truth in asked)
+        told = by_words(tools, asked, given.most, given.looks)
+        print(json.dumps({"questions": len(asked), **told, "search, of 10 %": round(100 * found / len(asked), 1)}))
+        return
     chooser = Chooser(ts.model(given.model))
     ways = {
         "search": Routed(chooser, index, shown=10),

@@ -42,7 +42,7 @@ def grouped(tools: Sequence[AnyTool], groups: Group | None = None, most: int = L
 
 def by_words(tools: Sequence[AnyTool]) -> Split:
     """What parts a list of these tools, and of groups of them, by what they say."""
-    known = _Words(tools)
+    known = Words(tools)
 
     def split(members: Sequence[Member], most: int) -> Sequence[Group]:
         inside = [list(tools_in(member)) if isinstance(member, Group) else [member] for member in members]
@@ -59,7 +59,7 @@ def by_words(tools: Sequence[AnyTool]) -> Split:
     return split
 
 
-class _Words:
+class Words:
     """What tools say: a vector for each, and the words that tell some from others."""
 
     def __init__(self, tools: Sequence[AnyTool]) -> None:
@@ -82,6 +82,14 @@ class _Words:
     def vector(self, tools: Sequence[AnyTool]) -> Floats:
         """That of some tools: their mean, of length 1."""
         return _of_length_one(self.vectors[[self.places[tool.name] for tool in tools]].mean(axis=0))
+
+    def question(self, text: str) -> Floats:
+        """That of a question, by those of its words that tools have."""
+        vector = np.zeros(WIDTH, np.float32)
+        for term in dict.fromkeys(terms(text)):
+            if term in self.rare:
+                vector += np.float32(self.rare[term]) * _signs(term)
+        return _of_length_one(vector)
 
     def telling(self, parts: Sequence[Sequence[AnyTool]]) -> list[list[str]]:
         """For each part the words that tell it from the others, as they are written in the names of its tools."""
