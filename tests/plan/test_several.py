@@ -10,7 +10,7 @@ import pytest
 from plan.test_fill import Weighing, tool
 from toolspeak import drive
 from toolspeak.plan.mentions import mentions
-from toolspeak.plan.several import alternatives, calls_for, clauses, further
+from toolspeak.plan.several import alternatives, calls_for, clauses
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer"}
@@ -39,6 +39,9 @@ NUMBER = {"type": "integer"}
         ),
         ("the user is 'ann' and the password is 'secret'", "ann", ["ann"]),
         ("from Lima to Quito, then from Quito to Bogota", "Lima", ["Lima", "Quito"]),
+        ("Is it raining in Turin? How about Milan?", "Turin", ["Turin", "Milan"]),
+        ("Compare the weather of Boston with that of Miami.", "Boston", ["Boston", "Miami"]),
+        ("set the bedroom to 18 degrees and the kitchen to 21", "bedroom", ["bedroom", "kitchen"]),
         ("the oak had a height of 9 feet, the stone pine had a height of 6", "oak", ["oak", "stone pine"]),
     ],
 )
@@ -55,6 +58,7 @@ def test_texts_that_are_alike(text: str, piece: str, pieces: list[str]) -> None:
         ("at 3, 5 and 8 degrees", [3, 5, 8]),
         ("between 3 and 8 degrees", [3]),
         ("a depth of 3, and then another with a depth of 9", [3, 9]),
+        ("a depth of 3, and another one with a depth of 9", [3, 9]),
         ("costs $3 a night and seats 4 guests", [3]),
         ("a wall of 3 meters that is 40 meters away", [3]),
     ],
@@ -86,6 +90,19 @@ def test_a_clause_tells_a_call() -> None:
         ("Quito", 5),
         ("La Paz", 10),
     ]
+
+
+def test_numbers_come_round() -> None:
+    given = tool("a", "b", a=NUMBER, b=NUMBER)
+    text = "How many ways are there to take 3 out of 12, 5 out of 20 and 2 out of 9?"
+    assert [tuple(call.values()) for call in several(given, text, a=3, b=12)] == [(3, 12), (5, 20), (2, 9)]
+    assert len(several(given, "Split 120 dollars among 4 people after 3 minutes at 9 am", a=120, b=4)) == 1
+
+
+def test_two_percentages_are_of_two_things() -> None:
+    given = tool("tip", tip={"type": "number"})
+    assert several(given, "Add a 15% tip and 8% tax", tip=0.15) == [{"tip": 0.15}]
+    assert len(several(given, "Add a tip of 15% and then a tip of 8%", tip=0.15)) == 2
 
 
 def test_what_a_clause_does_not_tell_is_the_first_ones() -> None:
@@ -170,6 +187,12 @@ def test_options_named_side_by_side() -> None:
     ]
 
 
+def test_an_option_that_is_denied_is_none() -> None:
+    given = tool("city", "unit", city=TEXT, unit={"enum": ["celsius", "fahrenheit"]})
+    assert len(several(given, "Weather in Rome in celsius, not in fahrenheit", city="Rome", unit="celsius")) == 1
+    assert len(several(given, "Weather in Rome in celsius and in fahrenheit", city="Rome", unit="celsius")) == 2
+
+
 def test_options_that_are_not_side_by_side_are_one_each() -> None:
     unit = {"enum": ["celsius", "fahrenheit"]}
     given = tool("value", "to", value=NUMBER, to=unit)
@@ -221,22 +244,7 @@ def test_clauses(text: str, parts: int) -> None:
     assert max(1, len(clauses(text))) == parts
 
 
-@pytest.mark.parametrize(
-    ("found", "call"),
-    [
-        ({"city": "Rome"}, {"city": "Rome", "days": 3}),
-        ({"city": "Paris"}, None),
-        ({"city": "the same place"}, None),
-        ({"days": 5}, {"city": "Paris", "days": 5}),
-        ({"city": "somewhere warm"}, None),
-        ({}, None),
-    ],
-)
-def test_a_further_call_has_something_new(found: dict[str, Any], call: dict[str, Any] | None) -> None:
-    assert further("Paris for 3 days, then Rome or somewhere warm", {"city": "Paris", "days": 3}, found) == call
-
-
-def test_clauses_are_filled_one_by_one() -> None:
+def test_several_calls_or_the_first_alone() -> None:
     add = tool("a", "b", a=NUMBER, b=NUMBER)
     calls, _ = asyncio.run(drive.arun(calls_for(add, "What is 1 plus 2, and what is 5 plus 7?"), Weighing()))
     assert calls == [{"a": 1, "b": 2}, {"a": 5, "b": 7}]

@@ -11,10 +11,12 @@ from .pieces import WORD, Span
 
 AROUND = 48
 """Characters on either side of a piece that are compared."""
+ABOUT = re.compile(r"\b(?:how|what) about (?:(?:in|for|at|with|the) ){0,2}$", re.IGNORECASE)
+"""What asks the same of another thing."""
 HEAD = re.compile(r"\s+([a-z]+)\b")
 CURRENCY = "$€£¥"
 JOINED = re.compile(
-    r"['\"”’]?\s*(?:[,;]|\band\b|&|\bor\b|\bthen\b|\bas well as\b|/|\bversus\b|\bvs\.?)(?:\s*(?:and|or|then|also|finally|lastly)\b)?,?\s+"
+    r"['\"”’]?\s*(?:[,;]|\band\b|&|\bor\b|\bthen\b|\bas well as\b|/|\bversus\b|\bvs\.?|\b(?:with|to|than)(?= that of\b))(?:\s*(?:and|or|then|also|finally|lastly)\b)?,?\s+"
     r"(?:(?:the|a|an|in|at|for|of|on|from|with|to|by|into|another|that of|also|between)\s+)*['\"“‘]?",
     re.IGNORECASE,
 )
@@ -62,10 +64,8 @@ def overlap(one: Span, other: Span) -> bool:
 
 
 def free_of(span: Span, taken: Sequence[Span]) -> bool:
+    """Whether a place has no character in common with those taken."""
     return not any(overlap(span, one) for one in taken)
-
-
-# Where the values of the first call stand
 
 
 def kind(text: str, span: Span) -> str:
@@ -84,11 +84,12 @@ def alike(text: str, one: Span, other: Span, told: Collection[str] = ()) -> floa
     """How much two pieces stand in the same surroundings: side by side, or behind and before the same words. `told` is
     what words say of the argument."""
     first, second = text[slice(*one)], text[slice(*other)]
-    shapes = _shape(first), _shape(second)
+    shapes, late = (_shape(first), _shape(second)), max(one[0], other[0])
     shaped = shapes[0] == shapes[1] and pieces.CODED.search(first) is not None and not re.search(r"[ @]", shapes[0])
     compound = COMPOUND.search(first) is not None, COMPOUND.search(second) is not None
     regions = all(REGIONAL.search(text[slice(*span)]) or _regional(text, span[1]) for span in (one, other))
-    around = 0.8 * (shaped or regions) + surroundings(text, one, other)
+    asked = ABOUT.search(text, max(0, late - AROUND), late) is not None and kind(text, (late, late + 1)) != "words"
+    around = 0.8 * (shaped or regions or asked) + surroundings(text, one, other)
     return 1.2 * _joined(text, one, other, told) + around - 0.7 * (compound[0] is not compound[1])
 
 
@@ -173,7 +174,7 @@ def right_words(text: str, end: int) -> list[str]:
     """The two words behind a place, up to a mark."""
     after = re.split(r"[.?!;:,]\s|\n", text[end : end + AROUND])[0]
     found = [words.stem(word) for word in WORD.findall(after) if word.casefold() not in ARTICLES]
-    return found[:2]
+    return ["0" if word.isdigit() else word for word in found[:2]]  # which number it is makes no difference
 
 
 def alike_numbers(text: str, one: Number, other: Number) -> float:
@@ -193,7 +194,15 @@ def alike_numbers(text: str, one: Number, other: Number) -> float:
 def two_units(text: str, one: Number, other: Number) -> bool:
     """Whether two numbers have units that differ."""
     units = unit_of(text, one), unit_of(text, other)
-    return (all(units) and units[0] != units[1]) or one.percent is not other.percent
+    differ = all(units) and units[0] != units[1]
+    return differ or one.percent is not other.percent or (one.percent and _two_shares(text, one, other))
+
+
+def _two_shares(text: str, one: Number, other: Number) -> bool:
+    """Whether two percentages are of different things: a 15% tip and 8% tax."""
+    of = [words.stem(found[1]) for number in (one, other) if (found := HEAD.match(text, number.span[1]))]
+    said = [word for word in of if word not in STOP_STEMS]
+    return len(said) > 1 and said[0] != said[1]
 
 
 def together(text: str, one: Span, other: Span) -> bool:

@@ -16,7 +16,7 @@ from ..types import Schema
 from . import dates, pieces, words
 from .candidates import MOST, candidates
 from .filling import described, is_number, is_text, told_by
-from .likeness import alike, alike_numbers, free_of, kind, side_by_side, unit_of
+from .likeness import alike, alike_numbers, free_of, kind, side_by_side, two_units, unit_of
 from .numbers import Number, numbers, written_lists
 from .pieces import WORD, Span
 from .settle import reading
@@ -33,12 +33,18 @@ ROUNDS = 3
 """How often places are compared with those found."""
 ONWARDS = re.compile(
     r"[,;:\n]|\b(?:and|or|then|also|while|whereas|but|versus|vs|against|compared?|second|third|fourth|fifth|sixth|next|finally|"
-    r"lastly|last one|other one|another|again|instead|repeat|plus|as well|what if|followed)\b|\d\)",
+    r"lastly|last one|other one|another|again|instead|repeat|plus|as well|what if|how about|what about|that of|followed)\b|\d\)",
     re.IGNORECASE,
 )
 """What goes on to another thing."""
+DENIED = re.compile(
+    r"\b(?:not|nor|never|instead of|rather than|except|without) (?:(?:in|an?|the|as) )*['\"]?$", re.IGNORECASE
+)
+"""What says that an option is not meant."""
+PRONOUN = re.compile(r"\b(?:first|second|third|other|another|last|this|that|each|every|which) one$", re.IGNORECASE)
+"""A one that is no number."""
 FURTHER = re.compile(
-    r"\b(?:then|second|third|fourth|fifth|another|again|instead|repeat|finally|lastly|what if|after that)\b",
+    r"\b(?:then|second|third|fourth|fifth|another|again|instead|repeat|finally|lastly|what if|after that|how (?:does|do|would|will|did)|does it)\b",
     re.IGNORECASE,
 )
 """What surely goes on to another thing."""
@@ -126,9 +132,6 @@ def _place(text: str, schema: Schema, value: Any) -> Span | None:
     return None
 
 
-# Further values
-
-
 def _dates(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
     """The other dates, where one argument takes a date."""
     layouts = {
@@ -165,7 +168,8 @@ def _options(
                 continue
             cased = sum(option.casefold() == one.casefold() for one in options) > 1
             for span in _every(text, option.replace("_", " "), cased):
-                if free_of(span, taken) and free_of(span, [one.span for one in found]):
+                denied = DENIED.search(text, max(0, span[0] - 24), span[0]) is not None
+                if not denied and free_of(span, taken) and free_of(span, [one.span for one in found]):
                     found.append(Mention(name, span, option))
     return found
 
@@ -281,9 +285,13 @@ def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], t
         if number.span == one.span
     }
     firsts = {name: places[0] for name, places in accepted.items()}
-    found: list[Mention] = []
+    found = _rounds(
+        text, schemas, firsts, [one for one in every if free_of(one.span, inside) or one in firsts.values()]
+    )
+    if found:
+        return found
     for one in every:
-        if not free_of(one.span, inside):
+        if not free_of(one.span, inside) or PRONOUN.search(text[max(0, one.span[0] - 10) : one.span[1]]):
             continue
         scored = [
             (worth + 2 * near, worth + near, name)
@@ -298,6 +306,25 @@ def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], t
         if worth >= least:
             found.append(Mention(name, one.span, reading(one, schemas[name])))
             accepted[name].append(one)
+    return found
+
+
+def _rounds(
+    text: str, schemas: Mapping[str, Schema], firsts: Mapping[str, Number], every: Sequence[Number]
+) -> list[Mention]:
+    """Where the request tells a number for each argument, and then one for each again: 3 out of 12, 5 out of 20."""
+    names = sorted(firsts, key=lambda name: firsts[name].span)
+    size = len(names)
+    if size < 2 or len(every) < 2 * size or len(every) % size or [firsts[name] for name in names] != list(every[:size]):
+        return []
+    found: list[Mention] = []
+    for i, one in enumerate(every[size:], size):
+        name = names[i % size]
+        value = reading(one, schemas[name])
+        goes_on = i % size or ONWARDS.search(text, every[i - 1].span[1], one.span[0])
+        if value is None or two_units(text, one, firsts[name]) or not goes_on:
+            return []
+        found.append(Mention(name, one.span, value))
     return found
 
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..types import Note, Tool
-from . import pieces, words
 from .effects import Plan
 from .fill import fill
 from .filling import schemas_of
@@ -20,7 +19,7 @@ from .pieces import WORD
 from .rows import MOST, rows
 
 MOST_CLAUSES = 6
-"""Parts of a request that are read one by one; each costs as much as a call."""
+"""Parts of a request that is for several calls; one with more is a text."""
 SENTENCE = re.compile(r"(?<=[.?!;])[\"'”]?\s+(?=[\"'“A-Z(])|\n+")
 COUNTED = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|lastly|last one|other one|another one)\b", re.IGNORECASE
@@ -36,8 +35,6 @@ COUNTS = re.compile(r"(?=\bthe (?:first|second|third|fourth|fifth|sixth|last) )"
 """Where a request counts things within a sentence."""
 MOST_WORDS_OF_NOTHING = 2
 """Words of a part that is none by itself."""
-SAME = re.compile(r"\b(?:same|it|this|that|these|those|them|my|our)\b", re.IGNORECASE)
-"""Words of a piece that only points back."""
 
 
 def calls_for(
@@ -54,16 +51,8 @@ def calls_for(
         return calls, notes
     # Told of several things at once, the model mixes them up: the first call is what the request tells up to the second.
     opening, _ = yield from fill(tool, text[:end].rstrip(), part=True)
-    first = {**first, **_bettered(tool, first, opening)}
-    calls, _ = alternatives(tool, text, first)
-    if len(calls) > 1 or len(parts) < 2:
-        return calls, notes
-    for part in parts[1:]:
-        found, _ = yield from fill(tool, part, part=True)
-        call = further(text, calls[0], found)
-        if call is not None and call not in calls:
-            calls.append(call)
-    return calls, notes
+    again, _ = alternatives(tool, text, {**first, **_bettered(tool, first, opening)})
+    return again if len(again) > 1 else calls, notes
 
 
 def _bettered(tool: Tool[..., Any], first: Mapping[str, Any], opening: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,34 +85,3 @@ def alternatives(tool: Tool[..., Any], text: str, first: Mapping[str, Any]) -> t
     found = mentions(text, schemas, first)
     calls, end = rows(text, found, schemas, needed, first)
     return (calls, end) if len(calls) <= MOST else ([dict(first)], 0)
-
-
-def further(text: str, first: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments of a further call: those `found` in its clause, the rest as in the first; None where nothing is new.
-
-    What points back ("the same"), what another argument of the first call is, and a text of another kind than the
-    first call's is nothing new.
-    """
-    new = {
-        name: value
-        for name, value in found.items()
-        if first.get(name) != value and not (isinstance(value, str) and not _fresh(text, first, name, value))
-    }
-    known = list(first.values())
-    return {**first, **new} if any(value not in known for value in new.values()) else None
-
-
-def _fresh(text: str, first: Mapping[str, Any], name: str, value: str) -> bool:
-    if SAME.search(value) or value in first.values() or not words.stems(value):
-        return False
-    return name not in first or not isinstance(first[name], str) or _kind(text, value) == _kind(text, first[name])
-
-
-def _kind(text: str, value: str) -> str:
-    """What kind of piece a value is: quoted, a name, a code, or plain words."""
-    place = pieces.find(text, value)
-    if place and place[0] > 0 and text[place[0] - 1] in "\"'“‘":
-        return "quoted"
-    if pieces.CODED.search(value):
-        return "code"
-    return "name" if pieces.NAMED.match(value) else "words"
