@@ -85,10 +85,8 @@ def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Pl
     candidates = short_list(tools, text)
     if len(candidates) == 1 and not may_reply:
         return Choice(candidates[0], math.inf)
-    # Which number it is says nothing about the tool, but a long one outweighs all the words: one digit stands for it.
-    asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
     rivals = [REPLY, LOOK_UP] if may_reply else []
-    scores = yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in (*candidates, *rivals)])
+    scores = yield from _likely([*candidates, *rivals], text)
     worth = [one + _fitness(tool, text) for tool, one in zip(candidates, scores, strict=False)]
     best = worth.index(max(worth))
     tool = candidates[best]
@@ -96,6 +94,20 @@ def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Pl
         return Choice(tool, math.inf)
     choice = Choice(tool, surplus(tool, text, scores[best] - max(scores[len(candidates) :])))
     return choice if choice.surplus + FILLED_WORTH > 0 else None
+
+
+def wanted(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[tuple[float, float]]]:
+    """For each tool what speaks for it among others, and its surplus: by how much more than needed it beats no tool."""
+    scores = yield from _likely([*tools, REPLY, LOOK_UP], text)
+    likelier = [one - max(scores[len(tools) :]) for one in scores[: len(tools)]]
+    return [(one + _fitness(tool, text), surplus(tool, text, one)) for tool, one in zip(tools, likelier, strict=True)]
+
+
+def _likely(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
+    """How likely each tool makes a request."""
+    # Which number it is says nothing about the tool, but a long one outweighs all the words: one digit stands for it.
+    asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
+    return (yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in tools]))
 
 
 def short_list(tools: Sequence[Tool[..., Any]], text: str) -> list[Tool[..., Any]]:
