@@ -187,6 +187,12 @@ def test_options_named_side_by_side() -> None:
     ]
 
 
+def test_an_option_that_is_denied_is_none() -> None:
+    given = tool("city", "unit", city=TEXT, unit={"enum": ["celsius", "fahrenheit"]})
+    assert len(several(given, "Weather in Rome in celsius, not in fahrenheit", city="Rome", unit="celsius")) == 1
+    assert len(several(given, "Weather in Rome in celsius and in fahrenheit", city="Rome", unit="celsius")) == 2
+
+
 def test_options_that_are_not_side_by_side_are_one_each() -> None:
     unit = {"enum": ["celsius", "fahrenheit"]}
     given = tool("value", "to", value=NUMBER, to=unit)

@@ -36,7 +36,7 @@ FACT = re.compile(r"\W*(?:(?:and|so|hi|hey|please|ok|okay)\W+)*(?:who|what|which
 # Set on examples 100 to 149 of each BFCL category, cases of our own in its form, half of the paraphrases in
 # benchmarks/cases and the decisions there, and against tools that were none of the request's own: the right one
 # taken away, or another request's put in its place. In nats.
-MARGIN = 3.0
+MARGIN = 4.0
 """By how much a tool must be likelier than no tool."""
 MARGIN_A_WORD = 2.0
 """The same for each word of a short request: so little can only say so much."""

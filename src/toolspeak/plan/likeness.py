@@ -64,6 +64,7 @@ def overlap(one: Span, other: Span) -> bool:
 
 
 def free_of(span: Span, taken: Sequence[Span]) -> bool:
+    """Whether a piece shares no letter with any that is taken."""
     return not any(overlap(span, one) for one in taken)
 
 

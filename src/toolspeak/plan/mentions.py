@@ -37,6 +37,10 @@ ONWARDS = re.compile(
     re.IGNORECASE,
 )
 """What goes on to another thing."""
+DENIED = re.compile(
+    r"\b(?:not|nor|never|instead of|rather than|except|without) (?:(?:in|an?|the|as) )*['\"]?$", re.IGNORECASE
+)
+"""What says that an option is not meant."""
 PRONOUN = re.compile(r"\b(?:first|second|third|other|another|last|this|that|each|every|which) one$", re.IGNORECASE)
 """A one that is no number."""
 FURTHER = re.compile(
@@ -167,7 +171,8 @@ def _options(
                 continue
             cased = sum(option.casefold() == one.casefold() for one in options) > 1
             for span in _every(text, option.replace("_", " "), cased):
-                if free_of(span, taken) and free_of(span, [one.span for one in found]):
+                denied = DENIED.search(text, max(0, span[0] - 24), span[0]) is not None
+                if not denied and free_of(span, taken) and free_of(span, [one.span for one in found]):
                     found.append(Mention(name, span, option))
     return found
 
