@@ -64,11 +64,8 @@ def overlap(one: Span, other: Span) -> bool:
 
 
 def free_of(span: Span, taken: Sequence[Span]) -> bool:
-    """Whether a piece shares no letter with any that is taken."""
+    """Whether a place has no character in common with those taken."""
     return not any(overlap(span, one) for one in taken)
-
-
-# Where the values of the first call stand
 
 
 def kind(text: str, span: Span) -> str:

@@ -132,9 +132,6 @@ def _place(text: str, schema: Schema, value: Any) -> Span | None:
     return None
 
 
-# Further values
-
-
 def _dates(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
     """The other dates, where one argument takes a date."""
     layouts = {
