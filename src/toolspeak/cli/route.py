@@ -55,7 +55,7 @@ MISSED = 10
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def route(words: tuple[str, ...], files: tuple[str, ...], **given: Any) -> None:
-    """Show which of many tools fit a question, and which of them a model is shown.
+    """Show which of many tools a model is shown for a question.
 
     \b
     toolspeak route "Will it rain in Xiamen?" --tools tools.json
