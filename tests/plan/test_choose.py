@@ -140,18 +140,18 @@ def test_a_tool_for_more_numbers_than_there_are_gives_way_to_one_for_fewer() -> 
 
 @pytest.mark.parametrize(("text", "best"), [("Which birds sing?", None), ("When do birds sing?", WEATHER)])
 def test_what_may_ask_for_a_fact_must_speak_louder_for_a_tool(text: str, best: Tool[..., Any] | None) -> None:
-    assert chosen([WEATHER], Channel(weather=-5.0, reply=-13.0), text, may_reply=True) is best
+    assert chosen([WEATHER], Channel(weather=-5.0, reply=-13.5), text, may_reply=True) is best
 
 
 def test_a_number_asked_for_is_no_fact_to_look_up() -> None:
-    model = Channel(add=-5.0, reply=-5.0)
+    model = Channel(add=-5.0, reply=-6.0)
     assert chosen([ADD], model, "What is 4 and 6?", may_reply=True) is ADD
 
 
 def test_an_option_that_a_request_names_speaks_for_its_tool() -> None:
     size = {"type": "object", "properties": {"size": {"enum": ["small", "large"]}}}
     brew = Tool("brew", "Coffee.", size)
-    model = Channel(brew=-5.0, reply=-7.0)
+    model = Channel(brew=-5.0, reply=-8.0)
     assert chosen([brew], model, "Make mine large", may_reply=True) is brew
     assert chosen([Tool("brew", "Coffee, small or large.")], model, "Make mine large", may_reply=True) is None
 
