@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .embed import Embedder
     from .postings import Bools, Floats
 
-WORDS = 0.45
+WORDS = 0.4
 """The share of the words' score in both together, tuned on half of the leaderboard's questions."""
 ASKED = "tool: "
 """What a question is put behind, so that its vector points more to where descriptions of tools lie. Three such
