@@ -71,7 +71,9 @@ class Toolbox:
                 one = Toolbox(*cast("Sequence[Any]", one))
             if isinstance(one, Toolbox):
                 self.inject.update(one.inject)
-            flat += as_tools(one) or ()
+                flat += one  # they were checked when they came into it
+            else:
+                flat += as_tools(one) or ()
         self._tools: dict[str, AnyTool] = unique(flat)
         self.inject.update(inject or {})
 

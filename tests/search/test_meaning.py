@@ -81,7 +81,15 @@ def test_vectors_of_tools_are_kept_and_those_of_questions_are_not() -> None:
         index.search(f"question {number}")
     again = Subjects()
     ts.ToolIndex(tools, embed=again).search("question 1")
-    assert again.seen == ["question 1"]
+    assert again.seen == ["tool: question 1"]
+
+
+def test_what_a_tool_is_for_counts_beside_its_many_parameters() -> None:
+    told = {"type": "object", "properties": {name: {"description": "money to pay"} for name in ("one", "two", "three")}}
+    embedder = Subjects()
+    index = ts.ToolIndex([ts.Tool("forecast", "The weather of tomorrow.", told), TOOLS[1]], embed=embedder)
+    assert sorted(text.count("money") for text in embedder.seen) == [0, 1, 3]  # the second tool's texts are one
+    assert named(index.search("Do I take an umbrella?", 1)) == ["forecast"]
 
 
 def test_a_loaded_index_is_given_what_embeds(tmp_path: Path) -> None:

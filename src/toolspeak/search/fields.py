@@ -61,6 +61,11 @@ def text(tool: Tool[..., Any], examples: Sequence[str] = ()) -> str:
     return "\n".join(part for part in parts if part)
 
 
+def brief(tool: Tool[..., Any]) -> str:
+    """The name and the description alone: what a tool is for, without the details of how it is called."""
+    return "\n".join(part for part in (spoken(tool.name), visible(tool.description)) if part)
+
+
 def parameters(schema: Schema) -> tuple[str, str]:
     """The names of parameters with the values of their enums, and their descriptions, within a bound.
 

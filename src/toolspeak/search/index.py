@@ -19,7 +19,7 @@ from ..schema.infer import AnyTool, origin, unique
 from ..schema.near import did_you_mean, near
 from ..schema.words import short
 from ..toolbox import Toolbox
-from .fields import text, weights
+from .fields import brief, text, weights
 from .words import terms, visible
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ class ToolIndex:
                     )
             rows = [weights(tool, asked.get(tool.name, ())) for tool in new]
             if self._meanings and new:
-                made = self._meanings.of_tools([text(tool, asked.get(tool.name, ())) for tool in new])
+                whole = [text(tool, asked.get(tool.name, ())) for tool in new]
+                made = self._meanings.of_tools(whole, [brief(tool) for tool in new])
                 self._meanings.add(made)
             for place, tool in enumerate(new, len(self._placed)):
                 self._tools[tool.name] = tool

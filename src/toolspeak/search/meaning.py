@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 WORDS = 0.4
 """The share of the words' score in both together, tuned on half of the leaderboard's questions."""
+ASKED = "tool: "
+"""What a question is put behind, so that its vector points more to where descriptions of tools lie. Three such
+beginnings, tried on the same half, brought 0.2 points or more each; one that is a question itself took a point."""
 
 
 class Checked:
@@ -40,7 +43,12 @@ class Checked:
 
 
 class Meanings:
-    """A vector for each tool, which is known by its place as in `Postings`. Those of tools are kept, not of questions."""
+    """A vector for each tool, which is known by its place as in `Postings`. Those of tools are kept, not of questions.
+
+    A tool's vector is the mean of two, of all that is said of it and of its name and description alone: parameters
+    tell much of most tools, and drown what those are for that have many. The mean's product with a question's vector
+    is the mean of both likenesses.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = Checked(embedder)
@@ -48,13 +56,14 @@ class Meanings:
         self._rows: Floats = np.zeros((0, 0), np.float32)
         self._new: list[Floats] = []
 
-    def of_tools(self, texts: Sequence[str]) -> Floats:
-        """The vectors of tools, which `add` takes. Raises what the embedder raises."""
-        return self._kept.embed(texts)
+    def of_tools(self, whole: Sequence[str], brief: Sequence[str]) -> Floats:
+        """The vectors of tools, which `add` takes, by two texts of each. Raises what the embedder raises."""
+        made = self._kept.embed([*whole, *brief])
+        return (made[: len(whole)] + made[len(whole) :]) / 2
 
     def of_question(self, text: str) -> Floats:
         """The vector of a question."""
-        return self._embedder.embed([text])[0]
+        return self._embedder.embed([ASKED + text])[0]
 
     def add(self, made: Floats) -> None:
         """Adds the vectors of tools behind those that are there."""
@@ -77,7 +86,7 @@ class Meanings:
         return self._rows
 
     def likeness(self, question: Floats) -> Floats:
-        """For each place, the cosine between the tool's vector and a question's."""
+        """For each place, how like a question the tool is: the mean of its two cosines."""
         rows = self.rows
         if not len(rows):
             return np.zeros(0, np.float32)

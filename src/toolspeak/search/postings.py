@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,21 +43,24 @@ class Postings:
 
     def add(self, rows: Sequence[Row]) -> None:
         """Adds tools behind those that are there."""
-        place = len(self.there)
+        first = len(self.there)
         self.there = np.concatenate((self.there, np.ones(len(rows), np.bool_)))
         self.count += len(rows)
-        for row in rows:
-            for term, weight in row.items():
-                number = self.ids.setdefault(term, len(self.held_by))
-                if number == len(self.held_by):
-                    self.held_by.append(0)
-                self.held_by[number] += 1
-                places, weights = self._overlay.setdefault(number, ([], []))
-                places.append(place)
-                weights.append(weight)
-            place += 1
-        if place - self._merged > max(OVERLAY, self._merged // SHARE):
-            self._merge()
+        ids = self.ids
+        numbers = [ids.setdefault(term, len(ids)) for row in rows for term in row]
+        weights = [weight for row in rows for weight in row.values()]
+        places = [place for place, row in enumerate(rows, first) for _ in row]
+        held_by = self.held_by
+        held_by += [0] * (len(ids) - len(held_by))
+        for number in numbers:
+            held_by[number] += 1
+        if len(self.there) - self._merged > max(OVERLAY, self._merged // SHARE):
+            self._merge(numbers, places, weights)
+            return
+        for number, place, weight in zip(numbers, places, weights, strict=True):
+            held = self._overlay.setdefault(number, ([], []))
+            held[0].append(place)
+            held[1].append(weight)
 
     def remove(self, place: int, row: Row) -> None:
         """Takes a tool out, of which `row` must be what was added. Its place stays empty until `compact`."""
@@ -108,19 +112,22 @@ class Postings:
             places, weights = self._overlay[number]
             scores[places] += np.array(weights, np.float32) * rare
 
-    def _merge(self) -> None:
-        """Puts the overlay into the base: its places all come behind, so that each term's list only grows at its end."""
-        numbers = sorted(self._overlay)
-        lengths = [len(self._overlay[number][0]) for number in numbers]
-        places = np.fromiter((p for n in numbers for p in self._overlay[n][0]), np.int32, sum(lengths))
-        weights = np.fromiter((w for n in numbers for w in self._overlay[n][1]), np.float32, sum(lengths))
+    def _merge(self, numbers: Sequence[int] = (), places: Sequence[int] = (), weights: Sequence[float] = ()) -> None:
+        """Puts the overlay into the base, and behind it what comes besides, with its terms by number.
+
+        The places of both come behind those of the base, so that each term's list only grows at its end.
+        """
+        overlay = self._overlay
+        of = np.array([*(number for number in overlay for _ in overlay[number][0]), *numbers], np.int64)
+        new = np.array([*chain.from_iterable(held[0] for held in overlay.values()), *places], np.int32)
+        weigh = np.array([*chain.from_iterable(held[1] for held in overlay.values()), *weights], np.float32)
+        order = np.argsort(of, kind="stable")
         starts = np.full(len(self.held_by) + 1, self._starts[-1])
         starts[: len(self._starts)] = self._starts
-        at = np.repeat(starts[1:][numbers], lengths) if numbers else np.zeros(0, np.int64)
-        self._places = np.insert(self._places, at, places)
-        self._weights = np.insert(self._weights, at, weights)
-        grown = np.zeros(len(starts), np.int64)
-        grown[[number + 1 for number in numbers]] = lengths
+        at = starts[1:][of[order]]
+        self._places = np.insert(self._places, at, new[order])
+        self._weights = np.insert(self._weights, at, weigh[order])
+        grown = np.bincount(of + 1, minlength=len(starts))
         self._starts = starts + np.cumsum(grown)
         self._merged = len(self.there)
         self._overlay = {}

@@ -1,0 +1,202 @@
+"""Ten tools out of a thousand, chosen by the index, beside the right one among ten: what a small model makes of each.
+
+    python benchmarks/bench_routed.py --cases 60 --kept FILE    # goes on from what FILE holds
+
+The tools are the 1,096 of `bench_search.py`; the cases are BFCL's examples 100 to 149 of simple_python, multiple, live_simple and
+live_multiple, taken from each in turn, judged by the leaderboard's own checker. Each is put to the embedded model
+twice: with all tools, of which `Routed` shows what a hybrid `ToolIndex` chooses, and with the right tool among nine that
+a seed drew, all shown. The right tool stands in both as its case defines it, since one name has several definitions there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
+
+from bench_search import CATEGORIES, leaderboard, recall
+
+import toolspeak as ts
+from toolspeak.drive import run_sync
+from toolspeak.evals import bfcl
+from toolspeak.evals import bfcl_package as package
+from toolspeak.evals.case import Case
+from toolspeak.evals.stats import difference, wilson
+from toolspeak.models.base import Counter
+from toolspeak.models.speaker import speaking
+from toolspeak.search import ToolIndex
+from toolspeak.search.embed import Embedder, embedder
+from toolspeak.search.shown import Routed
+from toolspeak.types import Request, Tool
+
+Row = tuple[str, str, str]
+AnyTool = Tool[..., Any]
+Kept = dict[str, dict[str, Any]]
+
+FROM, TO = 100, 150
+CASES = 60
+SHOWN = 10
+SEED = 0
+LESS = 2.0
+"""Points below the index's recall at ten that the share of what is reached may be."""
+TOKENS = 10.0
+"""Percent of the tokens of all definitions that those shown may have."""
+ARMS = ("routed", "among ten")
+
+
+def rows(count: int = 8, kept: Path | None = None) -> Iterator[Row]:
+    """(what, value, the rest); a few cases alone where nobody says how many."""
+    if not package.present():
+        yield "BFCL", "-", "not here: python -m toolspeak.evals fetches it"
+        return
+    embed = embedder("minilm")
+    index = ToolIndex(leaderboard()[0], embed=embed)
+    model = speaking(ts.model("local"))
+    chosen = cases(count)
+    done = read(kept)
+    for case in chosen:
+        if set(ARMS) <= done.get(case.id, {}).keys():
+            continue
+        done[case.id] = put(case, index, model, embed)
+        if kept:
+            with kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"case": case.id, **done[case.id]}) + "\n")
+        print(f"    {case.id}: {done[case.id]}", file=sys.stderr, flush=True)
+    yield from told([done[case.id] for case in chosen], index, model)
+
+
+def cases(count: int) -> list[Case]:
+    """So many cases, one of each category in turn."""
+    turns = zip_longest(*(bfcl.load(f"{category}[{FROM}:{TO}]") for category in CATEGORIES))
+    return [case for case in chain.from_iterable(turns) if case][:count]
+
+
+def read(kept: Path | None) -> Kept:
+    """What was measured before, by case."""
+    lines = kept.read_text("utf-8").splitlines() if kept and kept.exists() else []
+    return {row["case"]: row for row in map(json.loads, lines)}
+
+
+# ------------------------------------------------------------------ one case
+
+
+def put(case: Case, index: ToolIndex, model: Any, embed: Embedder) -> dict[str, Any]:
+    """Whether each arm was right, what it cost, and whether the right tool was among those shown."""
+    right = next(tool for tool in case.tools if tool.name == next(iter(case.expected[0])))
+    index = having(right, index, embed)
+    routed = Routed(model, index)
+    seen = shown(routed, case, index)
+    made: dict[str, Any] = {"held": right.name in {tool.name for tool in seen}, "shown": len(seen)}
+    made["tokens"] = tokens(model, seen)
+    for arm, tools, asked in ((ARMS[0], index, routed), (ARMS[1], among(case, right, index), Routed(model))):
+        begin = perf_counter()
+        made[arm] = judged(case, lambda tools=tools, asked=asked: ts.decide(case.messages, tools=tools, model=asked))
+        made[f"{arm}, s"] = round(perf_counter() - begin, 2)
+    return made
+
+
+def having(tool: AnyTool, index: ToolIndex, embed: Embedder) -> ToolIndex:
+    """The index with a tool in the place of its namesake."""
+    old = index[tool.name]
+    if (old.description, old.parameters) == (tool.description, tool.parameters):
+        return index
+    return ToolIndex([tool if one is old else one for one in index], embed=embed)
+
+
+def shown(routed: Routed, case: Case, index: ToolIndex) -> Sequence[AnyTool]:
+    """What the model is shown first."""
+    return routed.narrowed_now(Request(list(case.messages), tuple(index))).tools or ()
+
+
+def among(case: Case, right: AnyTool, index: ToolIndex) -> list[AnyTool]:
+    """The right tool and nine others, in an order of the seed's."""
+    draw = random.Random(f"{SEED} {case.id}")
+    ten = [right, *draw.sample([tool for tool in index if tool.name != right.name], SHOWN - 1)]
+    draw.shuffle(ten)
+    return ten
+
+
+def judged(case: Case, decide: Callable[[], ts.Reply]) -> bool:
+    try:
+        return case.judge(decide()).right
+    except ts.GenerationError:
+        return False
+
+
+def tokens(model: Any, tools: Sequence[AnyTool]) -> int:
+    """The tokens of definitions as JSON, by the model's own tokenizer."""
+    text = "\n".join(json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False) for tool in tools)
+    assert isinstance(model.model, Counter)
+    return run_sync(model.model.count(Request(prompt=text))) or 0
+
+
+# ------------------------------------------------------------------ what came of it
+
+
+def told(done: Sequence[dict[str, Any]], index: ToolIndex, model: Any) -> Iterator[Row]:
+    held = [question for question in leaderboard()[1] if not question.tuned]
+    reached = recall(index, held)[SHOWN]
+    yield f"recall at {SHOWN}, {len(index):,} tools", f"{reached:.1f} %", f"of {len(held)} questions held back"
+    found = wilson(sum(one["held"] for one in done), len(done))
+    yield "  the right tool is shown", percent(found), f"of the {len(done)} cases here"
+    for arm in ARMS:
+        right = sum(one[arm] for one in done)
+        seconds = sorted(one[f"{arm}, s"] for one in done)[len(done) // 2]
+        yield (
+            f"right, {arm}",
+            percent(wilson(right, len(done))),
+            f"{right} of {len(done)}; {seconds:.1f} s a case, median",
+        )
+    yield verdict(done, reached)
+    whole = sum(tokens(model, [tool]) for tool in index)
+    mean = sum(one["tokens"] for one in done) / len(done)
+    share = 100 * mean / whole
+    judged = "PASS" if share <= TOKENS else "over"
+    yield "tokens of definitions", f"{mean:,.0f} of {whole:,}", f"{share:.2f} %; {judged}: at most {TOKENS:.0f} %"
+
+
+def verdict(done: Sequence[dict[str, Any]], reached: float) -> Row:
+    """What the routed arm reaches of the other, and the difference of the two with its paired interval."""
+    pairs = [(one[ARMS[1]], one[ARMS[0]]) for one in done]
+    counts = [pairs.count(kind) for kind in ((True, True), (False, True), (True, False), (False, False))]
+    apart = difference(*counts)
+    best = sum(first for first, _ in pairs)
+    share = 100 * sum(second for _, second in pairs) / best if best else 0.0
+    least = reached - LESS
+    return (
+        f"routed beside {ARMS[1]}",
+        f"{share:.1f} %",
+        f"{'PASS' if share >= least else 'below'}: at least {least:.1f}; {points(apart.value)} points "
+        f"[{points(apart.low)}, {points(apart.high)}], right there alone {counts[1]}, here alone {counts[2]}",
+    )
+
+
+def percent(estimate: Any) -> str:
+    return f"{100 * estimate.value:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def points(share: float) -> str:
+    return f"{100 * share:+.1f}"
+
+
+def main() -> None:
+    """Prints the rows."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--cases", type=int, default=CASES, help=f"how many, of {4 * (TO - FROM)}")
+    parser.add_argument("--kept", type=Path, help="a file of what is measured: the next run goes on from it")
+    given = parser.parse_args()
+    for what, value, note in rows(given.cases, given.kept):
+        print(f"  {what:<30} {value:>24}  {note}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
