@@ -31,7 +31,7 @@ from toolspeak.evals import plots
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models.base import Capability
 from toolspeak.models.local import Local
-from toolspeak.plan import choose, fill, settle, several, words
+from toolspeak.plan import choose, deeds, evident, fill, settle, several, units, words
 from toolspeak.types import Request
 
 GROUPS = ("simple", "multiple", "parallel", "live_simple", "live_multiple", "irrelevance")
@@ -96,6 +96,18 @@ def first_alone(_tool: Any, _text: str, arguments: Any) -> tuple[list[dict[str, 
     return [dict(arguments)], 0
 
 
+def nothing(*_: Any) -> dict[str, Any]:
+    return {}
+
+
+def none(*_: Any) -> list[Any]:
+    return []
+
+
+def null(*_: Any) -> None:
+    return None
+
+
 def always(*_: Any) -> float:
     return 1e9
 
@@ -108,6 +120,12 @@ VARIANTS: list[Variant] = [
     ("arguments have no say", [(choose, name, 0.0) for name in ("FILLED_WORTH", "COPIED_WORTH")]),
     ("no words around numbers", [(words, "nearness", unlikely)]),
     ("nothing given out word for word", [(settle.pieces, "marked", lambda _: [])]),
+    (
+        "no form, name or option looked for",
+        [(evident, "by_form", nothing), (evident, "named", none), (evident, "option", null)],
+    ),
+    ("no units read", [(units, "spoken_for", unlikely)]),
+    ("no verbs of tools compared", [(deeds, "differ", null)]),
     ("no pieces grown to names", [(fill.pieces, "grown", lambda _text, span: span)]),
     ("one call at most", [(several, "alternatives", first_alone), (several, "clauses", lambda _: [])]),
 ]

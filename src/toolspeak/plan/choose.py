@@ -36,9 +36,9 @@ FACT = re.compile(r"\W*(?:(?:and|so|hi|hey|please|ok|okay)\W+)*(?:who|what|which
 # Set on examples 100 to 149 of each BFCL category, cases of our own in its form, half of the paraphrases in
 # benchmarks/cases and the decisions there, and against tools that were none of the request's own: the right one
 # taken away, or another request's put in its place. In nats.
-MARGIN = 4.0
+MARGIN = 2.0
 """By how much a tool must be likelier than no tool."""
-MARGIN_A_WORD = 2.0
+MARGIN_A_WORD = 2.4
 """The same for each word of a short request: so little can only say so much."""
 WORDS_COUNTED = 5
 """Words of a request that the margin grows with."""
@@ -52,6 +52,8 @@ NUMBER_WANTED = 7.0
 """Against a tool, for each number that it needs and the request has not."""
 NUMBERS_FIT = 6.0
 """For a tool that needs two numbers or more, which the request has."""
+NUMBERS_EXACT = 4.0
+"""The same where the request has no others."""
 TOLD_WORTH = 4.0
 """For a tool that needs a text, where the request has one that is quoted, or a path or another code; and for one of
 whose options the request speaks."""
@@ -129,7 +131,7 @@ def shared(tool: Tool[..., Any], asked: Set[str]) -> int:
 def _fitness(tool: Tool[..., Any], text: str) -> float:
     """What speaks for a tool among others besides its likelihood."""
     another = OTHER_DEED * deeds.differ(tool.name, text)
-    return shared(tool, words.stems(text)) - _lacking(tool, text) - another
+    return shared(tool, words.stems(text)) + _numbers_fit(tool, text) - _lacking(tool, text) - another
 
 
 def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
@@ -138,14 +140,20 @@ def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
     if copies and UNSPACED_LETTER.search(text) and not UNSPACED_LETTER.search(str(tool.parameters)):
         return -math.inf  # what is a word in such a request, and which of them is meant, a weak model cannot tell
     asked, told = words.stems(text), _told(tool)
-    counted = 2 <= _numbers_needed(tool) <= len(numbers(text))
+    fitting = _numbers_fit(tool, text)
     worth = min(ENOUGH, likelier) - _lacking(tool, text)
     worth += NAME_WORTH * len(asked & told.last) / max(1, len(told.last))
     worth += SHARE_WORTH * len(asked & (told.name | told.description | told.arguments)) / max(1, len(asked))
-    worth += NUMBERS_FIT * counted
+    worth += fitting
     worth += TOLD_WORTH * ((copies and bool(pieces.marked(text))) + bool(asked & told.options))
-    worth -= FACT_WORTH * (not counted and bool(FACT.match(text)))
+    worth -= FACT_WORTH * (not fitting and bool(FACT.match(text)))
     return worth - MARGIN - MARGIN_A_WORD * min(WORDS_COUNTED, max(1, len(asked)))
+
+
+def _numbers_fit(tool: Tool[..., Any], text: str) -> float:
+    """What speaks for a tool whose numbers a request tells, two or more; more where it tells no others."""
+    needed, told = _numbers_needed(tool), len(numbers(text))
+    return (NUMBERS_FIT + NUMBERS_EXACT * (needed == told)) * (2 <= needed <= told)
 
 
 def _lacking(tool: Tool[..., Any], text: str) -> float:
