@@ -59,7 +59,7 @@ class Meanings:
     def of_tools(self, whole: Sequence[str], brief: Sequence[str]) -> Floats:
         """The vectors of tools, which `add` takes, by two texts of each. Raises what the embedder raises."""
         made = self._kept.embed([*whole, *brief])
-        return (made[: len(whole)] + made[len(whole) :]) / 2
+        return (made[: len(whole)] + made[len(whole) :]) * np.float32(0.5)
 
     def of_question(self, text: str) -> Floats:
         """The vector of a question."""
