@@ -92,8 +92,8 @@ def unlikely(*_: Any) -> float:
     return 0.0
 
 
-def first_alone(_tool: Any, _text: str, arguments: Any) -> list[dict[str, Any]]:
-    return [dict(arguments)]
+def first_alone(_tool: Any, _text: str, arguments: Any) -> tuple[list[dict[str, Any]], int]:
+    return [dict(arguments)], 0
 
 
 def always(*_: Any) -> float:
@@ -103,7 +103,7 @@ def always(*_: Any) -> float:
 VARIANTS: list[Variant] = [
     ("all of it", []),
     ("a call, whatever is asked", [(choose, "surplus", always)]),
-    ("no words compared for a tool", [(choose, name, 0.0) for name in ("NAME_WORTH", "SHARE_WORTH", "WORD_FOR_WORD")]),
+    ("no words compared for a tool", [(choose, name, 0.0) for name in ("NAME_WORTH", "SHARE_WORTH", "TOLD_WORTH")]),
     ("no numbers counted for a tool", [(choose, name, 0.0) for name in ("NUMBERS_FIT", "NUMBER_WANTED")]),
     ("arguments have no say", [(choose, name, 0.0) for name in ("FILLED_WORTH", "COPIED_WORTH")]),
     ("no words around numbers", [(words, "nearness", unlikely)]),

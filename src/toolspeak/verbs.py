@@ -149,6 +149,11 @@ def _shown(model: Model, index: Any, count: int) -> Model:
     from .search.shown import Routed
 
     routed = model if isinstance(model, Routed) else Routed(model, strict=False)
+    # one that decides by likelihood tells tools apart better than headings: see docs/levels.md
+    if getattr(index, "groups", ()) and not isinstance(model, Routed) and "weighs" not in model.capabilities:
+        from .search.levelled import Levelled
+
+        routed = Levelled(model, strict=False)
     return routed if index is None or routed.index is not None else routed.searching(index)
 
 

@@ -13,8 +13,9 @@ import openai
 import pytest
 from aiohttp import web
 
-from toolspeak.errors import UsageError
+from toolspeak.errors import MissingExtra, UsageError
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
+from toolspeak.gateway import models
 from toolspeak.gateway.config import parse_config
 from toolspeak.gateway.models import Models
 from toolspeak.gateway.settings import ModelSettings
@@ -302,6 +303,16 @@ def test_how_many_are_shown_is_configured() -> None:
             parse_config(f'[models.m]\nupstream = "local"\n{line}\n')
 
 
+def test_what_chooses_must_be_there_where_it_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: Any) -> Any:
+        raise MissingExtra("an index of tools needs it: pip install 'toolspeak[search]'")
+
+    monkeypatch.setattr(models, "ToolIndex", missing)
+    parse_config('[models.m]\nupstream = "local"\nshown = 0\n')
+    with pytest.raises(UsageError, match=r"models\.m: an index of tools needs it"):
+        parse_config('[models.m]\nupstream = "local"\nshown = 5\n')
+
+
 @pytest.mark.parametrize(
     ("settings", "count"), [({"shown": 0}, 60), ({"shown": 3}, 4), ({"pinned": ("house0_get_weather",)}, 12), ({}, 11)]
 )
@@ -314,8 +325,8 @@ def test_the_settings_hold(settings: dict[str, Any], count: int, serve_models: C
             serve_models(m=served) as running,
             openai.AsyncOpenAI(base_url=running.url + "/v1", api_key="x", max_retries=0) as client,
         ):
-            models: Models = running.gateway.models
-            models.served["m"] = type(models.served["m"])(served, model)
+            found: Models = running.gateway.models
+            found.served["m"] = type(found.served["m"])(served, model)
             await client.chat.completions.create(model="m", messages=QUESTION, tools=offered(60))
 
     asyncio.run(go())

@@ -107,7 +107,7 @@ def test_of_many_tools_those_that_share_words_with_the_request_are_weighed() -> 
     chosen([*others, WEATHER], model, "The weather for a dance?", may_reply=False)
     assert "weather" in model.shown
     assert "other_dance" in model.shown
-    assert len(model.shown) == 3
+    assert len(model.shown) == 4
 
 
 def test_a_tool_is_chosen_where_one_must_be() -> None:
@@ -117,3 +117,77 @@ def test_a_tool_is_chosen_where_one_must_be() -> None:
 
 def test_the_only_tool_that_must_be_called_is_not_scored() -> None:
     assert chosen([WEATHER], Channel(), may_reply=False) is WEATHER
+
+
+@pytest.mark.parametrize(
+    ("text", "best"),
+    [("Stop the timer of the oven", "oven.stop_timer"), ("Stop the music of the oven", "oven.start_timer")],
+)
+def test_among_tools_about_as_likely_words_in_common_decide(text: str, best: str) -> None:
+    tools: list[Tool[..., Any]] = [Tool("oven.start_timer", "Begin."), Tool("oven.stop_timer", "End.")]
+    model = Channel(**{"oven.start_timer": -5.0, "oven.stop_timer": -6.5 if "timer" in text else -9.5})
+    tool = chosen(tools, model, text, may_reply=False)
+    assert tool is not None
+    assert tool.name == best
+
+
+def test_a_tool_for_more_numbers_than_there_are_gives_way_to_one_for_fewer() -> None:
+    count = Tool("count", "Plus.", {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]})
+    model = Channel(add=-5.0, count=-8.0)
+    assert chosen([ADD, count], model, "Up by 4", may_reply=False) is count
+    assert chosen([ADD, count], model, "Up by 4 and 6", may_reply=False) is ADD
+
+
+@pytest.mark.parametrize(("text", "best"), [("Which birds sing?", None), ("When do birds sing?", WEATHER)])
+def test_what_may_ask_for_a_fact_must_speak_louder_for_a_tool(text: str, best: Tool[..., Any] | None) -> None:
+    assert chosen([WEATHER], Channel(weather=-5.0, reply=-13.5), text, may_reply=True) is best
+
+
+def test_a_number_asked_for_is_no_fact_to_look_up() -> None:
+    model = Channel(add=-5.0, reply=-6.0)
+    assert chosen([ADD], model, "What is 4 and 6?", may_reply=True) is ADD
+
+
+def test_an_option_that_a_request_names_speaks_for_its_tool() -> None:
+    size = {"type": "object", "properties": {"size": {"enum": ["small", "large"]}}}
+    brew = Tool("brew", "Coffee.", size)
+    model = Channel(brew=-5.0, reply=-8.0)
+    assert chosen([brew], model, "Make mine large", may_reply=True) is brew
+    assert chosen([Tool("brew", "Coffee, small or large.")], model, "Make mine large", may_reply=True) is None
+
+
+def test_the_group_in_front_of_a_name_speaks_for_none_of_its_tools() -> None:
+    model = Channel(**{"garden.dig": -5.0, "dig": -5.0, "reply": -10.0})
+    text = "Dig beside those old trees"
+    assert chosen([Tool("garden.dig", "Spade.")], model, text, may_reply=True) is not None
+    assert (
+        chosen([Tool("garden.hoe", "Spade.")], Channel(**{"garden.hoe": -5.0, "reply": -10.0}), text, may_reply=True)
+        is None
+    )
+
+
+def test_however_likely_a_long_request_is_its_words_must_fit() -> None:
+    text = "Paint four old doors and eleven windows blue before winter comes again"
+    assert chosen([WEATHER], Channel(weather=-5.0, reply=-17.0), text, may_reply=True) is None
+    assert chosen([WEATHER], Channel(weather=-5.0, reply=-90.0), text, may_reply=True) is WEATHER
+    assert (
+        chosen([ADD], Channel(add=-5.0, reply=-90.0), "Paint old doors blue before winter comes", may_reply=True)
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "best"),
+    [
+        ("Could you show me the tents?", "camp.find_tent"),
+        ("Please remove my tent", "camp.drop_tent"),
+        ("Is there a tent to be removed?", "camp.find_tent"),
+        ("A tent, if you will", "camp.drop_tent"),
+    ],
+)
+def test_a_tool_that_does_another_thing_than_is_asked_gives_way(text: str, best: str) -> None:
+    tools: list[Tool[..., Any]] = [Tool("camp.find_tent", ""), Tool("camp.drop_tent", "")]
+    likely = {"camp.find_tent": -5.0, "camp.drop_tent": -9.0} if "remove my" in text else {"camp.find_tent": -9.0}
+    tool = chosen(tools, Channel(**{"camp.drop_tent": -5.0, **likely}), text, may_reply=False)
+    assert tool is not None
+    assert tool.name == best

@@ -9,7 +9,8 @@ import pytest
 
 from plan.test_fill import Weighing, tool
 from toolspeak import drive
-from toolspeak.plan.several import alternatives, calls_for, clauses, further, side_by_side
+from toolspeak.plan.mentions import mentions
+from toolspeak.plan.several import alternatives, calls_for, clauses
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer"}
@@ -24,25 +25,150 @@ NUMBER = {"type": "integer"}
         ("the genes 'BRCA1' and 'BRCA2' of mice", "BRCA1", ["BRCA1", "BRCA2"]),
         ("a neuron cell, a muscle cell and a skin cell", "neuron", ["neuron", "muscle", "skin"]),
         ("the weather in Paris, France", "Paris", ["Paris"]),
+        ("the weather in Austin, TX and in Boise, ID", "Austin", ["Austin", "Boise"]),
+        ("The weather in Austin, TX, and then for Boise, ID", "Austin, TX", ["Austin, TX", "Boise, ID"]),
         ("add salt and Stir it", "salt", ["salt"]),
         ("Paris", "Paris", ["Paris"]),
+        ("a recipe with lentils and keep it short", "lentils", ["lentils"]),
+        ("turn the lamp off in the attic, close the door", "attic", ["attic"]),
+        ("Is KX12 delayed? And what about QF407?", "KX12", ["KX12", "QF407"]),
+        (
+            "the price of fish and chips and then of bread and butter",
+            "fish and chips",
+            ["fish and chips", "bread and butter"],
+        ),
+        ("the user is 'ann' and the password is 'secret'", "ann", ["ann"]),
+        ("from Lima to Quito, then from Quito to Bogota", "Lima", ["Lima", "Quito"]),
+        ("Is it raining in Turin? How about Milan?", "Turin", ["Turin", "Milan"]),
+        ("Compare the weather of Boston with that of Miami.", "Boston", ["Boston", "Miami"]),
+        ("set the bedroom to 18 degrees and the kitchen to 21", "bedroom", ["bedroom", "kitchen"]),
+        ("the oak had a height of 9 feet, the stone pine had a height of 6", "oak", ["oak", "stone pine"]),
     ],
 )
-def test_what_stands_side_by_side(text: str, piece: str, pieces: list[str]) -> None:
-    start = text.index(piece)
-    assert [text[a:b] for a, b in side_by_side(text, (start, start + len(piece)))] == pieces
+def test_texts_that_are_alike(text: str, piece: str, pieces: list[str]) -> None:
+    found = mentions(text, {"what": TEXT}, {"what": piece})
+    assert [one.value for one in found] == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("a wall of 3 meters and a wall of 7 meters", [3, 7]),
+        ("a wall of 3 meters and 2 doors", [3]),
+        ("at 3, 5 and 8 degrees", [3, 5, 8]),
+        ("between 3 and 8 degrees", [3]),
+        ("a depth of 3, and then another with a depth of 9", [3, 9]),
+        ("a depth of 3, and another one with a depth of 9", [3, 9]),
+        ("costs $3 a night and seats 4 guests", [3]),
+        ("a wall of 3 meters that is 40 meters away", [3]),
+    ],
+)
+def test_numbers_that_are_alike(text: str, numbers: list[int]) -> None:
+    found = mentions(text, {"size": NUMBER}, {"size": 3})
+    assert [one.value for one in found] == numbers
 
 
 def several(given: Any, text: str, **arguments: Any) -> list[dict[str, Any]]:
-    return alternatives(given, text, arguments)
+    return alternatives(given, text, arguments)[0]
 
 
-def test_as_many_values_of_two_arguments_are_paired() -> None:
+def test_as_many_values_of_two_arguments_are_paired_where_the_request_says_so() -> None:
     given = tool("substance", "level", substance=TEXT, level={**NUMBER, "description": "In meters"})
-    assert several(given, "water and iron at 0 meters and 1000 meters", substance="water", level=0) == [
+    text = "water and iron at 0 meters and 1000 meters"
+    assert several(given, text + " respectively", substance="water", level=0) == [
         {"substance": "water", "level": 0},
         {"substance": "iron", "level": 1000},
     ]
+    assert len(several(given, text, substance="water", level=0)) == 4
+
+
+def test_a_clause_tells_a_call() -> None:
+    given = tool("city", "days", city=TEXT, days=NUMBER)
+    text = "A forecast of 3 days for Lima, one of 5 days for Quito and also one of 10 days for La Paz."
+    assert [tuple(call.values()) for call in several(given, text, city="Lima", days=3)] == [
+        ("Lima", 3),
+        ("Quito", 5),
+        ("La Paz", 10),
+    ]
+
+
+def test_numbers_come_round() -> None:
+    given = tool("a", "b", a=NUMBER, b=NUMBER)
+    text = "How many ways are there to take 3 out of 12, 5 out of 20 and 2 out of 9?"
+    assert [tuple(call.values()) for call in several(given, text, a=3, b=12)] == [(3, 12), (5, 20), (2, 9)]
+    assert len(several(given, "Split 120 dollars among 4 people after 3 minutes at 9 am", a=120, b=4)) == 1
+
+
+def test_two_percentages_are_of_two_things() -> None:
+    given = tool("tip", tip={"type": "number"})
+    assert several(given, "Add a 15% tip and 8% tax", tip=0.15) == [{"tip": 0.15}]
+    assert len(several(given, "Add a tip of 15% and then a tip of 8%", tip=0.15)) == 2
+
+
+def test_what_a_clause_does_not_tell_is_the_first_ones() -> None:
+    given = tool("city", "days", "unit", city=TEXT, days=NUMBER, unit={"enum": ["metric", "imperial"]})
+    text = "In metric units, show Lima for 3 days, then show Quito, and then show Lima for 7 days"
+    assert [tuple(call.values()) for call in several(given, text, city="Lima", days=3, unit="metric")] == [
+        ("Lima", 3, "metric"),
+        ("Quito", 3, "metric"),
+        ("Lima", 7, "metric"),
+    ]
+
+
+def test_every_clause_has_its_groups() -> None:
+    given = tool("record", "domain", record={"enum": ["MX", "TXT", "NS"]}, domain=TEXT)
+    text = "the MX and TXT records of acme.org and the NS record of corp.net"
+    assert [tuple(call.values()) for call in several(given, text, record="MX", domain="acme.org")] == [
+        ("MX", "acme.org"),
+        ("TXT", "acme.org"),
+        ("NS", "corp.net"),
+    ]
+
+
+def test_an_option_of_one_clause_is_not_the_others() -> None:
+    given = tool("city", "days", city=TEXT, days=NUMBER, hourly={"type": "boolean"}, note=TEXT)
+    text = "Show Lima for 3 days, and show Quito for 5 days hourly with the note 'rain'"
+    assert several(given, text, city="Lima", days=3, hourly=True, note="rain") == [
+        {"city": "Lima", "days": 3},
+        {"city": "Quito", "days": 5, "hourly": True, "note": "rain"},
+    ]
+    text = "Show Lima for 3 days, and show Quito for 5 days, both with the note 'rain'"
+    assert [call["note"] for call in several(given, text, city="Lima", days=3, note="rain")] == ["rain", "rain"]
+
+
+def test_a_route_of_several_legs() -> None:
+    given = tool("start", "end", start=TEXT, end=TEXT)
+    text = "from Lima to Quito, then from Quito to Bogota and finally from Bogota back to Lima"
+    assert [tuple(call.values()) for call in several(given, text, start="Lima", end="Quito")] == [
+        ("Lima", "Quito"),
+        ("Quito", "Bogota"),
+        ("Bogota", "Lima"),
+    ]
+
+
+def test_a_date_for_each() -> None:
+    day = {**TEXT, "description": "YYYY-MM-DD"}
+    given = tool("city", "day", city=TEXT, day=day)
+    text = "a room in Lima on 2024-03-01 and one in Quito on 2024-03-05"
+    assert [tuple(call.values()) for call in several(given, text, city="Lima", day="2024-03-01")] == [
+        ("Lima", "2024-03-01"),
+        ("Quito", "2024-03-05"),
+    ]
+
+
+def test_more_calls_than_a_request_has_are_a_misreading() -> None:
+    given = tool("city", "days", city=TEXT, days=NUMBER)
+    cities, days = ", ".join(f"Town{letter}" for letter in "abcdefghijklmnop"), ", ".join(map(str, range(20)))
+    text = f"Show Lima, {cities} and Quito for 3, {days} and 99 days"
+    assert several(given, text, city="Lima", days=3) == [{"city": "Lima", "days": 3}]
+    text = " and ".join("Show Lima for 3 days, then Quito for 5 days" for _ in range(9))
+    assert several(given, text, city="Lima", days=3) == [{"city": "Lima", "days": 3}]
+
+
+def test_each_quoted_series_is_one_call() -> None:
+    given = tool("id", "tags", id=NUMBER, tags={"type": "array", "items": TEXT})
+    text = "Put the tags 'a' and 'b' on the page with the ID 3, and the tag 'c' on the page with the ID 4"
+    assert several(given, text, id=3, tags=["a", "b"]) == [{"id": 3, "tags": ["a", "b"]}, {"id": 4, "tags": ["c"]}]
 
 
 def test_others_are_crossed() -> None:
@@ -59,6 +185,12 @@ def test_options_named_side_by_side() -> None:
         {"kind": "insertion"},
         {"kind": "deletion"},
     ]
+
+
+def test_an_option_that_is_denied_is_none() -> None:
+    given = tool("city", "unit", city=TEXT, unit={"enum": ["celsius", "fahrenheit"]})
+    assert len(several(given, "Weather in Rome in celsius, not in fahrenheit", city="Rome", unit="celsius")) == 1
+    assert len(several(given, "Weather in Rome in celsius and in fahrenheit", city="Rome", unit="celsius")) == 2
 
 
 def test_options_that_are_not_side_by_side_are_one_each() -> None:
@@ -112,22 +244,7 @@ def test_clauses(text: str, parts: int) -> None:
     assert max(1, len(clauses(text))) == parts
 
 
-@pytest.mark.parametrize(
-    ("found", "call"),
-    [
-        ({"city": "Rome"}, {"city": "Rome", "days": 3}),
-        ({"city": "Paris"}, None),
-        ({"city": "the same place"}, None),
-        ({"days": 5}, {"city": "Paris", "days": 5}),
-        ({"city": "somewhere warm"}, None),
-        ({}, None),
-    ],
-)
-def test_a_further_call_has_something_new(found: dict[str, Any], call: dict[str, Any] | None) -> None:
-    assert further("Paris for 3 days, then Rome or somewhere warm", {"city": "Paris", "days": 3}, found) == call
-
-
-def test_clauses_are_filled_one_by_one() -> None:
+def test_several_calls_or_the_first_alone() -> None:
     add = tool("a", "b", a=NUMBER, b=NUMBER)
     calls, _ = asyncio.run(drive.arun(calls_for(add, "What is 1 plus 2, and what is 5 plus 7?"), Weighing()))
     assert calls == [{"a": 1, "b": 2}, {"a": 5, "b": 7}]

@@ -185,6 +185,13 @@ def test_one_who_decides_by_likelihood_does_not_search() -> None:
     assert len(names(model.requests[0])) == 10
 
 
+@pytest.mark.parametrize(("count", "given"), [(40, 40), (41, 10)])
+def test_one_who_decides_by_likelihood_is_given_more_at_once(count: int, given: int) -> None:
+    model = Scripted([said("Hello")], capabilities=["tools", "score", "weighs"])
+    heard(routed(model), asking("Set the weather of the user", tools=TOOLS[:count]))
+    assert len(names(model.requests[0])) == given
+
+
 def test_a_name_that_is_taken_is_not_taken_again() -> None:
     tools = (*TOOLS, made("search_tools", "Searches the user's own tools."))
     model = native(called("search_tools_2", query="loan"), said("Hello"))
@@ -416,6 +423,14 @@ def test_an_index_is_taken_for_its_tools_and_finds_by_its_examples() -> None:
     other = native(said("Done"))
     ts.run("I am broke", tools=index, model=Routed(other, shown=1, pinned=["send_tax"]))
     assert names(other.requests[0]) == ["get_loan", "send_tax", "search_tools"]
+
+
+def test_a_text_model_that_is_wrapped_by_hand_is_spoken_for() -> None:
+    text = Scripted(['{"tool": "cancel_hotel", "tool_input": {"which": "7"}}'])
+    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=Routed(text, shown=3))
+    assert [call.name for call in reply.calls] == ["cancel_hotel"]
+    assert [note.detail for note in reply.notes] == ["3 of 160"]
+    assert str(text.requests[0].messages[0]["content"]).count('"name"') == 4
 
 
 def test_a_box_is_indexed_once() -> None:

@@ -28,6 +28,7 @@ COMMANDS = (
     "mcp",
     "call",
     "tools",
+    "route",
     "models",
     "dialects",
     "parse",

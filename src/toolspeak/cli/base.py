@@ -131,7 +131,8 @@ def asked_model(name: str | None) -> Model:
 def question(words: Sequence[str]) -> str:
     """The words as one text; `-` among them, or no words at all and a pipe, stands for standard input."""
     if not words and (typed() or sys.stdin is None):  # pyright: ignore[reportUnnecessaryComparison]
-        raise click.UsageError('what is the question? Expected: toolspeak ask "…", or a text on standard input')
+        command = click.get_current_context().command_path
+        raise click.UsageError(f'what is the question? Expected: {command} "…", or a text on standard input')
     if not words:
         words = ("-",)
     for word in words:

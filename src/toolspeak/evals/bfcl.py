@@ -1,7 +1,8 @@
 """Cases of the Berkeley Function-Calling Leaderboard (BFCL v4), judged by its own checker.
 
-Named `bfcl:CATEGORY`, with a part of it in brackets as Python slices: `bfcl:multiple[:100]`. Single-turn categories:
-those whose calls the checker compares (`simple_python` or `simple` for short, `multiple`, `parallel`, …, `live_*`), and
+Named `bfcl:CATEGORY`, with a part of it in brackets as Python slices: `bfcl:multiple[:100]`; or `bfcl:FILE.jsonl`, cases
+of one's own in the leaderboard's form, with `ground_truth` in each line, the category being the file's name. Single-turn
+categories: those whose calls the checker compares (`simple_python` or `simple` for short, `multiple`, `parallel`, …, `live_*`), and
 those that ask whether a call is wanted at all (`irrelevance`, `live_irrelevance`, `live_relevance`). Of many turns:
 `multi_turn_base` and its like (`bfcl_turns`).
 """
@@ -12,6 +13,7 @@ import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
@@ -41,6 +43,7 @@ CATEGORIES = (*COMPARED, *RELEVANCE, *LANGUAGES, *bfcl_turns.CATEGORIES)
 ALIASES = {"simple": "simple_python", "java": "simple_java", "javascript": "simple_javascript"}
 ELSEWHERE = ("memory", "web_search", "format_sensitivity")
 
+FILE = re.compile(r"(.+\.jsonl)(\[-?\d*:-?\d*\])?", re.DOTALL)
 NAME = re.compile(r"(\w+)(?:\[(-?\d*):(-?\d*)\])?", re.ASCII)
 TYPES = {
     "dict": "object", "HashMap": "object", "Hashtable": "object", "object": "object", "tuple": "array", "array": "array",
@@ -56,15 +59,34 @@ KEPT = ("description", "enum", "default", "minItems", "maxItems", "minimum", "ma
 def load(name: str, *, plain_names: bool = False) -> list[Case]:
     """The cases of `CATEGORY` or `CATEGORY[a:b]`, with `plain_names` functions called `a_b` where the leaderboard has
     `a.b`: for servers that take no dots. UsageError for what is none, WeightsError where it cannot be fetched."""
-    category, start, stop = _named(name)
-    entries = _lines(f"BFCL_v4_{category}.json")
-    answers = {} if category in RELEVANCE else _answers(category)
+    path, (category, start, stop) = _file(name)
+    if path is not None:
+        package.ensure()  # the checker
+        entries = _lines(path)
+        answers = {entry["id"]: entry["ground_truth"] for entry in entries if "ground_truth" in entry}
+    else:
+        entries = _lines(package.ensure() / package.ROOT / "data" / f"BFCL_v4_{category}.json")
+        answers = {} if category in RELEVANCE else _answers(category)
     chosen = entries[start:stop]
     if not chosen:
         raise UsageError(f"bfcl:{name} is empty: {category} has {len(entries)} cases")
     if category in bfcl_turns.CATEGORIES:
         return bfcl_turns.cases(chosen, answers, category, lambda function: _tool(function, category, plain_names))
     return [_case(entry, category, answers.get(entry["id"]), plain_names) for entry in chosen]
+
+
+def _file(name: str) -> tuple[Path | None, tuple[str, int | None, int | None]]:
+    """The file of one's own that `FILE.jsonl` or `FILE.jsonl[a:b]` names, if any, and the category and part named."""
+    found = FILE.fullmatch(name)
+    if found is None:
+        return None, _named(name)
+    path = Path(found[1]).expanduser()
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}; expected cases in the leaderboard's form, or bfcl:CATEGORY")
+    named = _named(f"{path.stem}{found[2] or ''}")
+    if named[0] in bfcl_turns.CATEGORIES:
+        raise UsageError(f"{path}: cases of many turns are taken from the leaderboard alone")
+    return path, named
 
 
 def _named(name: str) -> tuple[str, int | None, int | None]:
@@ -88,13 +110,13 @@ def _named(name: str) -> tuple[str, int | None, int | None]:
     return category, start, stop
 
 
-def _lines(name: str) -> list[dict[str, Any]]:
-    path = package.ensure() / package.ROOT / "data" / name
+def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
 def _answers(category: str) -> dict[str, list[Any]]:
-    return {entry["id"]: entry["ground_truth"] for entry in _lines(f"possible_answer/BFCL_v4_{category}.json")}
+    path = package.ensure() / package.ROOT / "data" / "possible_answer" / f"BFCL_v4_{category}.json"
+    return {entry["id"]: entry["ground_truth"] for entry in _lines(path)}
 
 
 def _case(entry: Mapping[str, Any], category: str, answer: list[Any] | None, plain: bool) -> Case:

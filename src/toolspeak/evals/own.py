@@ -24,7 +24,7 @@ def load(path: Path, tools: Sequence[Tool[..., Any]] | None = None) -> list[Case
 
     UsageError says which line is wrong, and how.
     """
-    return read(_text(path), path, tools)
+    return read(text_of(path), path, tools)
 
 
 def read(lines: str, path: Path, tools: Sequence[Tool[..., Any]] | None = None) -> list[Case]:
@@ -35,7 +35,7 @@ def read(lines: str, path: Path, tools: Sequence[Tool[..., Any]] | None = None) 
         if not text.strip():
             continue
         try:
-            case = _case(_object(text), f"{path.stem}:{number}", path, offered)
+            case = _case(line_of(text), f"{path.stem}:{number}", path, offered)
             if case.id in cases:
                 raise UsageError(f"the id {case.id!r} stands in an earlier line already")
         except UsageError as error:
@@ -46,7 +46,8 @@ def read(lines: str, path: Path, tools: Sequence[Tool[..., Any]] | None = None) 
     return list(cases.values())
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """What a file of lines holds. Raises UsageError."""
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,7 +56,8 @@ def _text(path: Path) -> str:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _object(text: str) -> dict[str, Any]:
+def line_of(text: str) -> dict[str, Any]:
+    """The object that a line is. Raises UsageError."""
     try:
         value: Any = json.loads(text)
     except json.JSONDecodeError as error:
@@ -82,7 +84,7 @@ def _case(line: Mapping[str, Any], default_id: str, path: Path, offered: Tools |
     return Case(
         id=str(case_id),
         group=_word(line, "group", path.stem),
-        messages=_messages(line),
+        messages=messages_of(line),
         tools=tools,
         expected=match if calls is None else calls,
         judge=_judge(match, calls, tools, path),
@@ -98,7 +100,8 @@ def _word(line: Mapping[str, Any], field: str, default: str) -> str:
     return value
 
 
-def _messages(line: Mapping[str, Any]) -> tuple[Message, ...]:
+def messages_of(line: Mapping[str, Any]) -> tuple[Message, ...]:
+    """What is said in a line, as a question or as messages. Raises UsageError."""
     if ("question" in line) == ("messages" in line):
         raise UsageError("expected a question, or messages, one of the two")
     system: list[Message] = [{"role": "system", "content": _word(line, "system", "")}] if line.get("system") else []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from .case import KINDS, Kind
-from .stats import median
+from .stats import Estimate, median
 from .summary import Summary, percent
 
 WIDTH, LEFT, RIGHT = 760, 190, 60
@@ -22,6 +22,11 @@ def accuracy(summaries: Sequence[Summary]) -> str:
     rows = [(name, [summary.group(name).share for summary in summaries]) for name in names]
     if len(names) > 1:
         rows.append(("mean of groups", [summary.macro for summary in summaries]))
+    return bars(rows)
+
+
+def bars(rows: Sequence[tuple[str, Sequence[Estimate]]]) -> str:
+    """Bars of shares with their intervals: by name, one for every series."""
     parts: list[str] = []
     y = 24
     for name, estimates in rows:

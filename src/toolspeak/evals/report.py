@@ -22,6 +22,8 @@ SHOWN = 200
 STEPS, LONG = 40, 20_000
 """How many steps of a case the page holds, and how many characters of a text."""
 PAGE = "report.html"
+STYLE = "page.css"
+"""What pages look like."""
 
 
 def write(folder: Path | str, records: Sequence[Record] | None = None) -> Path:
@@ -39,13 +41,10 @@ def write(folder: Path | str, records: Sequence[Record] | None = None) -> Path:
 
 def page(records: Sequence[Record], manifest: Manifest | None = None) -> str:
     """The page on these records."""
-    from minijinja import Environment
-
     summaries = summarise(records)
     by = {s.contender: [record for record in records if record.contender == s.contender] for s in summaries}
     titles, rows = table(summaries)
-    environment = Environment(templates={PAGE: files(__package__ or "").joinpath(PAGE).read_text("utf-8")})
-    return environment.render_template(
+    return rendered(
         PAGE,
         manifest=None if manifest is None else _about(manifest),
         titles=titles,
@@ -58,6 +57,15 @@ def page(records: Sequence[Record], manifest: Manifest | None = None) -> str:
         comparisons=[_compared(compare(by[a], by[b])) for a, b in combinations(by, 2) if _common(by[a], by[b])],
         failures=[_failures(name, own) for name, own in by.items()],
     )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A page from a template beside this file."""
+    from minijinja import Environment
+
+    home = files(__package__ or "")
+    parts = {name: home.joinpath(name).read_text("utf-8") for name in (template, STYLE)}
+    return Environment(templates=parts).render_template(template, **values)
 
 
 def _about(manifest: Manifest) -> dict[str, Any]:

@@ -21,8 +21,12 @@ class Estimate:
     high: float
 
 
-def wilson(right: int, total: int, z: float = Z) -> Estimate:
-    """A share and its score interval (Wilson 1927), which has width at 0 and 1 too; of nothing, anything."""
+def wilson(right: float, total: int, z: float = Z) -> Estimate:
+    """A share and its score interval (Wilson 1927), which has width at 0 and 1 too; of nothing, anything.
+
+    `right` may be a sum of parts from 0 to 1, which spread at most as far as right and wrong do: the interval is then
+    wide enough.
+    """
     if not total:
         return Estimate(math.nan, 0.0, 1.0)
     share = right / total

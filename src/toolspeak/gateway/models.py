@@ -20,6 +20,7 @@ from ..models.pool import Care, Pool
 from ..models.speaker import Speaker, speaking
 from ..models.wrap import NativeOrSpoken
 from ..schema.near import did_you_mean, near
+from ..search import ToolIndex
 from ..search.shown import FEW, Routed
 from ..types import Reply, Request
 from .answer import answer
@@ -50,12 +51,21 @@ class Served:
         told = self.settings
         if told.shown == 0 or len(request.tools or ()) <= (told.shown or FEW):
             return self.model
-        strict = bool(told.shown or told.shown_tokens or told.pinned)
-        return Routed(self.model, shown=told.shown, tokens=told.shown_tokens, pinned=told.pinned, strict=strict)
+        return Routed(
+            self.model, shown=told.shown, tokens=told.shown_tokens, pinned=told.pinned, strict=_chooses(told)
+        )  # fmt: skip
+
+
+def _chooses(settings: ModelSettings) -> bool:
+    """Whether it was said how tools are chosen; else that is done where it can be."""
+    return bool(settings.shown or settings.shown_tokens or settings.pinned)
 
 
 def made(settings: ModelSettings, limits: Limits = USUAL) -> Served:
-    """The model that settings describe; nothing is asked or loaded yet. Raises UsageError."""
+    """The model that settings describe; nothing is asked or loaded yet. Raises UsageError, and MissingExtra where they say
+    how tools are chosen and nothing is installed that chooses."""
+    if _chooses(settings):
+        ToolIndex()
     care = Care(limits.attempts, limits.failures, limits.rest)
     upstreams = [_upstream(name, settings) for name in settings.upstreams]
     return Served(settings, Pool(upstreams, name=settings.name, care=care))

@@ -2,50 +2,63 @@
 
 The score of a tool is log P(request | worked examples, the tool), the "noisy channel": a weak model
 cannot say which tool a request wants, but it finds the request less surprising after the right one. Of many
-tools those that share most words with the request are weighed. Two pseudo-tools stand for no tool at all: one
-that replies in words, and one that looks facts up. A tool must beat both, by the more the longer the request is,
-and by less where the words speak for it, or its arguments stand in the request. Measured: `docs/weak-models.md`.
+tools those that share most words with the request are weighed, and what they share counts along with the score.
+Two pseudo-tools stand for no tool at all: one that replies in words, and one that looks facts up. A tool must beat
+both, by the more the longer the request is, and by less where the words speak for it, or where its arguments stand in
+the request. Measured: `docs/weak-models.md`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, cast
 
 from ..types import Note, Tool
-from . import pieces, words
+from . import deeds, pieces, words
 from .effects import Plan, score
 from .filling import is_text, schemas_of
 from .numbers import numbers
 from .pieces import UNSPACED
 from .signature import LOOK_UP, REPLY, framed
 
-SHORT_LIST = 3
+SHORT_LIST = 4
 """Tools that are weighed; more are thinned out by the words that they share with the request."""
 LONGEST = 240
 """Characters of a request that are weighed, the last ones: they hold the question."""
 UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 DIGITS = re.compile(r"(\d)\d+", re.ASCII)
+FACT = re.compile(r"\W*(?:(?:and|so|hi|hey|please|ok|okay)\W+)*(?:who|what|which|why)\b", re.IGNORECASE)
+"""How a question begins that may ask for a fact; how, when and where as often ask for what a tool finds out."""
 
-# Set on examples 100 to 149 of each BFCL category, half of the paraphrases in benchmarks/cases and every second of
-# the decisions there, in nats.
-MARGIN = 10.0
+# Set on examples 100 to 149 of each BFCL category, cases of our own in its form, half of the paraphrases in
+# benchmarks/cases and the decisions there, and against tools that were none of the request's own: the right one
+# taken away, or another request's put in its place. In nats.
+MARGIN = 4.0
 """By how much a tool must be likelier than no tool."""
-MARGIN_A_WORD = 3.0
+MARGIN_A_WORD = 2.0
 """The same for each word of a short request: so little can only say so much."""
-NAME_WORTH = 4.0
-"""For each word of a tool's name that the request has."""
-SHARE_WORTH = 4.0
+WORDS_COUNTED = 5
+"""Words of a request that the margin grows with."""
+ENOUGH = 15.0
+"""A tool that is likelier than that gains nothing by it: a long request on a tool's subject may want another thing."""
+NAME_WORTH = 9.0
+"""For a tool all of whose name's words a request has, without the group that a name tells before its last point."""
+SHARE_WORTH = 10.0
 """For a request all of whose words a tool has."""
-NUMBER_WANTED = 5.0
+NUMBER_WANTED = 7.0
 """Against a tool, for each number that it needs and the request has not."""
-NUMBERS_FIT = 8.0
+NUMBERS_FIT = 6.0
 """For a tool that needs two numbers or more, which the request has."""
-WORD_FOR_WORD = 4.0
-"""For a tool that needs a text, where the request has one that is quoted, or a path or another code."""
+TOLD_WORTH = 4.0
+"""For a tool that needs a text, where the request has one that is quoted, or a path or another code; and for one of
+whose options the request speaks."""
+FACT_WORTH = 2.0
+"""Against a tool, where a request may ask for a fact."""
+OTHER_DEED = 8.0
+"""Against a tool among others that does another thing than is asked for: that adds where something is to be shown."""
 
 FILLED_WORTH = 4.0
 """For a tool whose arguments all stand in the request."""
@@ -72,11 +85,10 @@ def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Pl
     candidates = short_list(tools, text)
     if len(candidates) == 1 and not may_reply:
         return Choice(candidates[0], math.inf)
-    # Which number it is says nothing about the tool, but a long one outweighs all the words: one digit stands for it.
-    asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
     rivals = [REPLY, LOOK_UP] if may_reply else []
-    scores = yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in (*candidates, *rivals)])
-    best = max(range(len(candidates)), key=lambda i: scores[i])
+    scores = yield from _likely([*candidates, *rivals], text)
+    worth = [one + _fitness(tool, text) for tool, one in zip(candidates, scores, strict=False)]
+    best = worth.index(max(worth))
     tool = candidates[best]
     if not may_reply:
         return Choice(tool, math.inf)
@@ -84,47 +96,92 @@ def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Pl
     return choice if choice.surplus + FILLED_WORTH > 0 else None
 
 
+def wanted(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[tuple[float, float]]]:
+    """For each tool what speaks for it among others, and its surplus: by how much more than needed it beats no tool."""
+    scores = yield from _likely([*tools, REPLY, LOOK_UP], text)
+    likelier = [one - max(scores[len(tools) :]) for one in scores[: len(tools)]]
+    return [(one + _fitness(tool, text), surplus(tool, text, one)) for tool, one in zip(tools, likelier, strict=True)]
+
+
+def _likely(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
+    """How likely each tool makes a request."""
+    # Which number it is says nothing about the tool, but a long one outweighs all the words: one digit stands for it.
+    asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
+    return (yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in tools]))
+
+
 def short_list(tools: Sequence[Tool[..., Any]], text: str) -> list[Tool[..., Any]]:
     """The tools that share most words with a request, in their own order."""
     if len(tools) <= SHORT_LIST:
         return list(tools)
     asked = words.stems(text)
-
-    def shared(tool: Tool[..., Any]) -> int:
-        name, description, arguments = _stems(tool)
-        told = name | description
-        return 2 * len(asked & name) + len(asked & told) + len(asked & (told | arguments))
-
-    chosen = sorted(range(len(tools)), key=lambda i: -shared(tools[i]))[:SHORT_LIST]
+    chosen = sorted(range(len(tools)), key=lambda i: -shared(tools[i], asked))[:SHORT_LIST]
     return [tools[i] for i in sorted(chosen)]
+
+
+def shared(tool: Tool[..., Any], asked: Set[str]) -> int:
+    """How many words of a request a tool has; more for its description, most for its name."""
+    told = _told(tool)
+    described = told.name | told.description
+    return 2 * len(asked & told.name) + len(asked & described) + len(asked & (described | told.arguments))
+
+
+def _fitness(tool: Tool[..., Any], text: str) -> float:
+    """What speaks for a tool among others besides its likelihood."""
+    another = OTHER_DEED * deeds.differ(tool.name, text)
+    return shared(tool, words.stems(text)) - _lacking(tool, text) - another
 
 
 def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
     """By how much more than a request demands a tool is wanted that is `likelier`, in nats, than no tool."""
-    asked = words.stems(text)
-    name, description, arguments = _stems(tool)
     copies = _text_needed(tool)
     if copies and UNSPACED_LETTER.search(text) and not UNSPACED_LETTER.search(str(tool.parameters)):
         return -math.inf  # what is a word in such a request, and which of them is meant, a weak model cannot tell
-    there, needed = len(numbers(text)), _numbers_needed(tool)
-    worth = likelier + NAME_WORTH * len(asked & name)
-    worth += SHARE_WORTH * len(asked & (name | description | arguments)) / max(1, len(asked))
-    worth -= NUMBER_WANTED * max(0, needed - there)
-    worth += NUMBERS_FIT * (2 <= needed <= there)
-    worth += WORD_FOR_WORD * (copies and bool(pieces.marked(text)))
-    return worth - min(MARGIN, MARGIN_A_WORD * max(1, len(asked)))
+    asked, told = words.stems(text), _told(tool)
+    counted = 2 <= _numbers_needed(tool) <= len(numbers(text))
+    worth = min(ENOUGH, likelier) - _lacking(tool, text)
+    worth += NAME_WORTH * len(asked & told.last) / max(1, len(told.last))
+    worth += SHARE_WORTH * len(asked & (told.name | told.description | told.arguments)) / max(1, len(asked))
+    worth += NUMBERS_FIT * counted
+    worth += TOLD_WORTH * ((copies and bool(pieces.marked(text))) + bool(asked & told.options))
+    worth -= FACT_WORTH * (not counted and bool(FACT.match(text)))
+    return worth - MARGIN - MARGIN_A_WORD * min(WORDS_COUNTED, max(1, len(asked)))
 
 
-def _stems(tool: Tool[..., Any]) -> tuple[set[str], set[str], set[str]]:
-    """What the words of a tool's name, of its description and of its arguments are compared by."""
+def _lacking(tool: Tool[..., Any], text: str) -> float:
+    """What speaks against a tool that needs more numbers than a request tells."""
+    return NUMBER_WANTED * max(0, _numbers_needed(tool) - len(numbers(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the words of a tool are compared by: of its name, of that without its group, of its description, of its
+    arguments, and of their options alone."""
+
+    name: Set[str]
+    last: Set[str]
+    description: Set[str]
+    arguments: Set[str]
+    options: Set[str]
+
+
+def _told(tool: Tool[..., Any]) -> Told:
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    told: list[str] = []
-    for name, schema in properties.items():
-        told.append(" ".join(words.parts(name)))
-        if isinstance(schema, Mapping):
-            told += [str(schema.get("description", "")), *map(str, schema.get("enum", ()))]  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
-    name = words.stems(" ".join(words.parts(tool.name)))
-    return name, words.stems(tool.description), words.stems(" ".join(told))
+    told, options = [" ".join(words.parts(name)) for name in properties], list[str]()
+    for given in properties.values():
+        if isinstance(given, Mapping):
+            schema = cast("Mapping[str, Any]", given)
+            items: Any = schema.get("items")
+            within = cast("Mapping[str, Any]", items).get("enum", ()) if isinstance(items, Mapping) else ()
+            told.append(str(schema.get("description", "")))
+            options += map(str, (*schema.get("enum", ()), *within))
+    return Told(
+        words.stems(" ".join(words.parts(tool.name))),
+        words.stems(" ".join(words.parts(tool.name.rpartition(".")[2]))),
+        words.stems(tool.description),
+        words.stems(" ".join([*told, *options])),
+        words.stems(" ".join(options)),
+    )
 
 
 def _numbers_needed(tool: Tool[..., Any]) -> int:

@@ -23,6 +23,8 @@ DIRECTIONS = {
     "to": words.stems_of("to destination target end arrival dropoff arrive final"),
 }
 """How the two ends of a way are called."""
+GENERIC = frozenset(["name", "id", "ids", "number", "code", "text", "value", "type", "date", "time"])
+"""The last words of names that say little of what is named."""
 FORMED = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|\w[/@_]\w")
 """What a form has that tells it from plain words and numbers."""
 MOST_TOLD = 5
@@ -63,9 +65,11 @@ def shown(schema: Schema) -> set[str]:
 def named(text: str, name: str) -> list[Span]:
     """The pieces of the request that stand right behind the name of an argument: "the repo webshop", "zone=eu-1"."""
     parts = words.parts(name)
-    spoken = [r"[ _-]?".join(map(re.escape, parts)), *([re.escape(parts[-1])] if len(parts[-1]) > 3 else [])]
-    if len(parts) > 1 and parts[-1].casefold() in ("name", "id", "number", "code"):
-        spoken.insert(1, r"[ _-]?".join(map(re.escape, parts[:-1])))
+    spoken = [r"[ _-]?".join(map(re.escape, parts))]
+    if len(parts) > 1 and parts[-1].casefold() in GENERIC:
+        spoken.append(r"[ _-]?".join(map(re.escape, parts[:-1])))
+    elif len(parts[-1]) > 3:
+        spoken.append(re.escape(parts[-1]))
     found = directed(text, parts)
     for head in re.finditer(rf"(?<!\w)(?:{'|'.join(spoken)})(?!\w)", text, re.IGNORECASE):
         gap = BETWEEN.match(text, head.end())

@@ -196,7 +196,7 @@ def _weighed(
     ids: Callable[[], str],
 ) -> Plan[None]:
     """A decision by likelihood: which tool, with what; or words."""
-    question, results = _question(request.messages)
+    question, results = asked_last(request.messages)
     if results and request.choice == "auto":
         if request.schema is not None:
             yield from _words(request, dialect, can)
@@ -236,7 +236,7 @@ def _unsampled(request: Request) -> tuple[Note, ...]:
     return (Note("not-sampled", f"decided by likelihood, without {', '.join(names)}"),) if names else ()
 
 
-def _question(messages: Sequence[Message]) -> tuple[str, list[str]]:
+def asked_last(messages: Sequence[Message]) -> tuple[str, list[str]]:
     """What the user last asked, and the results that came since."""
     results: list[str] = []
     for message in reversed(messages):

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DuplicateTool, MissingExtra, UnknownTool, UsageError
-from ..schema.infer import AnyTool, origin
+from ..plan.groups import Group, given, own_tools, plain
+from ..schema.infer import AnyTool, origin, unique
 from ..schema.near import did_you_mean, near
 from ..schema.words import short
 from ..toolbox import Toolbox
@@ -34,8 +35,10 @@ class ToolIndex:
     """Tools that can be searched by what they do. `tools` are functions, Tools, dicts, or a Toolbox.
 
     `examples` are questions that a tool answers, by its name. `embed` is what turns texts into vectors, or its name
-    (`"minilm"`, `"http://host/v1#model"`; see `search.embed`): what a question means counts then beside its words. Two
-    tools of one name are a DuplicateTool. Raises MissingExtra without the extra `search`, or `dense` with `embed`.
+    (`"minilm"`, `"http://host/v1#model"`; see `search.embed`): what a question means counts then beside its words.
+    `groups` is a mapping of names to tools, or to names and patterns of tools, such as `{"mail": mail_box, "home":
+    ["light_*"]}`: a model then chooses by levels (see `search.levelled`), and tools that only stand in a group are added.
+    Two tools of one name are a DuplicateTool. Raises MissingExtra without the extra `search`, or `dense` with `embed`.
     Threads may share an index.
     """
 
@@ -45,7 +48,10 @@ class ToolIndex:
         *,
         embed: str | Embedder | None = None,
         examples: Mapping[str, Sequence[str]] | None = None,
+        groups: Any = None,
     ) -> None:
+        self.groups: tuple[Group, ...] = plain(groups) if groups is not None else ()
+        """The groups that the tools are in, by their names and patterns: a model then chooses by levels."""
         self._tools: dict[str, AnyTool] = {}
         self._examples: dict[str, tuple[str, ...]] = {}
         self._placed: list[AnyTool] = []  # by place; a removed tool's stays until the places are closed up
@@ -53,7 +59,8 @@ class ToolIndex:
         self._lock = threading.RLock()
         self._postings: Postings = _postings()
         self._meanings: Meanings | None = None if embed is None else _meanings(embed)
-        self.add(tools, examples=examples)
+        self.add(tools if groups is None else _with_own(tools, groups), examples=examples)
+        given(self.groups, self)
 
     # what is in it
 
@@ -152,7 +159,7 @@ class ToolIndex:
         from .saved import write
 
         with self._lock:
-            write(Path(path), tuple(self._tools.values()), self._examples)
+            write(Path(path), tuple(self._tools.values()), self._examples, self.groups)
 
     @classmethod
     def load(cls, path: str | Path, tools: Any = None, *, embed: str | Embedder | None = None) -> ToolIndex:
@@ -163,8 +170,16 @@ class ToolIndex:
         """
         from .saved import read
 
-        kept, examples = read(Path(path), Toolbox(*(() if tools is None else (tools,))))
-        return cls(kept, embed=embed, examples=examples)
+        kept, examples, groups = read(Path(path), Toolbox(*(() if tools is None else (tools,))))
+        index = cls(kept, embed=embed, examples=examples)
+        index.groups = groups
+        return index
+
+
+def _with_own(tools: Any, groups: Any) -> list[AnyTool]:
+    """The tools, and those that only stand in a group."""
+    box = {tool.name: tool for tool in Toolbox(tools)}
+    return [*box.values(), *(tool for tool in unique(own_tools(groups)).values() if box.get(tool.name) != tool)]
 
 
 def _postings() -> Postings:

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..api.payloads import record, records
@@ -40,6 +40,17 @@ def questions(messages: Sequence[Message]) -> list[Question]:
     said = _said(messages)
     found = [Question(text, weight) for text, weight in zip(said, (1.0, EARLIER), strict=False)]
     return found[:2] if found and len(found[0].text.split()) <= SHORT else found[:1]
+
+
+def ranked(
+    search: Callable[[str, int], Iterable[tuple[int, float]]], messages: Sequence[Message], k: int
+) -> list[tuple[int, float]]:
+    """The at most `k` places, with their scores, that a search finds best for what a conversation asks, best first."""
+    scores: dict[int, float] = {}
+    for question in questions(messages):
+        for place, score in search(question.text, k):
+            scores[place] = scores.get(place, 0.0) + question.weight * score
+    return sorted(scores.items(), key=lambda found: (-found[1], found[0]))[:k]
 
 
 def errors(messages: Sequence[Message]) -> list[str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
+from ..plan.groups import Group
 from ..schema.infer import AnyTool, as_tool
 from ..toolbox import Toolbox
 
@@ -29,7 +30,9 @@ BROKEN = (OSError, LookupError, ValueError, EOFError, RuntimeError, zipfile.BadZ
 """What reading a file raises that is no zip file, or a damaged one (a ValueError: its text is no JSON)."""
 
 
-def write(path: Path, tools: Iterable[AnyTool], examples: Mapping[str, Iterable[str]]) -> None:
+def write(
+    path: Path, tools: Iterable[AnyTool], examples: Mapping[str, Iterable[str]], groups: Iterable[Group] = ()
+) -> None:
     """Writes the file whole or not at all."""
     said = {
         "format": FORMAT,
@@ -37,6 +40,8 @@ def write(path: Path, tools: Iterable[AnyTool], examples: Mapping[str, Iterable[
         "tools": [_told(tool) for tool in tools],
         "examples": {name: list(asked) for name, asked in examples.items()},
     }
+    if told := [_told_group(group) for group in groups]:
+        said["groups"] = told
     try:
         _put(path, json.dumps(said))
     except OSError as error:
@@ -55,8 +60,8 @@ def _put(path: Path, text: str) -> None:
         raise
 
 
-def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[str]]]:
-    """The tools and the examples in a file, each tool with the function of the one of its name in `functions`."""
+def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[str]], tuple[Group, ...]]:
+    """The tools, the examples and the groups in a file, each tool with the function of the one of its name in `functions`."""
     said = _said(path)
     if said.get("format") != FORMAT:
         raise UsageError(f"{path} is no index of tools: ToolIndex.save writes one")
@@ -67,9 +72,10 @@ def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[
     try:
         tools = [_tool(one, functions) for one in said["tools"]]
         examples = {str(name): [str(one) for one in asked] for name, asked in said["examples"].items()}
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        groups = tuple(_group(one) for one in said.get("groups", ()))
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is a broken index: {error}. Make it anew") from error
-    return tools, examples
+    return tools, examples, groups
 
 
 def _said(path: Path) -> dict[str, Any]:
@@ -97,6 +103,16 @@ def _told(tool: AnyTool) -> dict[str, Any]:
     if tool.strict:
         said["strict"] = True
     return said
+
+
+def _told_group(group: Group) -> dict[str, Any]:
+    members = [_told_group(one) if isinstance(one, Group) else one for one in group.members]
+    return {"name": group.name, "description": group.description, "members": members}
+
+
+def _group(said: Mapping[str, Any]) -> Group:
+    members = tuple(one if isinstance(one, str) else _group(one) for one in said["members"])
+    return Group(str(said["name"]), members, str(said["description"]))
 
 
 def _tool(said: Mapping[str, Any], functions: Toolbox) -> AnyTool:

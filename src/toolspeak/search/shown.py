@@ -17,12 +17,13 @@ from typing import Any
 from ..errors import MissingExtra, ModelError, UsageError
 from ..events import Event, Finished, Noted
 from ..models.base import Capability, Counter, Model, Scorer
+from ..models.speaker import speaking
 from ..running import in_thread
 from ..types import Message, Note, Request, Tool, Usage
 from ..wire.collect import add_usage
 from .kept import Finder, Indexed, Indexes, Toolset, size
 from .lookup import Ear, search_tool, told
-from .question import Finds, errors, questions, used
+from .question import Finds, errors, ranked, used
 from .ratio import learn, ratio
 
 log = logging.getLogger(__name__)
@@ -32,9 +33,9 @@ FEW, MANY = 10, 20
 taught no tools, and for any other."""
 FEW_TOKENS, MANY_TOKENS = 2_000, 8_000
 """What the definitions of the tools that are shown may have, in tokens, for the same."""
-SPARE = 2
+SPARE, WEIGHED_SPARE = 2, 4
 """Up to so many times as many tools are all shown where their definitions fit: hiding some of 25 costs more than it
-saves."""
+saves. A model that decides by likelihood reads one definition at a time, so that it can be given more of them."""
 MOST = 127
 """Tools that are shown at most, `search_tools` beside them: some providers refuse more than 128."""
 FOUND = 5
@@ -78,7 +79,7 @@ class Routed:
 
     `shown` tools or fewer are all shown, and twice as many where they fit in `tokens`. Without an `index`, or where a
     request offers others than that knows, one is made for the request's tools and kept. Where the extra `search` is
-    missing all tools are shown, with a warning; if `strict`, MissingExtra is raised.
+    missing all tools are shown, with a warning; if `strict`, MissingExtra is raised. A text model is spoken for.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Routed:
                 raise UsageError(f"{name}: expected a whole number of 1 or more, received {value!r}")
         if isinstance(pinned, str):
             raise UsageError(f"pinned: expected a list of names or patterns, received the text {pinned!r}")
-        self.model = model
+        self.model = speaking(model)
         self.index = index
         self.pinned = tuple(pinned)
         self.strict = strict
@@ -188,6 +189,8 @@ class Routed:
         tools = request.tools or ()
         if len(tools) <= self.shown or request.prompt is not None:
             return True
+        if "weighs" in self.capabilities:
+            return len(tools) <= WEIGHED_SPARE * self.shown
         return len(tools) <= SPARE * self.shown and sum(map(size, tools)) * ratio(self.model) <= self.tokens
 
     async def _routed(self, request: Request) -> AsyncGenerator[Event]:
@@ -288,12 +291,7 @@ class Routed:
 
     def _best(self, indexed: Indexed, request: Request) -> list[int]:
         """The places of the tools that fit what is asked, the best first."""
-        asked = questions(request.messages)
-        scores: dict[int, float] = {}
-        for question in asked:
-            for place, score in indexed.search(question.text, self.shown):
-                scores[place] = scores.get(place, 0.0) + question.weight * score
-        best = sorted(scores, key=lambda place: (-scores[place], place))[: self.shown]
+        best = [place for place, _ in ranked(indexed.search, request.messages, self.shown)]
         for error in errors(request.messages):
             best += [place for place, _ in indexed.search(error, AFTER_ERROR)]
         if not best and request.choice == "required":

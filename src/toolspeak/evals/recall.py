@@ -1,0 +1,198 @@
+"""Whether an index finds the tools that questions need: recall on the user's own examples, the misses, and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import UsageError
+from ..models.base import Model
+from ..schema.infer import AnyTool
+from ..schema.near import did_you_mean, near
+from ..search import ToolIndex
+from ..search.kept import Indexes
+from ..search.question import Finds, questions, ranked
+from ..search.shown import Routed
+from ..types import Message, Request
+from .case import short
+from .own import FIELDS, line_of, messages_of, text_of
+from .stats import Estimate, wilson
+
+KS = (1, 3, 5, 10, 20)
+"""Among how many of the first a tool is looked for."""
+DEPTH = 100
+"""How far down a ranking is looked at all."""
+INSTEAD = 3
+"""How many of the tools are told that came before the one that was needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A conversation, and the names of the tools that it needs. `line` is where it stands in its file."""
+
+    line: int
+    messages: tuple[Message, ...]
+    needed: tuple[str, ...]
+
+    @property
+    def question(self) -> str:
+        """What is searched by, above all."""
+        return questions(self.messages)[0].text
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came for an example: the rank of each tool that it needs, from 1, or 0 beyond DEPTH; whether the model would
+    be shown it; and what came first."""
+
+    example: Example
+    ranks: tuple[int, ...]
+    shown: tuple[bool, ...]
+    first: tuple[str, ...]
+
+    def within(self, k: int) -> float:
+        """The share of the needed tools that are among the first `k`."""
+        return sum(0 < rank <= k for rank in self.ranks) / len(self.ranks)
+
+    def instead(self, k: int) -> dict[str, int]:
+        """The ranks of the needed tools that are not among the first `k`."""
+        pairs = zip(self.example.needed, self.ranks, strict=True)
+        return {name: rank for name, rank in pairs if not 0 < rank <= k}
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How well the needed tools are found. An example that needs several counts by the share that is found.
+
+    `by` says what is searched by.
+    """
+
+    by: str
+    found: tuple[Found, ...]
+
+    def at(self, k: int) -> Estimate:
+        """The share of the needed tools that are among the first `k`, with its 95 % interval."""
+        return wilson(sum(one.within(k) for one in self.found), len(self.found))
+
+    @property
+    def reciprocal(self) -> Estimate:
+        """The mean of one by the rank of the first needed tool (MRR), with its 95 % interval."""
+        best = [min(filter(None, one.ranks), default=0) for one in self.found]
+        return wilson(sum(1 / rank for rank in best if rank), len(best))
+
+    @property
+    def shown(self) -> Estimate:
+        """The share of the needed tools that the model would be shown, with its 95 % interval."""
+        return wilson(sum(sum(one.shown) / len(one.shown) for one in self.found), len(self.found))
+
+    def misses(self, k: int) -> list[Found]:
+        """The examples that need a tool which is not among the first `k`."""
+        return [one for one in self.found if one.within(k) < 1]
+
+
+class _Last:
+    """An index that remembers what it found for the last two questions, so that nothing is embedded twice."""
+
+    def __init__(self, index: ToolIndex) -> None:
+        self.index = index
+        self._kept: dict[str, list[tuple[AnyTool, float]]] = {}
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.index
+
+    def search(self, question: str, k: int = 10) -> list[tuple[AnyTool, float]]:
+        if k > DEPTH:
+            return self.index.search(question, k)
+        if question not in self._kept:
+            self._kept = dict([*self._kept.items()][-1:]) | {question: self.index.search(question, DEPTH)}
+        return self._kept[question][:k]
+
+
+def measure(examples: Sequence[Example], index: ToolIndex, model: Model, by: str) -> Recall:
+    """What the index finds for each example, and what the model would be shown of it. The model is not asked."""
+    indexes, finder, tools = Indexes(), _Last(index), tuple(index)
+    routed = Routed(model, finder, indexes=indexes, finds=Finds())
+    indexed = indexes.now(tools, finder)
+    found: list[Found] = []
+    for example in examples:
+        order = [tools[place].name for place, _ in ranked(indexed.search, example.messages, DEPTH)]
+        ranks = {name: rank for rank, name in enumerate(order, 1)}
+        request = routed.narrowed_now(Request(example.messages, tools))
+        shown = {tool.name for tool in request.tools or ()}
+        found.append(
+            Found(
+                example,
+                tuple(ranks.get(name, 0) for name in example.needed),
+                tuple(name in shown for name in example.needed),
+                tuple(order[:INSTEAD]),
+            )
+        )
+    return Recall(by, tuple(found))
+
+
+# ------------------------------------------------------------------ examples in a file
+
+
+def load(path: Path, names: Collection[str]) -> tuple[list[Example], int]:
+    """The examples of a file of JSON lines, and how many of its lines need no tool and are left out.
+
+    A line has a question (or messages) and the names of its `tools`, or is a case as `toolspeak eval` takes it: then the
+    tools that its `calls` name are needed. UsageError says which line is wrong, and how.
+    """
+    examples: list[Example] = []
+    left = 0
+    for number, text in enumerate(text_of(path).splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            line = line_of(text)
+            needed = _needed(line, names)
+            example = Example(number, messages_of(line), needed)
+            if not questions(example.messages):
+                raise UsageError("messages: the user says nothing")
+        except UsageError as error:
+            raise UsageError(f"{path}, line {number}: {error}") from None
+        if needed:
+            examples.append(example)
+        left += not needed
+    if not examples:
+        what = "no line of it needs a tool" if left else "it is empty"
+        raise UsageError(
+            f'{path} holds no example, {what}: expected JSON lines, each {{"question": …, "tools": [the names it needs]}}'
+        )
+    return examples, left
+
+
+def _needed(line: Mapping[str, Any], names: Collection[str]) -> tuple[str, ...]:
+    """The names of the tools that a line needs."""
+    for field in line:
+        if field not in FIELDS:
+            raise UsageError(
+                f"no field is called {field!r}.{did_you_mean(near(field, FIELDS))} There are: {', '.join(FIELDS)}"
+            )
+    field = "calls" if "calls" in line or "match" in line else "tools"
+    given: Any = line.get(field, [] if "match" in line else None)
+    if not isinstance(given, list):
+        what = "nothing" if given is None else short(given, 60)
+        raise UsageError(
+            f"{field}: expected a list with the names of the tools that the question needs, received {what}"
+        )
+    told = [_name(one, field) for one in cast("list[Any]", given)]
+    for name in told:
+        if name not in names:
+            hint = did_you_mean(near(name, names)) or " See them all: toolspeak tools FILE"
+            raise UsageError(f"{field}: no tool is called {name!r}.{hint}")
+    return tuple(dict.fromkeys(told))
+
+
+def _name(given: Any, field: str) -> str:
+    name: Any = cast("dict[str, Any]", given).get("name") if field == "calls" and isinstance(given, dict) else given
+    if not isinstance(name, str):
+        expected = '{"name": …, "arguments": {…}}' if field == "calls" else "the name of a tool"
+        raise UsageError(f"{field}: expected {expected}, received {short(given, 80)}")
+    return name

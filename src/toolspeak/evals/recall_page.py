@@ -1,0 +1,97 @@
+"""Recall as a table, as data for programs, and as a page that loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import plots
+from .recall import KS, Found, Recall
+from .report import rendered
+from .stats import Estimate
+from .summary import percent
+
+PAGE = "recall.html"
+SHOWN = 500
+"""How many misses the page holds."""
+LONG = 300
+"""How many characters of a question are told."""
+
+
+def table(recalls: Sequence[Recall], k: int) -> tuple[list[str], list[list[str]]]:
+    """The titles and the rows of a table, a column for each way of searching."""
+    rows = [[name, *map(percent, estimates)] for name, estimates in _shares(recalls, k)]
+    return ["", *(one.by for one in recalls)], [*rows, ["MRR", *(_mean(one.reciprocal) for one in recalls)]]
+
+
+def as_json(recall: Recall, k: int) -> dict[str, Any]:
+    """A recall for programs."""
+    return {
+        "by": recall.by,
+        "questions": len(recall.found),
+        "recall": {str(n): _interval(recall.at(n)) for n in _ks(k)},
+        "shown": _interval(recall.shown),
+        "mrr": _interval(recall.reciprocal),
+        "misses": [_miss(one, k) for one in recall.misses(k)],
+    }
+
+
+def page(recalls: Sequence[Recall], k: int, about: str) -> str:
+    """The page. `about` says what was measured."""
+    titles, rows = table(recalls, k)
+    return rendered(
+        PAGE,
+        about=about,
+        titles=titles,
+        rows=rows,
+        legend=plots.legend([one.by for one in recalls]),
+        picture=plots.bars(_shares(recalls, k)),
+        k=k,
+        missed=[_missed(one, k) for one in recalls],
+    )
+
+
+def needed(found: Found, k: int) -> str:
+    """The needed tools that are not among the first `k`, each with its rank."""
+    return ", ".join(f"{name} ({rank or 'not found'})" for name, rank in found.instead(k).items())
+
+
+def _ks(k: int) -> list[int]:
+    return sorted({*KS, k})
+
+
+def _shares(recalls: Sequence[Recall], k: int) -> list[tuple[str, list[Estimate]]]:
+    rows = [(f"recall@{n}", [one.at(n) for one in recalls]) for n in _ks(k)]
+    return [*rows, ("shown to the model", [one.shown for one in recalls])]
+
+
+def _mean(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f} ({estimate.low:.2f}–{estimate.high:.2f})"
+
+
+def _interval(estimate: Estimate) -> dict[str, float]:
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+
+
+def _miss(found: Found, k: int) -> dict[str, Any]:
+    return {
+        "line": found.example.line,
+        "question": found.example.question,
+        "needed": {name: rank or None for name, rank in found.instead(k).items()},
+        "first": list(found.first),
+    }
+
+
+def _missed(recall: Recall, k: int) -> dict[str, Any]:
+    misses = recall.misses(k)
+    told = [
+        {
+            "line": one.example.line,
+            "question": one.example.question[:LONG],
+            "needed": needed(one, k),
+            "first": ", ".join(one.first) or "nothing",
+        }
+        for one in misses[:SHOWN]
+    ]
+    left = len(misses) - len(told)
+    return {"by": recall.by, "count": len(misses), "total": len(recall.found), "misses": told, "left": left}

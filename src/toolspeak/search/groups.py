@@ -1,0 +1,173 @@
+"""Groups of tools that belong together by their words, for tools that nobody has put in any.
+
+Each tool is a vector: its terms, weighed by their fields and by how rare they are, thrown together into a few hundred
+numbers by signs that depend on the term alone (a random projection that is the same everywhere). Vectors are parted by
+spherical k-means, begun with those farthest from each other; nothing is drawn at random.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..plan.groups import LIST, Group, Member, Split, in_order, tools_in, tree
+from ..plan.words import PART
+from ..schema.infer import AnyTool
+from .fields import weights
+from .words import terms
+
+Floats = NDArray[np.float32]
+WIDTH = 256
+"""Numbers of a vector."""
+ROUNDS = 12
+"""How often k-means goes over its vectors at most."""
+TOLD, WORDS = 3, 12
+"""Words that name a group, and that tell of it."""
+CROWDED = 15
+"""Tenths of the mean that a part may hold."""
+LONGEST_NAME = 40
+"""Characters of the name of a group."""
+LONGEST = 200
+"""Characters of the name of a tool that a group can be named by."""
+
+
+def grouped(tools: Sequence[AnyTool], groups: Group | None = None, most: int = LIST) -> Group:
+    """All the tools in groups: those of `groups`, then by how their names begin, then by words. Lists hold about `most`."""
+    return tree(groups or Group(""), tools, by_words(tools), most)
+
+
+def by_words(tools: Sequence[AnyTool]) -> Split:
+    """What parts a list of these tools, and of groups of them, by what they say."""
+    known = Words(tools)
+
+    def split(members: Sequence[Member], most: int) -> Sequence[Group]:
+        inside = [list(tools_in(member)) if isinstance(member, Group) else [member] for member in members]
+        vectors = np.stack([known.vector(found) for found in inside])
+        parts = _parts(vectors, min(most, -(-len(members) // 4)))
+        if len(parts) < 2:
+            return in_order(members, most)
+        said = known.telling([[tool for i in part for tool in inside[i]] for part in parts])
+        return [
+            Group("_".join(told[:TOLD])[:LONGEST_NAME] or "more", tuple(members[i] for i in part), ", ".join(told))
+            for part, told in zip(parts, said, strict=True)
+        ]
+
+    return split
+
+
+class Words:
+    """What tools say: a vector for each, and the words that tell some from others."""
+
+    def __init__(self, tools: Sequence[AnyTool]) -> None:
+        self.rows = {tool.name: weights(tool) for tool in tools}
+        self.places = {name: place for place, name in enumerate(self.rows)}
+        held: dict[str, int] = {}
+        for row in self.rows.values():
+            for term in row:
+                held[term] = held.get(term, 0) + 1
+        self.rare = {term: math.log(len(self.rows) / n) for term, n in held.items() if n < len(self.rows)}
+        shared = {term: worth for term, worth in self.rare.items() if held[term] > 1}  # others put nothing together
+        self.vectors = np.zeros((len(self.rows), WIDTH), np.float32)
+        signs: dict[str, Floats] = {}
+        for place, row in enumerate(self.rows.values()):
+            told = [(signs.get(term), term, worth * shared[term]) for term, worth in row.items() if term in shared]
+            if told:
+                found = np.stack([have if have is not None else signs.setdefault(t, _signs(t)) for have, t, _ in told])
+                self.vectors[place] = _of_length_one(np.array([worth for *_, worth in told], np.float32) @ found)
+
+    def vector(self, tools: Sequence[AnyTool]) -> Floats:
+        """That of some tools: their mean, of length 1."""
+        return _of_length_one(self.vectors[[self.places[tool.name] for tool in tools]].mean(axis=0))
+
+    def question(self, text: str) -> Floats:
+        """That of a question, by those of its words that tools have."""
+        vector = np.zeros(WIDTH, np.float32)
+        for term in dict.fromkeys(terms(text)):
+            if term in self.rare:
+                vector += np.float32(self.rare[term]) * _signs(term)
+        return _of_length_one(vector)
+
+    def telling(self, parts: Sequence[Sequence[AnyTool]]) -> list[list[str]]:
+        """For each part the words that tell it from the others, as they are written in the names of its tools."""
+        counted: list[dict[str, float]] = []
+        whole: dict[str, float] = {}
+        for part in parts:
+            counts: dict[str, float] = {}
+            counted.append(counts)
+            for tool in part:
+                for term, worth in self.rows[tool.name].items():
+                    if term in self.rare:
+                        counts[term] = counts.get(term, 0.0) + worth
+                        whole[term] = whole.get(term, 0.0) + worth
+        found: list[list[str]] = []
+        for part, counts in zip(parts, counted, strict=True):
+            written = {
+                t: piece.lower() for tool in part for piece in PART.findall(tool.name[:LONGEST]) for t in terms(piece)
+            }
+            best = sorted(
+                (t for t in written if t in counts and not t.isdigit()),
+                key=lambda term: (-counts[term] * counts[term] / whole[term], term),
+            )
+            found.append(list(dict.fromkeys(written[term] for term in best))[:WORDS])
+        return found
+
+
+def _of_length_one(vector: Floats) -> Floats:
+    length = float(np.sqrt(vector @ vector))
+    return vector / np.float32(length) if length else vector
+
+
+def _signs(term: str) -> Floats:
+    """As many +1 and -1 as a vector has numbers, the same for a term wherever it is met."""
+    bits = np.frombuffer(hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=WIDTH // 8).digest(), np.uint8)
+    return np.unpackbits(bits).astype(np.float32) * np.float32(2) - np.float32(1)
+
+
+def _parts(vectors: Floats, count: int) -> list[list[int]]:
+    """The places of the vectors in at most `count` parts, each in order, the parts by their first."""
+    centres = _far_apart(vectors, count)
+    nearest = np.zeros(len(vectors), np.int64)
+    for turn in range(ROUNDS):
+        now = _nearest(vectors @ centres.T)
+        if turn and np.array_equal(now, nearest):
+            break
+        nearest = now
+        centres = np.stack([_centre(vectors[nearest == i], centre) for i, centre in enumerate(centres)])
+    parts = [np.flatnonzero(nearest == i).tolist() for i in range(len(centres))]
+    return sorted((part for part in parts if part), key=lambda part: part[0])
+
+
+def _nearest(near: Floats) -> NDArray[np.int64]:
+    """For each row the column that is highest and has room: so that no part is much longer than the others."""
+    count, parts = near.shape
+    room = [-(-count * CROWDED // (parts * 10))] * parts
+    chosen = np.full(count, -1, np.int64)
+    for at in np.argsort(-near, axis=None, kind="stable").tolist():
+        row, part = divmod(at, parts)
+        if chosen[row] < 0 and room[part]:
+            chosen[row] = part
+            room[part] -= 1
+    return chosen
+
+
+def _far_apart(vectors: Floats, count: int) -> Floats:
+    """To begin with: the vector that is nearest to all of them, then always one that is farthest from those taken.
+
+    Of the farthest those that have most near them, so that a tool like no other does not begin a group of its own.
+    """
+    taken = [int(np.argmax(vectors @ vectors.mean(axis=0)))]
+    near = vectors @ vectors[taken[0]]
+    while len(taken) < count:
+        far = np.argsort(near, kind="stable")[: max(1, len(vectors) // count)]
+        company = vectors[far] @ vectors[far].sum(axis=0)
+        taken.append(int(far[int(np.argmax(company))]))
+        near = np.maximum(near, vectors @ vectors[taken[-1]])
+    return vectors[taken]
+
+
+def _centre(vectors: Floats, before: Floats) -> Floats:
+    return _of_length_one(vectors.mean(axis=0)) if len(vectors) else before
