@@ -49,6 +49,24 @@ def test_the_ground_truth_is_right(category: str) -> None:
     assert wrong == {name: kind for name, kind in WRONG_TRUTHS.items() if name in {c.id for c in cases}}
 
 
+OWN = Path(__file__).parents[2] / "benchmarks" / "cases" / "own"
+
+
+@NEEDS_BFCL
+@pytest.mark.parametrize("path", sorted(OWN.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_cases_of_ones_own_in_the_same_form(path: Path) -> None:
+    cases = load(f"bfcl:{path}")
+    assert {c.group for c in cases} == {path.stem}
+    wrong = {c.id: v.detail for c in cases if not (v := c.judge(reply(*bfcl.true_calls(c.expected)))).right}
+    assert wrong == {}
+    assert [c.id for c in load(f"bfcl:{path}[3:5]")] == [c.id for c in cases[3:5]]
+
+
+def test_a_file_in_that_form_that_is_not_there() -> None:
+    with pytest.raises(ts.UsageError, match=r"there is no file .*nowhere\.jsonl"):
+        load("bfcl:/nowhere.jsonl")
+
+
 @NEEDS_BFCL
 @pytest.mark.parametrize("category", [name for name in bfcl.CATEGORIES if "turn" not in name])
 def test_every_case_has_tools_that_can_be_offered(category: str) -> None:
