@@ -191,7 +191,7 @@ def verdict(done: Sequence[dict[str, Any]], reached: float, arm: str) -> Row:
         f"routed beside {arm}",
         f"{share:.1f} %",
         f"{'PASS' if share >= least else 'below'}: at least {least:.1f}; {points(apart.value)} points "
-        f"[{points(apart.low)}, {points(apart.high)}], right there alone {counts[1]}, here alone {counts[2]}",
+        f"[{points(apart.low)}, {points(apart.high)}], routed alone right {counts[1]}, the other alone {counts[2]}",
     )
 
 
