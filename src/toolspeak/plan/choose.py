@@ -24,7 +24,7 @@ from .numbers import numbers
 from .pieces import UNSPACED
 from .signature import LOOK_UP, REPLY, framed
 
-SHORT_LIST = 4
+SHORT_LIST = 3
 """Tools that are weighed; more are thinned out by the words that they share with the request."""
 LONGEST = 240
 """Characters of a request that are weighed, the last ones: they hold the question."""
