@@ -11,7 +11,7 @@ import pytest
 from toolspeak import drive
 from toolspeak.events import Event, Finished
 from toolspeak.models.base import Capability
-from toolspeak.plan.choose import Choice, choose
+from toolspeak.plan.choose import SHORT_LIST, Choice, choose
 from toolspeak.types import Note, Request, Tool
 
 WEATHER = Tool("weather", "Weather in a city.")
@@ -107,7 +107,7 @@ def test_of_many_tools_those_that_share_words_with_the_request_are_weighed() -> 
     chosen([*others, WEATHER], model, "The weather for a dance?", may_reply=False)
     assert "weather" in model.shown
     assert "other_dance" in model.shown
-    assert len(model.shown) == 4
+    assert len(model.shown) == SHORT_LIST
 
 
 def test_a_tool_is_chosen_where_one_must_be() -> None:
