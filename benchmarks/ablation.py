@@ -104,6 +104,10 @@ def none(*_: Any) -> list[Any]:
     return []
 
 
+def never(*_: Any) -> bool:
+    return False
+
+
 def null(*_: Any) -> None:
     return None
 
@@ -125,7 +129,7 @@ VARIANTS: list[Variant] = [
         [(evident, "by_form", nothing), (evident, "named", none), (evident, "option", null)],
     ),
     ("no units read", [(units, "spoken_for", unlikely)]),
-    ("no verbs of tools compared", [(deeds, "differ", null)]),
+    ("no verbs of tools compared", [(deeds, "differ", never)]),
     ("no pieces grown to names", [(fill.pieces, "grown", lambda _text, span: span)]),
     ("one call at most", [(several, "alternatives", first_alone), (several, "clauses", lambda _: [])]),
 ]
