@@ -25,6 +25,7 @@ from toolspeak.plan.numbers import numbers, runs, written_lists
         ("roll twice, once", [2, 1]),
         ("6.4e23 kg, 3 x 10^-2 and 2e3", [6.4e23, 0.03, 2000]),
         ("three and a half", [3.5]),
+        ("1e999 is more than -2e999, 3 is not", [3]),
         ("", []),
     ],
 )

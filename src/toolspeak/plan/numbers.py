@@ -6,6 +6,7 @@ A number keeps where it stands, so that what stands around it can tell which arg
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, cast
@@ -65,12 +66,9 @@ def numbers(text: str) -> list[Number]:
         power = POWER.match(text, match.end())
         if power and len(match[0]) <= LONGEST_NUMBER:
             value = float(f"{_value(match[0])}e{power[1]}")
-            found.append(
-                Number(
-                    (match.start(), power.end()),
-                    int(value) if value.is_integer() and abs(value) < MOST_WHOLE else value,
-                )
-            )
+            whole = value.is_integer() and abs(value) < MOST_WHOLE
+            if math.isfinite(value):  # JSON knows no infinity
+                found.append(Number((match.start(), power.end()), int(value) if whole else value))
         elif len(match[0]) <= LONGEST_NUMBER and not GLUED.match(text, match.end()):
             found.append(_whole(text, match.start(), match.end(), _value(match[0])))
     for match in IN_WORDS.finditer(text):
