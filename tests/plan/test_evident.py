@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolspeak.plan import evident
+from toolspeak.plan import evident, pieces
 from toolspeak.plan.numbers import numbers
 from toolspeak.plan.settle import reading
 from toolspeak.plan.units import spoken_for
@@ -114,3 +114,24 @@ def test_a_unit_speaks_for_an_argument(request_: str, name: str, speaks: bool) -
 def test_a_time_in_the_unit_that_is_asked_for(request_: str, description: str, value: float) -> None:
     (one,) = numbers(request_)
     assert reading(one, {"type": "number", "description": description}) == value
+
+
+def test_a_name_without_a_word_is_never_said() -> None:
+    assert evident.named("_ is 'a', and 'b'", "_") == []
+
+
+def test_a_name_that_comes_again_and_again_is_read_in_linear_time() -> None:
+    read = 0
+
+    request = "zone 'a' " * 20_000
+    before = pieces.quotations
+
+    def counted(text: str) -> Any:
+        nonlocal read
+        read += 1
+        return before(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "quotations", counted)
+        assert len(evident.named(request, "zone")) == 20_000
+    assert read == 1

@@ -37,7 +37,9 @@ VERBS = words.each(
     " show simulate solve sort split start stop suggest switch take tell track transfer translate turn update use what"
     " which who every each"
 )
-"""First words of requests that are no value, and words that only count."""
+"""First words of requests, which are no value there."""
+ASKING = words.each("every each what which who")
+"""Those of them that are none anywhere."""
 
 
 def by_form(text: str, schemas: Mapping[str, Schema]) -> dict[str, Span]:
@@ -45,10 +47,13 @@ def by_form(text: str, schemas: Mapping[str, Schema]) -> dict[str, Span]:
     found: dict[str, Span] = {}
     tokens = [match.span() for match in WORD.finditer(text)]
     tokens += [(start + 1, end - 1) for (start, end), _ in pieces.quotations(text)]
-    for name, schema in schemas.items():
-        forms = shown(schema)
-        fitting = {span for span in tokens if pieces.form(text[slice(*span)]) in forms}
-        rivals = [other for other in schemas if other != name and shown(schemas[other]) & forms]
+    shapes = {name: shown(schema) for name, schema in schemas.items()}
+    if not any(shapes.values()):
+        return {}
+    formed = [(span, pieces.form(text[slice(*span)])) for span in tokens]
+    for name, forms in shapes.items():
+        fitting = {span for span, form in formed if form in forms}
+        rivals = [other for other in schemas if other != name and shapes[other] & forms]
         if len(fitting) == 1 and not rivals:
             found[name] = next(iter(fitting))
     return found
@@ -65,15 +70,18 @@ def shown(schema: Schema) -> set[str]:
 def named(text: str, name: str) -> list[Span]:
     """The pieces of the request that stand right behind the name of an argument: "the repo webshop", "zone=eu-1"."""
     parts = words.parts(name)
+    if not parts:  # a name of signs alone is never said
+        return []
     spoken = [r"[ _-]?".join(map(re.escape, parts))]
     if len(parts) > 1 and parts[-1].casefold() in GENERIC:
         spoken.append(r"[ _-]?".join(map(re.escape, parts[:-1])))
     elif len(parts[-1]) > 3:
         spoken.append(re.escape(parts[-1]))
     found = directed(text, parts)
+    quoted = {start + 1: end - 1 for (start, end), _ in pieces.quotations(text)}
     for head in re.finditer(rf"(?<!\w)(?:{'|'.join(spoken)})(?!\w)", text, re.IGNORECASE):
         gap = BETWEEN.match(text, head.end())
-        if gap and (piece := _piece(text, gap.end())):
+        if gap and (piece := _piece(text, gap.end(), quoted)):
             found.append(piece)
     return list(dict.fromkeys(found))
 
@@ -83,10 +91,10 @@ def directed(text: str, parts: Sequence[str]) -> list[Span]:
     stems = {words.stem(part) for part in parts} | {part.casefold() for part in parts}
     ways = [way for way, names in DIRECTIONS.items() if stems & names]
     found = [(head.end(), head) for way in ways for head in re.finditer(rf"\b{way}\s+(?:the\s+)?", text, re.IGNORECASE)]
-    return [piece for start, _ in found if (piece := _capital(text, start))] if len(ways) == 1 else []
+    return [piece for start, _ in found if (piece := _name(text, start))] if len(ways) == 1 else []
 
 
-def _capital(text: str, start: int) -> Span | None:
+def _name(text: str, start: int) -> Span | None:
     found = pieces.NAMED.match(text, start)
     return found.span() if found else None
 
@@ -97,13 +105,12 @@ def assigned(text: str, name: str) -> Span | None:
     return found.span(2) if found else None
 
 
-def _piece(text: str, start: int) -> Span | None:
+def _piece(text: str, start: int, quoted: Mapping[int, int]) -> Span | None:
     """The piece that begins there: what is quoted, a code, or a name."""
-    for (begin, end), _ in pieces.quotations(text):
-        if begin + 1 == start:
-            return (begin + 1, end - 1)
-    if found := pieces.NAMED.match(text, start):
-        return found.span()
+    if start in quoted:
+        return (start, quoted[start])
+    if named := _name(text, start):
+        return named
     found = WORD.match(text, start)
     return found.span() if found and words.stems(found[0]) else None
 
@@ -131,7 +138,7 @@ def hollow(text: str, span: Span, name: str) -> bool:
     stems = words.stems(piece)
     if stems and stems <= {words.stem(part) for part in words.parts(name)}:
         return True
-    return piece.casefold() in VERBS and (span[0] == 0 or piece.casefold() in ("every", "each", "what", "which", "who"))
+    return piece.casefold() in (VERBS if span[0] == 0 else ASKING)
 
 
 def reserved(text: str, schemas: Mapping[str, Schema]) -> list[Span]:
@@ -146,14 +153,10 @@ def spoken(text: str, name: str, description: str, common: Set[str]) -> bool:
     are `common` to its tool aside."""
     phrase = " ".join(words.parts(name))
     if " " in phrase and (place := pieces.find(text, phrase)):
-        return not _denied(text, place)
+        return not pieces.denied_at(text, place)
     told = words.stems(description) - words.VERBS - common
     if len(told) > MOST_TOLD:
         return False
     said = [found.span() for found in WORD.finditer(text) if words.stem(found[0]) in told]
     distinct = {words.stem(text[slice(*span)]) for span in said}
-    return len(distinct) > 1 and not any(_denied(text, span) for span in said)
-
-
-def _denied(text: str, place: Span) -> bool:
-    return pieces.DENIES.search(text, max(0, place[0] - pieces.DENIED_WITHIN), place[1]) is not None
+    return len(distinct) > 1 and not any(pieces.denied_at(text, span) for span in said)

@@ -54,6 +54,11 @@ ENDING = 4
 """Letters by which two forms of one word may differ: run and running."""
 
 
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two pieces share a letter."""
+    return one[0] < other[1] and other[0] < one[1]
+
+
 def find(text: str, piece: str) -> Span | None:
     """Where `piece` stands in `text` as whole words, whatever its case."""
     if not piece.strip():
@@ -100,8 +105,13 @@ def denied(text: str, stems: Set[str]) -> bool | None:
     """Whether what one of `stems` begins a word of is denied in `text`; None where no word begins so."""
     for found in WORD.finditer(text):
         if any(found[0].casefold().startswith(stem) for stem in stems if len(stem) > 2):
-            return DENIES.search(text, max(0, found.start() - DENIED_WITHIN), found.end()) is not None
+            return denied_at(text, found.span())
     return None
+
+
+def denied_at(text: str, span: Span) -> bool:
+    """Whether a word that denies stands in front of a piece."""
+    return DENIES.search(text, max(0, span[0] - DENIED_WITHIN), span[1]) is not None
 
 
 CODED = re.compile(r"[@/_\\:]|[a-z][A-Z]|[A-Za-z]-?\d|\d-?[A-Za-z]|\w\.\w")
