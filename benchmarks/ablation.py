@@ -88,50 +88,31 @@ def digest(*parts: str) -> str:
     return hashlib.sha1("\0".join(parts).encode(), usedforsecurity=False).hexdigest()
 
 
-def unlikely(*_: Any) -> float:
-    return 0.0
-
-
 def first_alone(_tool: Any, _text: str, arguments: Any) -> tuple[list[dict[str, Any]], int]:
     return [dict(arguments)], 0
 
 
-def nothing(*_: Any) -> dict[str, Any]:
-    return {}
-
-
-def none(*_: Any) -> list[Any]:
-    return []
-
-
-def never(*_: Any) -> bool:
-    return False
-
-
-def null(*_: Any) -> None:
-    return None
-
-
-def always(*_: Any) -> float:
-    return 1e9
+def always(value: Any) -> Callable[..., Any]:
+    """A function that gives the value, whatever it is asked."""
+    return lambda *_: value
 
 
 VARIANTS: list[Variant] = [
     ("all of it", []),
-    ("a call, whatever is asked", [(choose, "surplus", always)]),
+    ("a call, whatever is asked", [(choose, "surplus", always(1e9))]),
     ("no words compared for a tool", [(choose, name, 0.0) for name in ("NAME_WORTH", "SHARE_WORTH", "TOLD_WORTH")]),
     ("no numbers counted for a tool", [(choose, name, 0.0) for name in ("NUMBERS_FIT", "NUMBER_WANTED")]),
     ("arguments have no say", [(choose, name, 0.0) for name in ("FILLED_WORTH", "COPIED_WORTH")]),
-    ("no words around numbers", [(words, "nearness", unlikely)]),
-    ("nothing given out word for word", [(settle.pieces, "marked", lambda _: [])]),
+    ("no words around numbers", [(words, "nearness", always(0.0))]),
+    ("nothing given out word for word", [(settle.pieces, "marked", always([]))]),
     (
         "no form, name or option looked for",
-        [(evident, "by_form", nothing), (evident, "named", none), (evident, "option", null)],
+        [(evident, "by_form", always({})), (evident, "named", always([])), (evident, "option", always(None))],
     ),
-    ("no units read", [(units, "spoken_for", unlikely)]),
-    ("no verbs of tools compared", [(deeds, "differ", never)]),
+    ("no units read", [(units, "spoken_for", always(0.0))]),
+    ("no verbs of tools compared", [(deeds, "differ", always(False))]),
     ("no pieces grown to names", [(fill.pieces, "grown", lambda _text, span: span)]),
-    ("one call at most", [(several, "alternatives", first_alone), (several, "clauses", lambda _: [])]),
+    ("one call at most", [(several, "alternatives", first_alone), (several, "clauses", always([]))]),
 ]
 
 

@@ -48,12 +48,17 @@ _TIME = re.compile(
 )
 _HOURS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _HOUR = rf"(?:(?P<digit>1[0-2]|[1-9])|(?P<word>{'|'.join(_HOURS)}))"
-_SPOKEN = re.compile(
-    rf"\b(?:(?P<part>half past|quarter (?:past|after|to)) {_HOUR}(?: (?:in the |at )(?P<half>morning|afternoon|evening|night))?\b|"
-    rf"(?:at|by|around|until|from) {_HOUR.replace('digit', 'digit2').replace('<word', '<word2')}(?: o['’]clock)?(?: in the | at )(?P<half2>morning|afternoon|evening|night)\b)",
-    re.IGNORECASE,
+_SPOKEN = (
+    re.compile(
+        rf"\b(?P<part>half past|quarter (?:past|after|to)) {_HOUR}(?: (?:in the |at )(?P<half>morning|afternoon|evening|night))?\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?:at|by|around|until|from) {_HOUR}(?: o['’]clock)?(?: in the | at )(?P<half>morning|afternoon|evening|night)\b",
+        re.IGNORECASE,
+    ),
 )
-"""A time of day in words."""
+"""How a time of day is told in words: half past seven; at four in the afternoon."""
 
 
 def pattern(description: str, form: object = None) -> str:
@@ -137,18 +142,15 @@ def dates(text: str) -> list[Date]:
 def times(text: str) -> list[Time]:
     """The times of day of a text in its order."""
     told = [Time(found.span(), *_read(found)) for found in _TIME.finditer(text)]
-    return sorted([*told, *(Time(found.span(), *_in_words(found)) for found in _SPOKEN.finditer(text))], key=_place)
-
-
-def _place(one: Time) -> tuple[int, int]:
-    return one.span
+    told += [Time(found.span(), *_in_words(found)) for form in _SPOKEN for found in form.finditer(text)]
+    return sorted(told, key=lambda one: one.span)
 
 
 def _in_words(found: re.Match[str]) -> tuple[int, int]:
     """An hour told in words: half past seven in the morning."""
-    word, digit = found["word"] or found["word2"], found["digit"] or found["digit2"]
-    hour = _HOURS.index(word.casefold()) + 1 if word else int(digit)
-    part, half = (found["part"] or "").casefold(), (found["half"] or found["half2"] or "").casefold()
+    said = {name: text.casefold() for name, text in found.groupdict().items() if text}
+    part, half = said.get("part", ""), said.get("half", "")
+    hour = _HOURS.index(said["word"]) + 1 if "word" in said else int(said["digit"])
     minute = 30 if "half" in part else 15 if "past" in part or "after" in part else 45 if part else 0
     hour = hour % 12 + (12 if half in ("afternoon", "evening", "night") else 0) if half else hour
     return (hour - (minute == 45)) % 24, minute

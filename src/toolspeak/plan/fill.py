@@ -54,8 +54,8 @@ def fill(tool: Tool[..., Any], text: str, *, part: bool = False) -> Plan[tuple[d
         needed = {name for name in required if is_number(schemas.get(name, {}))}
         required = needed if 0 < len(needed) <= len(numbers(text)) else set[str]()
     common = words.stems(f"{tool.name} {tool.description}")
-    filling = Filling(text, f"{framed(tool)}{request(text[-LONGEST:].lstrip())}{tool.name}(", told_by(schemas), common)
-    filling.reserved = evident.reserved(text, schemas)
+    prefix = f"{framed(tool)}{request(text[-LONGEST:].lstrip())}{tool.name}("
+    filling = Filling(text, prefix, told_by(schemas), common, evident.reserved(text, schemas))
     order = sorted(schemas, key=lambda name: name not in required)
     yield from settle(filling, schemas, required)
     for i, name in enumerate(order):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -26,11 +26,11 @@ class Filling:
     """What each word says for each argument."""
     common: Set[str] = frozenset()
     """The stems of the words that describe the tool itself, which say nothing of its switches."""
+    reserved: Sequence[Span] = ()
+    """What stands in the request as an option of some argument, and is no text therefore."""
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
     used: list[Span] = field(default_factory=list[Span])
     notes: list[Note] = field(default_factory=list[Note])
-    reserved: list[Span] = field(default_factory=list[Span])
-    """What stands in the request as an option of some argument, and is no text therefore."""
     settled: dict[str, Any] = field(default_factory=dict[str, Any])
     """What numbers and lists are, before their turn to be written."""
 

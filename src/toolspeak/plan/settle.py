@@ -89,12 +89,12 @@ def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: se
     if not names or not found:
         return
     quoted = {span for span, _ in pieces.quotations(filling.text)}
-    suits = {(name, span): _suits(filling, name, span, piece) for name in names for span, piece in found}
+    beside = {name: evident.named(filling.text, name) for name in names}
+    suits = {(name, span): _suits(filling, name, span, piece, beside[name]) for name in names for span, piece in found}
     likely = yield from _preferred(filling, [name for name in names if name in required], found, quoted)
     rows: list[list[float | None]] = []
     for name in names:
-        beside = evident.named(filling.text, name)
-        elsewhere = beside and not any(a < end and start < b for a, b in beside for (start, end), _ in found)
+        elsewhere = beside[name] and not any(pieces.overlap(one, span) for one in beside[name] for span, _ in found)
         least = 9.0 if elsewhere else EVIDENCE if name in required else EVIDENCE + 0.15
         row = [
             NEAR_WORTH * suits[name, span] + likely.get((name, span), 0.0)
@@ -143,12 +143,13 @@ def _preferred(
     return {(name, span): value - best[span] + 1.0 for (name, span), value in likely.items()}
 
 
-def _suits(filling: Filling, name: str, span: Span, piece: str) -> float:
-    """How well a piece that is meant word for word suits an argument: by the words around, or as the file it asks for."""
+def _suits(filling: Filling, name: str, span: Span, piece: str, beside: Sequence[Span]) -> float:
+    """How well a piece that is meant word for word suits an argument: by the words around, as the file it asks for, or
+    for standing `beside` its name."""
     told = filling.told[name]
     filed = FILE.search(piece) is not None and any(told.get(word, 0.0) > 0.3 for word in FILES)
-    beside = any(span[0] <= a and b <= span[1] for a, b in evident.named(filling.text, name))
-    return words.nearness(filling.text, span, told) + (EVIDENCE + 0.2 if filed else 0.0) + beside
+    told_so = any(span[0] <= a and b <= span[1] for a, b in beside)
+    return words.nearness(filling.text, span, told) + (EVIDENCE + 0.2 if filed else 0.0) + told_so
 
 
 def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
@@ -166,7 +167,8 @@ def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: s
         for number in found
         if reading(number, schemas[name]) is not None
     ]
-    near = {(name, one.span): _belongs(filling, name, one, names) for name, one, _ in pairs}
+    units_of = {one.span: _measured(filling, one, names) for one in found}
+    near = {(name, one.span): _belongs(filling, name, one, names) + units_of[one.span][name] for name, one, _ in pairs}
     asked = [pair for pair in pairs if pair[0] in required or near[pair[0], pair[1].span] >= EVIDENCE]
     worth: dict[tuple[str, Span], float] = {}
     if len(found) > 1 or len({name for name, _, _ in asked}) > 1:
@@ -192,16 +194,16 @@ def _settle_numbers(filling: Filling, schemas: Mapping[str, Schema], required: s
 def _belongs(filling: Filling, name: str, one: Number, names: Sequence[str]) -> float:
     """How much the words around a number, or its being a year, speak for an argument."""
     near = words.nearness(filling.text, one.span, filling.told[name])
-    near += _measured(filling, name, one, names)
     yearly = [other for other in names if "year" in words.stems(other.replace("_", " ")) and "years" not in other]
     bare = isinstance(one.value, int) and one.value in YEARS and one.span[1] - one.span[0] == 4
     return near + (0.7 if bare and name in yearly else 0.0)
 
 
-def _measured(filling: Filling, name: str, one: Number, names: Sequence[str]) -> float:
-    """How much a number's unit speaks for an argument, the less the more arguments it speaks for."""
-    speaks = {key: units.spoken_for(filling.text, one, key, frozenset(filling.told[key])) for key in names}
-    return speaks[name] / max(1, sum(worth > 0 for worth in speaks.values()))
+def _measured(filling: Filling, one: Number, names: Sequence[str]) -> dict[str, float]:
+    """How much a number's unit speaks for each argument, the less the more arguments it speaks for."""
+    speaks = {name: units.spoken_for(filling.text, one, name, filling.told[name]) for name in names}
+    shared = max(1, sum(worth > 0 for worth in speaks.values()))
+    return {name: worth / shared for name, worth in speaks.items()}
 
 
 def _shared(filling: Filling, name: str, schema: Schema) -> Plan[None]:
