@@ -101,7 +101,10 @@ VARIANTS: list[Variant] = [
     ("all of it", []),
     ("a call, whatever is asked", [(choose, "surplus", always(1e9))]),
     ("no words compared for a tool", [(choose, name, 0.0) for name in ("NAME_WORTH", "SHARE_WORTH", "TOLD_WORTH")]),
-    ("no numbers counted for a tool", [(choose, name, 0.0) for name in ("NUMBERS_FIT", "NUMBER_WANTED")]),
+    (
+        "no numbers counted for a tool",
+        [(choose, name, 0.0) for name in ("NUMBERS_FIT", "NUMBERS_EXACT", "NUMBER_WANTED")],
+    ),
     ("arguments have no say", [(choose, name, 0.0) for name in ("FILLED_WORTH", "COPIED_WORTH")]),
     ("no words around numbers", [(words, "nearness", always(0.0))]),
     ("nothing given out word for word", [(settle.pieces, "marked", always([]))]),
