@@ -212,6 +212,14 @@ def test_a_plain_word_is_no_sibling_of_an_address() -> None:
     assert several(given, "Create ann@x.org and role admin", email="ann@x.org") == [{"email": "ann@x.org"}]
 
 
+def test_an_option_may_end_in_a_sign() -> None:
+    given = tool("language", language={"enum": ["C", "C++", "C#", "Java"]})
+    assert several(given, "Write it in Java and then in C# too", language="Java") == [
+        {"language": "Java"},
+        {"language": "C#"},
+    ]
+
+
 def test_options_that_differ_in_case_alone_are_told_apart() -> None:
     given = tool("kind", kind={"enum": ["AA", "Aa", "aa"]})
     assert several(given, "the frequency of AA", kind="AA") == [{"kind": "AA"}]
