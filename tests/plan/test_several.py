@@ -125,6 +125,15 @@ def test_every_clause_has_its_groups() -> None:
     ]
 
 
+def test_a_number_of_a_further_clause_is_the_first_arguments() -> None:
+    given = tool("city", "rooms", "beds", city=TEXT, rooms=NUMBER, beds=NUMBER)
+    text = "a hotel in Lima with 3 rooms and 4 beds; then a hotel in Quito with 5"
+    assert several(given, text, city="Lima", rooms=3, beds=4) == [
+        {"city": "Lima", "rooms": 3, "beds": 4},
+        {"city": "Quito", "rooms": 5, "beds": 4},
+    ]
+
+
 def test_an_option_of_one_clause_is_not_the_others() -> None:
     given = tool("city", "days", city=TEXT, days=NUMBER, hourly={"type": "boolean"}, note=TEXT)
     text = "Show Lima for 3 days, and show Quito for 5 days hourly with the note 'rain'"

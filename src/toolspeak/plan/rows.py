@@ -158,7 +158,7 @@ def completed(
     """What each clause has for an argument that is told in one, where each has something of its kind."""
     taken = [one.span for one in found]
     more: list[Mention] = []
-    for name in names:
+    for name in (name for name in schemas if name in names):  # in their order: what one takes the next has no more
         mine = [one for one in found if one.name == name]
         if not mine or "enum" in schemas.get(name, {}):
             continue
