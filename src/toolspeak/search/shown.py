@@ -275,9 +275,8 @@ class Routed:
     def _chosen(self, indexed: Indexed, request: Request, found: Sequence[str]) -> View:
         """What is shown, `found` being what the model has searched for."""
         places = indexed.places
-        sure = indexed.matching(self.pinned)
-        if request.choice in places:
-            sure.append(places[request.choice])
+        demanded = [places[request.choice]] if request.choice in places else []
+        sure = [*demanded, *indexed.matching(self.pinned)]  # the demanded first: it is never one too many
         wanted = [places[name] for name in (*used(request.messages), *found) if name in places]
         wanted += self._best(indexed, request)
         taken = dict.fromkeys(sure[:MOST])
