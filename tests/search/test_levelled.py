@@ -121,6 +121,12 @@ def test_the_groups_that_are_kept_are_those_that_were_used_last() -> None:
     assert trees.known((), other, 8) is None
 
 
+def test_a_text_model_that_takes_the_others_place_is_spoken_for() -> None:
+    made = Levelled(native(), GROUPS, most=5).around(ts.Scripted("Hello."))
+    assert isinstance(made, Levelled)
+    assert isinstance(made.model, ts.Speaker)
+
+
 def test_what_is_pinned_stands_in_every_list() -> None:
     model = native(calls(("lamp_tools", {})), calls(("mail_send", {})))
     ts.decide("Send it", tools=TOOLS, model=Levelled(model, GROUPS, pinned=["mail_s[eh]*"]))

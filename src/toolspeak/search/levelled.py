@@ -10,7 +10,6 @@ Where no branch fits it searches, as `Routed` does.
 from __future__ import annotations
 
 import contextlib
-import copy
 import fnmatch
 import threading
 from collections import OrderedDict
@@ -105,12 +104,6 @@ class Levelled(Routed):
         self._groups = grouping.plain(groups) if groups is not None else ()
         self._most = most
         self._looks = looks
-
-    def around(self, model: Model) -> Levelled:
-        """The same around another model."""
-        made = copy.copy(self)
-        made.model = model
-        return made
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
         """The reply's events; see the protocol."""
