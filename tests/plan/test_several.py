@@ -125,6 +125,15 @@ def test_every_clause_has_its_groups() -> None:
     ]
 
 
+def test_a_number_of_a_further_clause_is_the_first_arguments() -> None:
+    given = tool("city", "rooms", "beds", city=TEXT, rooms=NUMBER, beds=NUMBER)
+    text = "a hotel in Lima with 3 rooms and 4 beds; then a hotel in Quito with 5"
+    assert several(given, text, city="Lima", rooms=3, beds=4) == [
+        {"city": "Lima", "rooms": 3, "beds": 4},
+        {"city": "Quito", "rooms": 5, "beds": 4},
+    ]
+
+
 def test_an_option_of_one_clause_is_not_the_others() -> None:
     given = tool("city", "days", city=TEXT, days=NUMBER, hourly={"type": "boolean"}, note=TEXT)
     text = "Show Lima for 3 days, and show Quito for 5 days hourly with the note 'rain'"
@@ -210,6 +219,14 @@ def test_a_number_of_the_same_unit_elsewhere_is_another_thing() -> None:
 def test_a_plain_word_is_no_sibling_of_an_address() -> None:
     given = tool("email", email=TEXT)
     assert several(given, "Create ann@x.org and role admin", email="ann@x.org") == [{"email": "ann@x.org"}]
+
+
+def test_an_option_may_end_in_a_sign() -> None:
+    given = tool("language", language={"enum": ["C", "C++", "C#", "Java"]})
+    assert several(given, "Write it in Java and then in C# too", language="Java") == [
+        {"language": "Java"},
+        {"language": "C#"},
+    ]
 
 
 def test_options_that_differ_in_case_alone_are_told_apart() -> None:

@@ -10,7 +10,7 @@ import pytest
 import toolspeak as ts
 from replies import calls, native
 from toolspeak.plan.groups import Group
-from toolspeak.search.levelled import TREES, Levelled
+from toolspeak.search.levelled import TREES, Levelled, Trees
 
 AREAS = ("mail", "lamp", "song", "game", "file", "task")
 VERBS = ("send", "find", "move", "drop", "show", "mark", "copy", "sort")
@@ -108,6 +108,23 @@ def test_groups_of_a_set_are_made_once() -> None:
     assert first is again
     index.add(ts.Tool("mail_burn", "To burn a mail."))
     assert TREES.of(index.groups, tuple(index), 8) is not first
+
+
+def test_the_groups_that_are_kept_are_those_that_were_used_last() -> None:
+    trees = Trees(sets=2)
+    old, other, new = (tuple(tools_of(area)) for area in AREAS[:3])
+    kept = trees.of((), old, 8)
+    trees.of((), other, 8)
+    assert trees.known((), old, 8) is kept
+    trees.of((), new, 8)
+    assert trees.known((), old, 8) is kept
+    assert trees.known((), other, 8) is None
+
+
+def test_a_text_model_that_takes_the_others_place_is_spoken_for() -> None:
+    made = Levelled(native(), GROUPS, most=5).around(ts.Scripted("Hello."))
+    assert isinstance(made, Levelled)
+    assert isinstance(made.model, ts.Speaker)
 
 
 def test_what_is_pinned_stands_in_every_list() -> None:

@@ -158,6 +158,22 @@ def test_what_is_pinned_demanded_or_used_is_shown_whatever_is_asked() -> None:
 def test_no_more_is_shown_than_any_provider_takes() -> None:
     found = shown_for(asking("Cancel my hotel"), pinned=["*"])
     assert len(found) == 128
+    assert "cancel_tax" not in found
+    demanded = shown_for(asking("Cancel my hotel", choice="cancel_tax"), pinned=["*"])
+    assert len(demanded) == 127
+    assert "cancel_tax" in demanded
+
+
+@pytest.mark.parametrize("pinned", [[], ["send_*"]])
+def test_what_is_demanded_is_shown_for_that_request_alone(pinned: list[str]) -> None:
+    model = native(*[said("Hello")] * 3)
+    one = routed(model, pinned=pinned)
+    for choice in ("auto", "get_loan", "auto"):
+        heard(one, asking("Cancel my hotel", choice=choice))
+    before, demanded, after = map(names, model.requests)
+    assert "get_loan" in demanded
+    assert "get_loan" not in before
+    assert after == before
 
 
 def test_a_short_question_points_back_and_an_error_asks_too() -> None:

@@ -6,13 +6,13 @@ Counted by the model's own tokenizer where that can be asked; otherwise estimate
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from ..api import anthropic
 from ..api.payloads import record, records
 from ..models.base import Counter, Model
 from ..models.counting import about
+from ..search.kept import size
 from ..types import Request
 from .exchange import Exchange
 
@@ -48,8 +48,7 @@ async def counted(model: Model, request: Request) -> int | None:
 
 def estimated(request: Request) -> int:
     """About how many tokens a request has, whatever the model: from its text alone, never less than one."""
-    total = sum(about(json.dumps(tool.parameters, ensure_ascii=False) + tool.name + tool.description)
-                for tool in request.tools or ())  # fmt: skip
+    total = sum(map(size, request.tools or ()))
     for message in request.messages:
         total += AROUND + _content(message.get("content")) + about(message.get("reasoning_content") or "")
         for call in records(message.get("tool_calls")):

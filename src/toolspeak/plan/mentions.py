@@ -182,9 +182,9 @@ def _defaults(text: str, schema: Schema, first: Mapping[str, Any], name: str) ->
 
 def _every(text: str, piece: str, cased: bool) -> list[Span]:
     """Everywhere that a piece stands as whole words."""
-    ends = r"\w" if piece[-1:].isalnum() else r"\W"
     start = r"(?<!\w)" if piece[:1].isalnum() else ""
-    found = re.finditer(f"{start}{re.escape(piece)}(?!{ends})", text, 0 if cased else re.IGNORECASE)
+    end = r"(?!\w)" if piece[-1:].isalnum() else ""
+    found = re.finditer(f"{start}{re.escape(piece)}{end}", text, 0 if cased else re.IGNORECASE)
     return [one.span() for one in found][:MOST]
 
 

@@ -22,6 +22,7 @@ from .likeness import (
     JOINED,
     alike,
     alike_numbers,
+    free_of,
     kind,
     left_words,
     overlap,
@@ -64,6 +65,10 @@ class Clause:
     def ends(self) -> int:
         return max(one.span[1] for group in self.groups.values() for one in group)
 
+    def holds(self, place: Span) -> bool:
+        """Whether a place begins in this part."""
+        return self.span[0] <= place[0] < self.span[1]
+
 
 def rows(
     text: str,
@@ -79,13 +84,14 @@ def rows(
     if not parts or len(parts) > MOST:
         return [dict(first)], 0
     _bound(text, parts)
-    more = completed(text, found, parts, schemas, set(first) - varied) if len(parts) > 1 else []
-    more += completed(text, found, parts, schemas, varied) if len(parts) > 1 else []
-    if more:
-        found = sorted([*found, *more], key=lambda one: one.span)
-        varied = _varied(found)
-        parts = clauses(text, [one for one in found if one.name in varied])
-        _bound(text, parts)
+    if len(parts) > 1:
+        more = completed(text, found, parts, schemas, set(first) - varied)
+        more += completed(text, found, parts, schemas, varied)
+        if more:
+            found = sorted([*found, *more], key=lambda one: one.span)
+            varied = _varied(found)
+            parts = clauses(text, [one for one in found if one.name in varied])
+            _bound(text, parts)
     calls: list[dict[str, Any]] = []
     before: dict[str, list[Any]] = {}
     for i, part in enumerate(parts):
@@ -158,12 +164,12 @@ def completed(
     """What each clause has for an argument that is told in one, where each has something of its kind."""
     taken = [one.span for one in found]
     more: list[Mention] = []
-    for name in names:
+    for name in (name for name in schemas if name in names):  # in their order: what one takes the next has no more
         mine = [one for one in found if one.name == name]
         if not mine or "enum" in schemas.get(name, {}):
             continue
-        lacking = [part for part in parts if not any(part.span[0] <= one.span[0] < part.span[1] for one in mine)]
-        if not lacking or (len(lacking) == len(parts)):
+        lacking = [part for part in parts if not any(part.holds(one.span) for one in mine)]
+        if not lacking or len(lacking) == len(parts):
             continue
         new = [_weak(text, name, mine, part, schemas[name], [*taken, *(one.span for one in more)]) for part in lacking]
         if all(new):
@@ -175,41 +181,44 @@ def _weak(
     text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
 ) -> list[Mention]:
     """The likest piece of a clause of the kind that an argument has elsewhere, and those side by side with it."""
-    scored: list[tuple[float, int, Span, Any]] = []
+    scored: list[tuple[float, Mention]] = []
     if is_number(schema):
-        every = numbers(text)
-        own = [number for number in every for one in mine if number.span == one.span]
-        told = told_by({name: schema})[name]
-        free = [
-            one
-            for one in every
-            if part.span[0] <= one.span[0] < part.span[1] and not any(overlap(one.span, x) for x in taken)
-        ]
-        for number in free:
-            if (value := reading(number, schema)) is not None and own:
-                worth = max(_apart(text, number, one) for one in own) + words.nearness(text, number.span, told)
-                if worth >= LEAST or _one_group(text, free):
-                    scored.append((worth, -number.span[0], number.span, value))
+        scored = _weak_numbers(text, name, mine, part, schema, taken)
     elif is_text(schema) and isinstance(mine[0].value, str):
-        of = kind(text, mine[0].span)
-        for span in candidates(text, of, [one.span for one in mine]):
-            worth = max(alike(text, span, one.span) for one in mine)
-            if worth >= LEAST:
-                scored.append((worth, -span[0], span, text[slice(*span)]))
-    inside = [
-        one
-        for one in scored
-        if part.span[0] <= one[2][0] < part.span[1] and not any(overlap(one[2], span) for span in taken) and one[0] >= 0
-    ]
-    if not inside:
+        places = [one.span for one in mine]
+        for span in candidates(text, kind(text, places[0]), places):
+            if part.holds(span) and free_of(span, taken):
+                worth = max(alike(text, span, place) for place in places)
+                if worth >= LEAST:
+                    scored.append((worth, Mention(name, span, text[slice(*span)])))
+    if not scored:
         return []
-    best = max(inside, key=lambda one: one[:2])
-    group = [Mention(name, best[2], best[3])]
-    for one in sorted(inside, key=lambda one: one[2]):
-        other = Mention(name, one[2], one[3])
-        if not overlap(one[2], group[-1].span) and _beside(text, *sorted((group[-1], other), key=lambda x: x.span)):
+    group = [max(scored, key=lambda one: (one[0], -one[1].span[0]))[1]]
+    for other in sorted((one for _, one in scored), key=lambda one: one.span):
+        if not overlap(other.span, group[-1].span) and _beside(text, *sorted((group[-1], other), key=lambda x: x.span)):
             group.append(other)
     return sorted(group, key=lambda one: one.span)
+
+
+def _weak_numbers(
+    text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
+) -> list[tuple[float, Mention]]:
+    """The numbers of a clause that may be an argument's, with their worth: the only ones there need not be much like
+    its own."""
+    every = numbers(text)
+    own = [number for number in every for one in mine if number.span == one.span]
+    if not own:
+        return []
+    told = told_by({name: schema})[name]
+    free = [one for one in every if part.holds(one.span) and free_of(one.span, taken)]
+    least = 0.0 if _one_group(text, free) else LEAST
+    scored: list[tuple[float, Mention]] = []
+    for number in free:
+        if (value := reading(number, schema)) is not None:
+            worth = max(_apart(text, number, one) for one in own) + words.nearness(text, number.span, told)
+            if worth >= least:
+                scored.append((worth, Mention(name, number.span, value)))
+    return scored
 
 
 def _one_group(text: str, free: Sequence[Number]) -> bool:
@@ -253,7 +262,7 @@ def _everywhere(text: str, span: Span, end: int, parts: Sequence[Clause]) -> boo
     if all(span[0] < one.span[0] for one in others):
         return True
     start, stop = _sentence(text, span)
-    alone = not any(overlap(one.span, (start, stop)) for one in others)
+    alone = free_of((start, stop), [one.span for one in others])
     return alone or ALL.search(text, max(start, span[0] - 40), min(stop, end + 40)) is not None
 
 
@@ -285,7 +294,7 @@ def _local(
             if value is None:
                 continue
         elif name not in required and place:
-            at = next(k for k, part in enumerate(parts) if part.span[0] <= place[0] < part.span[1])
+            at = next(k for k, part in enumerate(parts) if part.holds(place))
             if at != i and not (at < i and again) and not _everywhere(text, place, place[1], parts):
                 continue
         kept[name] = value

@@ -40,7 +40,7 @@ class Indexed:
         self.places = {tool.name: place for place, tool in enumerate(tools)}
         self.finder = finder
         self._sizes: dict[int, int] = {}
-        self._matching: dict[tuple[str, ...], list[int]] = {(): []}
+        self._matching: tuple[tuple[str, ...], tuple[int, ...]] = ((), ())
 
     def size(self, place: int) -> int:
         """About how many tokens the definition of a tool has."""
@@ -48,11 +48,13 @@ class Indexed:
             self._sizes[place] = size(self.tools[place])
         return self._sizes[place]
 
-    def matching(self, patterns: tuple[str, ...]) -> list[int]:
+    def matching(self, patterns: tuple[str, ...]) -> tuple[int, ...]:
         """The places of the tools whose names are among the patterns, or fit one."""
-        if patterns not in self._matching:
-            self._matching = {patterns: [place for name, place in self.places.items() if _fits(name, patterns)]}
-        return self._matching[patterns]
+        known, found = self._matching
+        if known != patterns:
+            found = tuple(place for name, place in self.places.items() if _fits(name, patterns))
+            self._matching = patterns, found  # as one: other threads ask with other patterns
+        return found
 
     def search(self, question: str, k: int) -> list[tuple[int, float]]:
         """The places of the at most `k` tools that fit a question best, with their scores."""

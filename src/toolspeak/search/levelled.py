@@ -9,7 +9,7 @@ Where no branch fits it searches, as `Routed` does.
 
 from __future__ import annotations
 
-import copy
+import contextlib
 import fnmatch
 import threading
 from collections import OrderedDict
@@ -48,13 +48,18 @@ class Trees:
         self._lock = threading.Lock()
 
     def known(self, spec: Spec, tools: Toolset, most: int) -> Group | None:
-        """The groups, if they are kept."""
-        kept = self._kept.get((most, id(spec), *map(id, tools)))
-        return kept[2] if kept else None
+        """The groups, if they are kept; never waits."""
+        key = _key(spec, tools, most)
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        with contextlib.suppress(KeyError):  # a thread that makes others, which holds the lock, may just have dropped it
+            self._kept.move_to_end(key)
+        return kept[2]
 
     def of(self, spec: Spec, tools: Toolset, most: int) -> Group:
         """The groups. Raises MissingExtra."""
-        key = (most, id(spec), *map(id, tools))
+        key = _key(spec, tools, most)
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = (spec, tools, _grouped(spec, tools, most))  # holds what the key is made of
@@ -62,6 +67,10 @@ class Trees:
             while len(self._kept) > self._sets:
                 self._kept.popitem(last=False)
             return self._kept[key][2]
+
+
+def _key(spec: Spec, tools: Toolset, most: int) -> tuple[int, ...]:
+    return (most, id(spec), *map(id, tools))
 
 
 def _grouped(spec: Spec, tools: Toolset, most: int) -> Group:
@@ -95,12 +104,6 @@ class Levelled(Routed):
         self._groups = grouping.plain(groups) if groups is not None else ()
         self._most = most
         self._looks = looks
-
-    def around(self, model: Model) -> Levelled:
-        """The same around another model."""
-        made = copy.copy(self)
-        made.model = model
-        return made
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
         """The reply's events; see the protocol."""

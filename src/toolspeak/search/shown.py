@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from ..errors import MissingExtra, ModelError, UsageError
 from ..events import Event, Finished, Noted
@@ -110,16 +111,15 @@ class Routed:
         self._indexes = indexes
         self._finds = FINDS if finds is None else finds
 
-    def around(self, model: Model) -> Routed:
+    def around(self, model: Model) -> Self:
         """The same around another model."""
-        return Routed(
-            model, self.index, shown=self._shown, tokens=self._tokens, pinned=self.pinned, strict=self.strict,
-            indexes=self._indexes, finds=self._finds,
-        )  # fmt: skip
+        made = copy.copy(self)
+        made.model = speaking(model)
+        return made
 
-    def searching(self, index: Finder) -> Routed:
+    def searching(self, index: Finder) -> Self:
         """The same, with this index."""
-        made = self.around(self.model)
+        made = copy.copy(self)
         made.index = index
         return made
 
@@ -275,9 +275,8 @@ class Routed:
     def _chosen(self, indexed: Indexed, request: Request, found: Sequence[str]) -> View:
         """What is shown, `found` being what the model has searched for."""
         places = indexed.places
-        sure = indexed.matching(self.pinned)
-        if request.choice in places:
-            sure.append(places[request.choice])
+        demanded = [places[request.choice]] if request.choice in places else []
+        sure = [*demanded, *indexed.matching(self.pinned)]  # the demanded first: it is never one too many
         wanted = [places[name] for name in (*used(request.messages), *found) if name in places]
         wanted += self._best(indexed, request)
         taken = dict.fromkeys(sure[:MOST])
