@@ -53,7 +53,9 @@ class Trees:
         kept = self._kept.get(key)
         if kept is None:
             return None
-        with contextlib.suppress(KeyError):  # a thread that makes others, which holds the lock, may just have dropped it
+        with contextlib.suppress(
+            KeyError
+        ):  # a thread that makes others, which holds the lock, may just have dropped it
             self._kept.move_to_end(key)
         return kept[2]
 
