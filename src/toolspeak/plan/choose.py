@@ -23,6 +23,7 @@ from .filling import is_text, schemas_of
 from .numbers import numbers
 from .pieces import UNSPACED
 from .signature import LOOK_UP, REPLY, framed
+from .sought import sought
 
 SHORT_LIST = 3
 """Tools that are weighed; more are thinned out by the words that they share with the request."""
@@ -59,6 +60,10 @@ TOLD_WORTH = 4.0
 whose options the request speaks."""
 FACT_WORTH = 2.0
 """Against a tool, where a request may ask for a fact."""
+SOUGHT_WORTH = 3.0
+"""For a tool that has a word for everything that is asked for."""
+UNSOUGHT = 10.0
+"""Against a tool that has no word for anything that is asked for."""
 OTHER_DEED = 8.0
 """Against a tool among others that does another thing than is asked for: that adds where something is to be shown."""
 
@@ -87,6 +92,8 @@ def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Pl
     candidates = short_list(tools, text)
     if len(candidates) == 1 and not may_reply:
         return Choice(candidates[0], math.inf)
+    if may_reply and all(surplus(tool, text, ENOUGH) + FILLED_WORTH <= 0 for tool in candidates):
+        return None  # however likely they are
     rivals = [REPLY, LOOK_UP] if may_reply else []
     scores = yield from _likely([*candidates, *rivals], text)
     worth = [one + _fitness(tool, text) for tool, one in zip(candidates, scores, strict=False)]
@@ -140,14 +147,24 @@ def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
     if copies and UNSPACED_LETTER.search(text) and not UNSPACED_LETTER.search(str(tool.parameters)):
         return -math.inf  # what is a word in such a request, and which of them is meant, a weak model cannot tell
     asked, told = words.stems(text), _told(tool)
+    every = told.name | told.description | told.arguments
     fitting = _numbers_fit(tool, text)
     worth = min(ENOUGH, likelier) - _lacking(tool, text)
     worth += NAME_WORTH * len(asked & told.last) / max(1, len(told.last))
-    worth += SHARE_WORTH * len(asked & (told.name | told.description | told.arguments)) / max(1, len(asked))
+    worth += SHARE_WORTH * len(asked & every) / max(1, len(asked))
     worth += fitting
     worth += TOLD_WORTH * ((copies and bool(pieces.marked(text))) + bool(asked & told.options))
     worth -= FACT_WORTH * (not fitting and bool(FACT.match(text)))
+    worth += _answers(every, text)
     return worth - MARGIN - MARGIN_A_WORD * min(WORDS_COUNTED, max(1, len(asked)))
+
+
+def _answers(told: Set[str], text: str) -> float:
+    """What speaks for or against a tool of those words by what is asked for."""
+    found = [bool(one & told) for one in sought(text[-LONGEST:])]
+    if not found:
+        return 0.0
+    return SOUGHT_WORTH if all(found) else 0.0 if any(found) else -UNSOUGHT
 
 
 def _numbers_fit(tool: Tool[..., Any], text: str) -> float:

@@ -27,6 +27,10 @@ LONGEST = 1500
 """Characters of a request that the model reads, the last ones; pieces are taken from all of it."""
 MOST_PIECES = 60
 """Pieces that are weighed for one text."""
+FIRST, MOST = 12, 40
+"""Tokens of a text that the model writes at first, and in all."""
+STOPS = ('"', "\n")
+"""What ends such a text."""
 WORD_WORTH = 1.0
 """Nats that each further word of a copied piece is worth: without it the shortest piece always wins."""
 BESIDE_WORTH = 4.0
@@ -176,8 +180,7 @@ def _string(filling: Filling, name: str, schema: Schema, required: bool, opening
     if (said := evident.option(filling.text, schema)) and not opening:
         filling.use(pieces.find_form(filling.text, said))
         return said
-    reply = yield from ask(Request(prompt=f'{lead}"', stop=('"', "\n"), max_tokens=40, temperature=0))
-    written = _unpointed(reply.text)
+    written = _unpointed((yield from _begun(filling, lead)))
     place = filling.find(written)
     held = [place] if written and place and _may_be(filling, name, place) else []
     beside = [span for span in evident.named(filling.text, name) if _may_be(filling, name, span)]
@@ -197,6 +200,16 @@ def _string(filling: Filling, name: str, schema: Schema, required: bool, opening
     filling.notes.append(Note("copied", f"{name}: {written!r} is not in the request, {best!r} is"))
     place = filling.find(best)
     return _copied(filling, place, description) if place else best
+
+
+def _begun(filling: Filling, lead: str) -> Plan[str]:
+    """What the model writes for a text: no further than to see that it does not stand in the request."""
+    begun = f'{lead}"'
+    reply = yield from ask(Request(prompt=begun, stop=STOPS, max_tokens=FIRST, temperature=0))
+    if reply.finish != "length" or reply.text.strip().casefold() not in filling.text.casefold():
+        return reply.text
+    more = yield from ask(Request(prompt=begun + reply.text, stop=STOPS, max_tokens=MOST - FIRST, temperature=0))
+    return reply.text + more.text
 
 
 def _regional(filling: Filling, lead: str, place: str, description: str) -> Plan[str]:
