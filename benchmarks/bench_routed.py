@@ -7,6 +7,9 @@ live_multiple, taken from each in turn, judged by the leaderboard's own checker.
 with all tools, of which `Routed` shows what a hybrid `ToolIndex` chooses; with the right tool among nine that a seed drew;
 and with the right tool among the nine that the index finds most like it. The right tool stands in each as its case defines
 it, since one name has several definitions there.
+
+The tools of all cases together hold many that do the same: `math.gcd` and `number_theory.gcd`, `calc_area_triangle` and
+`geometry.area_triangle`. Beside the strict figure stands one that takes a call to such a twin for right: see `as_good`.
 """
 
 from __future__ import annotations
@@ -34,10 +37,12 @@ from toolspeak.evals.case import Case
 from toolspeak.evals.stats import difference, wilson
 from toolspeak.models.base import Counter
 from toolspeak.models.speaker import speaking
+from toolspeak.plan import words
+from toolspeak.plan.units import FULL
 from toolspeak.search import ToolIndex
 from toolspeak.search.embed import Embedder, embedder
 from toolspeak.search.shown import Routed
-from toolspeak.types import Request, Tool
+from toolspeak.types import Reply, Request, Tool
 
 Row = tuple[str, str, str]
 AnyTool = Tool[..., Any]
@@ -53,6 +58,10 @@ TOKENS = 10.0
 """Percent of the tokens of all definitions that those shown may have."""
 ARMS = ("routed", "among ten", "among its ten")
 """What the index chooses; the right tool and nine drawn; what the index chooses, the right tool in any case."""
+GOOD = ", as good"
+"""What follows an arm's name where a call to a twin counts."""
+SAYING_NOTHING = words.stems("calc compute")
+"""Words of names that say as little as "calculate" does."""
 
 
 def rows(count: int = 8, kept: Path | None = None) -> Iterator[Row]:
@@ -107,6 +116,7 @@ def put(case: Case, index: ToolIndex, model: Any, embed: Embedder, before: Mappi
         put_to(case, ARMS[0], index, routed, made)
     if ARMS[1] not in made:
         put_to(case, ARMS[1], among(case, right, index), Routed(model), made)
+    made["offered"] = made.get(f"{ARMS[0]}, called") in {tool.name for tool in case.tools} - {right.name}
     if made["held"]:  # what is asked then is the same, and the model decides alike
         made |= {key.replace(ARMS[0], ARMS[2]): value for key, value in made.items() if key.startswith(ARMS[0])}
     else:
@@ -118,10 +128,13 @@ def put_to(case: Case, arm: str, tools: Any, model: Routed, made: dict[str, Any]
     """Puts a case to a model, and notes what came of it."""
     begin = perf_counter()
     try:
-        verdict = case.judge(ts.decide(case.messages, tools=tools, model=model))
-        made |= {arm: verdict.right, f"{arm}, wrong": verdict.kind}
+        reply = ts.decide(case.messages, tools=tools, model=model)
+        verdict = case.judge(reply)
+        called = ", ".join(call.name for call in reply.calls)
+        made |= {arm: verdict.right, f"{arm}, wrong": verdict.kind, f"{arm}, called": called}
+        made[arm + GOOD] = verdict.right or as_good(case.expected, reply)
     except ts.GenerationError as error:
-        made |= {arm: False, f"{arm}, wrong": str(error)[:120]}
+        made |= {arm: False, f"{arm}, wrong": str(error)[:120], arm + GOOD: False}
     made[f"{arm}, s"] = round(perf_counter() - begin, 2)
 
 
@@ -153,6 +166,54 @@ def tokens(model: Any, tools: Sequence[AnyTool]) -> int:
     return run_sync(model.model.count(Request(prompt=text))) or 0
 
 
+# ------------------------------------------------------------------ twins
+
+
+def as_good(expected: Any, reply: Reply) -> bool:
+    """Whether a reply is the one call expected, made to a twin of its tool.
+
+    Twins have names of the same words, in any order, but for the group before the last point and words that say nothing.
+    The call's values must be such as the right call may have, each for another argument in the same unit, and none of
+    those that it must have may lack.
+    """
+    if len(reply.calls) != 1 or len(expected) != 1:
+        return False
+    call, (name, wanted) = reply.calls[0], next(iter(expected[0].items()))
+    named = name_words(name)
+    return bool(named) and named == name_words(call.name) and matched(list(call.arguments.items()), dict(wanted))
+
+
+def name_words(name: str) -> set[str]:
+    """What the words of a tool's name that say something are compared by."""
+    return words.stems(" ".join(words.parts(name.rpartition(".")[2]))) - SAYING_NOTHING
+
+
+def matched(given: list[tuple[str, Any]], wanted: dict[str, list[Any]]) -> bool:
+    """Whether each argument given can stand for another one wanted, and those left over may be left out."""
+    if not given:
+        return all("" in values for values in wanted.values())
+    (name, value), *rest = given
+    return any(
+        unit(name) == unit(other)
+        and any(same(value, one) for one in values)
+        and matched(rest, {key: kept for key, kept in wanted.items() if key != other})
+        for other, values in wanted.items()
+    )
+
+
+def unit(name: str) -> str:
+    """The unit that an argument's name ends with, or ""."""
+    last = words.parts(name)[-1:]
+    return FULL.get(last[0].casefold(), "") if last else ""
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are one; upper and lower case apart."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return one == other or str(one).casefold() == str(other).casefold()
+
+
 # ------------------------------------------------------------------ what came of it
 
 
@@ -172,6 +233,18 @@ def told(done: Sequence[dict[str, Any]], index: ToolIndex, model: Any) -> Iterat
         )
     for arm in ARMS[1:]:
         yield verdict(done, reached, arm)
+    for arm in ARMS:
+        right = sum(one[arm + GOOD] for one in done)
+        yield f"  twins too, {arm}", percent(wilson(right, len(done))), f"{right} of {len(done)}"
+    yield verdict(done, reached, ARMS[1], GOOD)
+    strayed = [one for one in done if one[ARMS[1]] and not one[ARMS[0]]]
+    other = sum(one[f"{ARMS[0]}, wrong"] == "wrong tool" for one in strayed)
+    named = sum(one["offered"] for one in strayed)
+    yield (
+        "lost beside among ten",
+        f"{len(strayed)}",
+        f"{other} to another tool, of which the case itself offers {named}",
+    )
     whole = sum(tokens(model, [tool]) for tool in index)
     mean = sum(one["tokens"] for one in done) / len(done)
     share = 100 * mean / whole
@@ -179,16 +252,16 @@ def told(done: Sequence[dict[str, Any]], index: ToolIndex, model: Any) -> Iterat
     yield "tokens of definitions", f"{mean:,.0f} of {whole:,}", f"{share:.2f} %; {judged}: at most {TOKENS:.0f} %"
 
 
-def verdict(done: Sequence[dict[str, Any]], reached: float, arm: str) -> Row:
+def verdict(done: Sequence[dict[str, Any]], reached: float, arm: str, judged: str = "") -> Row:
     """What the routed arm reaches of the other, and the difference of the two with its paired interval."""
-    pairs = [(one[arm], one[ARMS[0]]) for one in done]
+    pairs = [(one[arm + judged], one[ARMS[0] + judged]) for one in done]
     counts = [pairs.count(kind) for kind in ((True, True), (False, True), (True, False), (False, False))]
     apart = difference(*counts)
     best = sum(first for first, _ in pairs)
     share = 100 * sum(second for _, second in pairs) / best if best else 0.0
     least = reached - LESS
     return (
-        f"routed beside {arm}",
+        f"{'  twins too, ' if judged else 'routed '}beside {arm}",
         f"{share:.1f} %",
         f"{'PASS' if share >= least else 'below'}: at least {least:.1f}; {points(apart.value)} points "
         f"[{points(apart.low)}, {points(apart.high)}], routed alone right {counts[1]}, the other alone {counts[2]}",

@@ -110,6 +110,20 @@ def test_of_many_tools_those_that_share_words_with_the_request_are_weighed() -> 
     assert len(model.shown) == SHORT_LIST
 
 
+@pytest.mark.parametrize(
+    ("ranked", "weighed"),
+    [
+        (["plain", "weather"], {"plain", "weather", "other_dance"}),
+        (["plain", "unknown", "weather", "timer", "other_dance"], {"plain", "weather", "timer"}),
+    ],
+)
+def test_tools_that_are_ranked_are_weighed_before_those_that_share_words(ranked: list[str], weighed: set[str]) -> None:
+    tools: list[Tool[..., Any]] = [Tool("nothing"), Tool("other_dance"), WEATHER, TIMER, Tool("plain")]
+    model = Channel()
+    asyncio.run(drive.arun(choose(tools, "The weather for a dance?", may_reply=False, ranked=ranked), model))
+    assert set(model.shown) == weighed
+
+
 def test_a_tool_is_chosen_where_one_must_be() -> None:
     model = Channel(weather=-9.0, timer=-8.0, reply=0.0)
     assert chosen([WEATHER, TIMER], model, may_reply=False) is TIMER

@@ -112,6 +112,15 @@ def test_what_fits_the_question_is_shown_in_the_order_of_all() -> None:
     assert "get_loan" not in found
 
 
+def test_what_fits_best_is_told_beside() -> None:
+    model = native(said("Hello"))
+    heard(routed(model, pinned=["set_tax"]), asking("Cancel my hotel"))
+    ranked = model.requests[0].ranked
+    assert ranked[0] == "cancel_hotel"
+    assert {*ranked, "set_tax", "search_tools"} == set(names(model.requests[0]))
+    assert "set_tax" not in ranked
+
+
 def test_a_weaker_model_is_shown_fewer() -> None:
     model = Scripted([said("Hello")], capabilities=["tools", "score"])
     heard(routed(model), asking("Cancel my hotel"))

@@ -26,7 +26,7 @@ from .signature import LOOK_UP, REPLY, framed
 from .sought import sought
 
 SHORT_LIST = 3
-"""Tools that are weighed; more are thinned out by the words that they share with the request."""
+"""Tools that are weighed; more are thinned out by how they are ranked, or by the words that they share with the request."""
 LONGEST = 240
 """Characters of a request that are weighed, the last ones: they hold the question."""
 UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
@@ -86,10 +86,12 @@ class Choice:
         return self.surplus + (-COPIED_WORTH if copied else FILLED_WORTH) > 0
 
 
-def choose(tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool) -> Plan[Choice | None]:
+def choose(
+    tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool, ranked: Sequence[str] = ()
+) -> Plan[Choice | None]:
     """The tool that `text` asks for; None when an answer in words is likelier (only where it `may_reply`), whatever
-    its arguments."""
-    candidates = short_list(tools, text)
+    its arguments. `ranked` names tools that are known to fit it, best first."""
+    candidates = short_list(tools, text, ranked)
     if len(candidates) == 1 and not may_reply:
         return Choice(candidates[0], math.inf)
     if may_reply and all(surplus(tool, text, ENOUGH) + FILLED_WORTH <= 0 for tool in candidates):
@@ -119,12 +121,18 @@ def _likely(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
     return (yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in tools]))
 
 
-def short_list(tools: Sequence[Tool[..., Any]], text: str) -> list[Tool[..., Any]]:
-    """The tools that share most words with a request, in their own order."""
+def short_list(tools: Sequence[Tool[..., Any]], text: str, ranked: Sequence[str] = ()) -> list[Tool[..., Any]]:
+    """The tools that are weighed, in their own order: the first of those that are `ranked`, since who found them among
+    many knows which words are rare, then those that share most words with a request."""
     if len(tools) <= SHORT_LIST:
         return list(tools)
     asked = words.stems(text)
-    chosen = sorted(range(len(tools)), key=lambda i: -shared(tools[i], asked))[:SHORT_LIST]
+    ranks = {name: rank for rank, name in enumerate(ranked)}
+
+    def order(i: int) -> tuple[int, int]:
+        return ranks.get(tools[i].name, len(ranks)), -shared(tools[i], asked)
+
+    chosen = sorted(range(len(tools)), key=order)[:SHORT_LIST]
     return [tools[i] for i in sorted(chosen)]
 
 

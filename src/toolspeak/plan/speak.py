@@ -206,7 +206,7 @@ def _weighed(
         yield from tell(*(Noted(note) for note in reply.notes), *said)
         return
     spent: list[Usage] = []
-    choice = yield from choose(tools, question, may_reply=request.choice == "auto")
+    choice = yield from choose(tools, question, may_reply=request.choice == "auto", ranked=request.ranked)
     if choice is None:
         yield from _words(request, dialect, can)
         return

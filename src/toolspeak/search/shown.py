@@ -53,10 +53,12 @@ FINDS = Finds()
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a model is shown of the tools of a request: `places` are where they stand among all."""
+    """What a model is shown of the tools of a request: `places` are where they stand among all, `best` the same of those
+    that fit what is asked, best first."""
 
     indexed: Indexed
     places: tuple[int, ...]
+    best: tuple[int, ...]
 
     @property
     def tools(self) -> Toolset:
@@ -241,7 +243,8 @@ class Routed:
         search = search_tool(view.indexed.places)
         named = request.choice in view.indexed.places
         offered = view.hidden and not (named or last or "weighs" in self.capabilities)
-        return replace(request, tools=(*view.tools, search) if offered else view.tools), search
+        ranked = tuple(view.indexed.tools[place].name for place in view.best)
+        return replace(request, tools=(*view.tools, search) if offered else view.tools, ranked=ranked), search
 
     # choosing
 
@@ -278,15 +281,15 @@ class Routed:
         demanded = [places[request.choice]] if request.choice in places else []
         sure = [*demanded, *indexed.matching(self.pinned)]  # the demanded first: it is never one too many
         wanted = [places[name] for name in (*used(request.messages), *found) if name in places]
-        wanted += self._best(indexed, request)
+        best = self._best(indexed, request)
         taken = dict.fromkeys(sure[:MOST])
         left = self.tokens / ratio(self.model) - sum(map(indexed.size, taken))
-        for place in wanted:
+        for place in (*wanted, *best):
             if place in taken or len(taken) == MOST or (indexed.size(place) > left and taken):
                 continue
             taken[place] = None
             left -= indexed.size(place)
-        return View(indexed, tuple(sorted(taken)))
+        return View(indexed, tuple(sorted(taken)), tuple(place for place in dict.fromkeys(best) if place in taken))
 
     def _best(self, indexed: Indexed, request: Request) -> list[int]:
         """The places of the tools that fit what is asked, the best first."""
