@@ -205,3 +205,10 @@ def test_a_tool_that_does_another_thing_than_is_asked_gives_way(text: str, best:
     tool = chosen(tools, Channel(**{"camp.drop_tent": -5.0, **likely}), text, may_reply=False)
     assert tool is not None
     assert tool.name == best
+
+
+def test_no_model_is_asked_where_it_could_not_change_the_answer() -> None:
+    model = Channel(weather=0.0)
+    assert chosen([WEATHER], model, "Who is the author of the book on courts and trials?", may_reply=True) is None
+    assert model.shown == []
+    assert chosen([WEATHER], model, "What is the weather in the city?", may_reply=True) is WEATHER
