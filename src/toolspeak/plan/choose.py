@@ -58,11 +58,11 @@ NUMBERS_EXACT = 4.0
 TOLD_WORTH = 4.0
 """For a tool that needs a text, where the request has one that is quoted, or a path or another code; and for one of
 whose options the request speaks."""
-FACT_WORTH = 2.0
+FACT_WORTH = 4.0
 """Against a tool, where a request may ask for a fact."""
 SOUGHT_WORTH = 3.0
 """For a tool that has a word for everything that is asked for."""
-UNSOUGHT = 8.0
+UNSOUGHT = 10.0
 """Against a tool that has no word for anything that is asked for."""
 OTHER_DEED = 8.0
 """Against a tool among others that does another thing than is asked for: that adds where something is to be shown."""
