@@ -33,6 +33,7 @@ from toolspeak.models.base import Capability
 from toolspeak.models.local import Local
 from toolspeak.plan import choose, deeds, evident, fill, settle, several, units, words
 from toolspeak.types import Request
+from toolspeak.wire.collect import collect
 
 GROUPS = ("simple", "multiple", "parallel", "live_simple", "live_multiple", "irrelevance")
 PAGE = HERE.parent / "docs" / "weak-models.md"
@@ -63,10 +64,10 @@ class Remembered:
         """As the model's, remembered."""
         keys = [digest("S", prompt, text) for text in continuations]
         told = [self.known(key) for key in keys]
-        for i, text in enumerate(continuations):
-            if told[i] is None:
-                (told[i],) = await self.model.score(prompt, [text])
-                self.keep(keys[i], told[i])
+        new = [i for i, value in enumerate(told) if value is None]
+        for i, value in zip(new, await self.model.score(prompt, [continuations[i] for i in new]), strict=True):
+            told[i] = value
+            self.keep(keys[i], value)
         return told
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
@@ -78,9 +79,12 @@ class Remembered:
             key = digest("C", json.dumps(body, sort_keys=True))
             if (kept := self.known(key)) is None:
                 events = [event async for event in self.model.stream(request)]
-                kept = {"text": "".join(event.text for event in events if isinstance(event, TextDelta))}
+                reply = collect(events)
+                kept = {"text": reply.text, "finish": reply.finish}
                 self.keep(key, kept)
             yield TextDelta(kept["text"])
+            yield Finished(kept["finish"])
+            return
         yield Finished()
 
 
@@ -105,6 +109,7 @@ VARIANTS: list[Variant] = [
         "no numbers counted for a tool",
         [(choose, name, 0.0) for name in ("NUMBERS_FIT", "NUMBERS_EXACT", "NUMBER_WANTED")],
     ),
+    ("what is asked for has no say", [(choose, name, 0.0) for name in ("SOUGHT_WORTH", "UNSOUGHT")]),
     ("arguments have no say", [(choose, name, 0.0) for name in ("FILLED_WORTH", "COPIED_WORTH")]),
     ("no words around numbers", [(words, "nearness", always(0.0))]),
     ("nothing given out word for word", [(settle.pieces, "marked", always([]))]),

@@ -15,39 +15,13 @@ from click.testing import CliRunner, Result
 from world import Cli
 
 import toolspeak as ts
+from many import NAMES, THINGS, definition
 from toolspeak.cli import root
 from toolspeak.models.weights import present
 from toolspeak.search.shown import Routed
 from toolspeak.types import Request
 
 pytest.importorskip("Stemmer", reason="the extra search is not installed")
-
-THINGS = [
-    "weather",
-    "flight",
-    "hotel",
-    "train",
-    "taxi",
-    "email",
-    "invoice",
-    "calendar",
-    "note",
-    "photo",
-    "song",
-    "recipe",
-    "map",
-    "stock",
-    "loan",
-    "tax",
-]
-DEEDS = ["get", "set", "list", "create", "delete", "update", "find", "send", "book", "cancel"]
-NAMES = [f"{deed}_{thing}" for thing in THINGS for deed in DEEDS]
-
-
-def definition(name: str) -> dict[str, Any]:
-    deed, thing = name.split("_")
-    schema = {"type": "object", "properties": {"which": {"type": "string"}}, "required": ["which"]}
-    return {"name": name, "description": f"To {deed} one {thing} of the user.", "parameters": schema}
 
 
 @pytest.fixture(autouse=True)

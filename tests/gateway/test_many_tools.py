@@ -13,6 +13,7 @@ import openai
 import pytest
 from aiohttp import web
 
+from many import DEEDS, THINGS
 from toolspeak.errors import MissingExtra, UsageError
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
 from toolspeak.gateway import models
@@ -25,27 +26,7 @@ from toolspeak.models.scripted import Scripted
 from toolspeak.search import shown
 from toolspeak.types import Request
 
-NOUNS = [
-    "weather",
-    "flight",
-    "hotel",
-    "train",
-    "taxi",
-    "email",
-    "invoice",
-    "calendar",
-    "note",
-    "photo",
-    "song",
-    "recipe",
-    "map",
-    "stock",
-    "loan",
-    "tax",
-    "parcel",
-    "door",
-]
-DEEDS = ["get", "set", "list", "create", "delete", "update", "find", "send", "book", "cancel"]
+NOUNS = [*THINGS, "parcel", "door"]
 
 
 def offered(count: int) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from many import NAMES, THINGS, definition
 from toolspeak.errors import MissingExtra, ModelUnreachable
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from toolspeak.models.base import Model
@@ -20,33 +21,13 @@ from toolspeak.search.question import Finds
 from toolspeak.search.shown import Routed
 from toolspeak.types import Message, Request, Tool, Usage
 
-THINGS = [
-    "weather",
-    "flight",
-    "hotel",
-    "train",
-    "taxi",
-    "email",
-    "invoice",
-    "calendar",
-    "note",
-    "photo",
-    "song",
-    "recipe",
-    "map",
-    "stock",
-    "loan",
-    "tax",
-]
-DEEDS = ["get", "set", "list", "create", "delete", "update", "find", "send", "book", "cancel"]
-
 
 def made(name: str, said: str) -> Tool[..., Any]:
     schema = {"type": "object", "properties": {"which": {"type": "string"}}, "required": ["which"]}
     return Tool(name, said, schema, lambda which: f"{name} {which}")
 
 
-TOOLS = tuple(made(f"{deed}_{thing}", f"To {deed} one {thing} of the user.") for thing in THINGS for deed in DEEDS)
+TOOLS = tuple(made(name, definition(name)["description"]) for name in NAMES)
 
 
 def called(name: str, call: str = "", **arguments: Any) -> list[Event]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from . import pieces, words
 from .numbers import Number
-from .pieces import WORD, Span
+from .pieces import WORD, Span, overlap
 
 AROUND = 48
 """Characters on either side of a piece that are compared."""
@@ -56,11 +56,6 @@ PREPOSITIONS = frozenset(
 TOGETHER = re.compile(r"\s*[\w°/³²^%]*\s*(?:,|and|or|,\s*and)\s*((?:\w+\s+){0,2})[$€£]?")
 """What stands between two numbers side by side."""
 UNIT = re.compile(r"[\s-]*([^\W\d_]+|%|°)")
-
-
-def overlap(one: Span, other: Span) -> bool:
-    """Whether two places have characters in common."""
-    return one[0] < other[1] and other[0] < one[1]
 
 
 def free_of(span: Span, taken: Sequence[Span]) -> bool:

@@ -25,14 +25,13 @@ from .likeness import (
     free_of,
     kind,
     left_words,
-    overlap,
     side_by_side,
     together,
     two_units,
 )
 from .mentions import FURTHER, ONWARDS, Mention
 from .numbers import Number, numbers
-from .pieces import Span
+from .pieces import Span, overlap
 from .settle import reading
 
 MOST = 12
