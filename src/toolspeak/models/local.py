@@ -35,7 +35,7 @@ from .wishes import granted
 LONGEST = 512
 """Tokens of a reply where the request gives no `max_tokens`: a weak model may never stop by itself."""
 CONTEXT = 4096
-"""Tokens of context. The embedded model was trained on 8,192; half of it keeps memory under 300 MB."""
+"""Tokens of context. The embedded model was trained on 8,192; half of it takes 300 MB, and 500 with `llama`."""
 
 
 SHORT = 64
