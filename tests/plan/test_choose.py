@@ -208,7 +208,16 @@ def test_a_tool_that_does_another_thing_than_is_asked_gives_way(text: str, best:
 
 
 def test_no_model_is_asked_where_it_could_not_change_the_answer() -> None:
+    tool = Tool("weather", "The weather of a place on any day, with wind and clouds.")
     model = Channel(weather=0.0)
-    assert chosen([WEATHER], model, "Who is the author of the book on courts and trials?", may_reply=True) is None
+    assert chosen([tool], model, "Who is the author of the book on courts and trials?", may_reply=True) is None
     assert model.shown == []
-    assert chosen([WEATHER], model, "What is the weather in the city?", may_reply=True) is WEATHER
+    assert chosen([tool], model, "What is the weather in the city?", may_reply=True) is tool
+
+
+def test_what_a_terse_tool_lacks_says_little() -> None:
+    """A tool for the weather that says no more of itself may well know the temperature."""
+    question, model = "Could you find out the temperature for my garden?", Channel(weather=-40.0)
+    assert chosen([Tool("weather", "The weather.")], model, question, may_reply=True)
+    telling = Tool("weather", "The weather of a place on any day, with wind and clouds.")
+    assert not chosen([telling], model, question, may_reply=True)

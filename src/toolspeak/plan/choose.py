@@ -64,6 +64,10 @@ SOUGHT_WORTH = 3.0
 """For a tool that has a word for everything that is asked for."""
 UNSOUGHT = 10.0
 """Against a tool that has no word for anything that is asked for."""
+TERSE = 5
+"""Words with which a tool says so much of itself that one it lacks tells something."""
+UNSOUGHT_OF_TERSE = 2.0
+"""The same against a tool that says less."""
 OTHER_DEED = 8.0
 """Against a tool among others that does another thing than is asked for: that adds where something is to be shown."""
 
@@ -162,7 +166,7 @@ def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
     worth += SHARE_WORTH * len(asked & every) / max(1, len(asked))
     worth += fitting
     worth += TOLD_WORTH * ((copies and bool(pieces.marked(text))) + bool(asked & told.options))
-    worth -= FACT_WORTH * (not fitting and bool(FACT.match(text)))
+    worth -= FACT_WORTH * (not fitting and len(every) >= TERSE and bool(FACT.match(text)))
     worth += _answers(every, text)
     return worth - MARGIN - MARGIN_A_WORD * min(WORDS_COUNTED, max(1, len(asked)))
 
@@ -172,7 +176,9 @@ def _answers(told: Set[str], text: str) -> float:
     found = [bool(one & told) for one in sought(text[-LONGEST:])]
     if not found:
         return 0.0
-    return SOUGHT_WORTH if all(found) else 0.0 if any(found) else -UNSOUGHT
+    if any(found):
+        return SOUGHT_WORTH * all(found)
+    return -UNSOUGHT if len(told) >= TERSE else -UNSOUGHT_OF_TERSE
 
 
 def _numbers_fit(tool: Tool[..., Any], text: str) -> float:
