@@ -1,7 +1,7 @@
 """A model in this very process: llama.cpp, through the prebuilt wheels of xllamacpp (the `local` extra).
 
 Everything goes through llama.cpp's documented server interface, called in process, but for likelihoods and the few words
-of an argument, which `llama` reads five times as fast where it can. One server a file is shared by the whole program; it
+of an argument, which `llama` reads several times as fast where it can. One server a file is shared by the whole program; it
 keeps the state of earlier prompts, so that a turn costs its new tokens alone. Sampling is greedy unless a request sets a
 temperature.
 """
