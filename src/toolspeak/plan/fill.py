@@ -195,7 +195,7 @@ def _string(filling: Filling, name: str, schema: Schema, required: bool, opening
         return schema["default"]
     candidates = _pieces(filling)
     if not candidates:
-        return written
+        return MISSING  # a request without a word tells none
     best = yield from _likeliest(lead, [(piece, f'"{piece}"') for piece in candidates])
     filling.notes.append(Note("copied", f"{name}: {written!r} is not in the request, {best!r} is"))
     place = filling.find(best)
