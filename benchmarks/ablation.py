@@ -65,7 +65,8 @@ class Remembered:
         keys = [digest("S", prompt, text) for text in continuations]
         told = [self.known(key) for key in keys]
         new = [i for i, value in enumerate(told) if value is None]
-        for i, value in zip(new, await self.model.score(prompt, [continuations[i] for i in new]), strict=True):
+        scores = await self.model.score(prompt, [continuations[i] for i in new]) if new else []
+        for i, value in zip(new, scores, strict=True):
             told[i] = value
             self.keep(keys[i], value)
         return told

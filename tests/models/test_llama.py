@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import toolspeak as ts
 from toolspeak.models import llama, weights
 from toolspeak.models.llama import ABREAST, KEPT, Llama
 from toolspeak.models.local import Local
@@ -105,9 +106,23 @@ def test_it_writes_what_the_server_writes(mind: Llama, prompt: str, stop: tuple[
     told = SERVER.server.handle_completions(body)
     assert made
     assert made.text == told["choices"][0]["text"]
-    assert made.ended == (told["choices"][0]["finish_reason"] == "stop")
-    assert made.made == told["usage"]["completion_tokens"]
-    assert made.read == told["usage"]["prompt_tokens"]
+    assert made.finish == told["choices"][0]["finish_reason"]
+    assert made.usage.completion_tokens == told["usage"]["completion_tokens"]
+    assert made.usage.prompt_tokens == told["usage"]["prompt_tokens"]
+
+
+def test_half_a_surrogate_pair_is_no_error(mind: Llama) -> None:
+    assert mind.score(PROMPT + "\ud800", [" \udfff and"])
+    assert SERVER.score(PROMPT + "\ud800", " and") < 0
+
+
+@pytest.mark.parametrize("question", ["", " ", "?!"])
+def test_a_request_without_a_word_calls_nothing(question: str) -> None:
+    def weather(city: str) -> str:
+        """The weather in a city."""
+        return city
+
+    assert ts.decide(question, tools=[weather], model=Local(), max_tokens=2).calls == ()
 
 
 def test_characters_of_several_tokens_are_written_whole(mind: Llama) -> None:

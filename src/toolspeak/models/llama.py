@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api.completions.likelihood import beginning
+from ..types import Reply, Usage
 
 log = logging.getLogger(__name__)
 
@@ -83,16 +84,6 @@ class Item:
     place: int
     row: int
     told: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What was written, the tokens of its prompt and its own, and whether it came to an end."""
-
-    text: str
-    read: int
-    made: int
-    ended: bool
 
 
 class Llama:
@@ -162,20 +153,22 @@ class Llama:
 
     def tokens(self, text: str) -> list[int]:
         """The numbers of a text's tokens."""
-        encoded = text.encode()
+        encoded = text.encode("utf-8", "replace")  # half a surrogate pair is no text
         room = (c_int32 * (len(encoded) + 8))()
         count = self._tokenize(self.vocabulary, encoded, len(encoded), room, len(room), True, True)
         return room[: max(0, count)]
 
     def score(self, prompt: str, texts: Sequence[str]) -> list[float] | None:
         """log P(text | prompt) of each; None where they do not fit into the context."""
+        if not texts:
+            return []
         before = self.tokens(prompt)
         whole = [self.tokens(prompt + text) for text in texts]
         # The last token of a prompt may grow together with a text; and what follows a token is told at the token.
         starts = [beginning(before, one) for one in whole]
-        trunk = before[: min(starts, default=1) - 1]
-        if min(starts, default=1) < 1:
+        if min(starts) < 1:
             return None
+        trunk = before[: min(starts) - 1]
         totals: list[float] = []
         try:
             row = self._holding(trunk)
@@ -187,7 +180,7 @@ class Llama:
             return None
         return totals
 
-    def write(self, prompt: str, stop: Sequence[str], most: int) -> Written | None:
+    def write(self, prompt: str, stop: Sequence[str], most: int) -> Reply | None:
         """What the model goes on with, greedily, up to a text of `stop` or `most` tokens; None where it does not fit."""
         before = self.tokens(prompt)
         if not before:
@@ -201,12 +194,12 @@ class Llama:
                 self._read([Item(token, place, KEPT, True)])
                 token, place = int(self._logits_of(0).argmax()), place + 1
                 if self._ends(self.vocabulary, token):
-                    return Written(made.decode("utf-8", "replace"), len(before), count, True)
+                    return Reply(made.decode("utf-8", "replace"), usage=Usage(len(before), count))
                 made += self._piece(token)
                 text = made.decode("utf-8", "ignore")
                 if cut := [at for one in stop if (at := text.find(one)) >= 0]:
-                    return Written(text[: min(cut)], len(before), count, True)
-            return Written(text, len(before), most, False)
+                    return Reply(text[: min(cut)], usage=Usage(len(before), count))
+            return Reply(text, finish="length", usage=Usage(len(before), most))
         except Full:
             self._forget()
             return None

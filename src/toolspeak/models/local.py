@@ -23,13 +23,14 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ..api.completions.likelihood import Token, read_tokens, weigh, write_tokens
+from ..api.payloads import paired
 from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
 from ..events import Event, Finished, Logprobs, Noted, TextDelta
 from ..plan.parts import has_parts
-from ..types import Finish, Request, Usage
+from ..types import Finish, Reply, Request, Usage
 from . import gguf, llama, weights
 from .base import Capability
-from .llama import Llama, Written
+from .llama import Llama
 from .wishes import granted
 
 LONGEST = 512
@@ -75,7 +76,7 @@ class Local:
         server = await asyncio.to_thread(self._server)
         if _short(request) and (written := await asyncio.to_thread(server.write, request)):
             yield TextDelta(written.text)
-            yield Finished("stop" if written.ended else "length", Usage(written.read, written.made))
+            yield Finished(written.finish, written.usage)
             return
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[dict[str, Any] | ModelError | None] = asyncio.Queue()
@@ -193,7 +194,7 @@ class Server:
         library = Path(_library().xllamacpp.__file__)
         return llama.load(library, self.path, self.context, self.threads, self.score)
 
-    def write(self, request: Request) -> Written | None:
+    def write(self, request: Request) -> Reply | None:
         """The reply to a request for a few words; None where it has to be asked for."""
         with self.reading:
             return self.llama and self.llama.write(request.prompt or "", request.stop, request.max_tokens or SHORT)
@@ -242,7 +243,7 @@ class Server:
     def _http(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - this process's own loopback address
             self.server.listening_address + path,
-            data=None if body is None else json.dumps(body).encode(),
+            data=None if body is None else paired(json.dumps(body)).encode(),
             headers={"Content-Type": "application/json", "Authorization": f"Bearer {self.key}"},
         )
         with OPENER.open(request, timeout=60) as response:

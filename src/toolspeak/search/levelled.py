@@ -53,9 +53,8 @@ class Trees:
         kept = self._kept.get(key)
         if kept is None:
             return None
-        with contextlib.suppress(
-            KeyError
-        ):  # a thread that makes others, which holds the lock, may just have dropped it
+        # A thread that makes others, which holds the lock, may just have dropped it.
+        with contextlib.suppress(KeyError):
             self._kept.move_to_end(key)
         return kept[2]
 
