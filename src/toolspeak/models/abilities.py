@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..api.payloads import record
+from ..files import replacing
 from ..wire.detect import by_template
 from .base import Capability
 from .weights import cache_dir
@@ -162,13 +161,8 @@ def remember(abilities: Abilities) -> None:
     text = json.dumps({"form": FORM, **asdict(abilities)}, ensure_ascii=False)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        number, part = tempfile.mkstemp(dir=path.parent, prefix=".probe-")
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(part).replace(path)
-        finally:
-            Path(part).unlink(missing_ok=True)
+        with replacing(path) as file:
+            file.write(text.encode())
 
 
 def _path(address: str, model: str) -> Path:

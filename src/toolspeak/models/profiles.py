@@ -13,7 +13,6 @@ import logging
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -22,6 +21,7 @@ from typing import Any
 
 from ..api.payloads import record
 from ..errors import ToolspeakError, UsageError
+from ..files import replacing
 from . import weights
 from .base import Model
 from .forms import Form, asked
@@ -121,13 +121,8 @@ def save(profile: Profile) -> Path:
     told = {"about": ABOUT, "version": FORM, **asdict(profile)}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        number, part = tempfile.mkstemp(dir=path.parent, prefix=".profile-")
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as file:
-                file.write(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
-            Path(part).replace(path)
-        finally:
-            Path(part).unlink(missing_ok=True)
+        with replacing(path) as file:
+            file.write(f"{json.dumps(told, ensure_ascii=False, indent=1)}\n".encode())
     except OSError as error:
         raise UsageError(f"the profile cannot be kept at {path}: {error.strerror or error}. Set {VARIABLE}") from None
     return path

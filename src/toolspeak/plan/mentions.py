@@ -260,15 +260,9 @@ def _lists(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention]) -> 
 
 
 def _quoted_lists(text: str) -> list[tuple[Span, list[str]]]:
-    """The series of quoted pieces, each with those side by side with it."""
-    found: list[tuple[Span, list[str]]] = []
-    for (start, end), piece in pieces.quotations(text):
-        last = found[-1][0] if found else None
-        if last and re.fullmatch(r"['\"”’]\s*,?\s*(?:and|or|&)?\s*", text[last[1] : start]):
-            found[-1] = ((last[0], end - 1), [*found[-1][1], piece])
-        else:
-            found.append(((start + 1, end - 1), [piece]))
-    return found
+    """The series of quoted pieces, each with its place inside the outer marks."""
+    runs = pieces.in_series(text, pieces.quotations(text))
+    return [((run[0][0][0] + 1, run[-1][0][1] - 1), [piece for _, piece in run]) for run in runs]
 
 
 def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:

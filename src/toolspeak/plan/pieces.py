@@ -6,7 +6,7 @@ A span is (start, end) in characters of the request.
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 Span = tuple[int, int]
 
@@ -17,6 +17,8 @@ WORD = re.compile(rf"[{UNSPACED}]|[/~]?{LETTER}+(?:['’.:@/_+-]+{LETTER}+)*")
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|‘([^’]+)’|(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+)'(?!\w)")
 CLAUSE = re.compile(r"[.;:!?]\s|[.;:!?]$|\n")
 JOINT = re.compile(r"\s*[,、]\s*(?:(?:and|or)\s+)?|\s+(?:and|or|&)\s+", re.IGNORECASE)
+SERIES = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b|&)?\s*", re.IGNORECASE)
+"""What stands between the pieces of a series of quoted ones or of codes."""
 LONGEST_SPAN = 8
 """Words in a piece of the request that may be copied as a string."""
 LONGEST_ITEM = 4
@@ -205,14 +207,19 @@ def form(text: str) -> str:
 
 def quoted_series(text: str) -> list[str]:
     """The longest series of quoted pieces ('Age', 'Income' and 'Education'), [] where there is none."""
-    best: list[str] = []
-    series: list[tuple[Span, str]] = []
-    for span, piece in quotations(text):
-        joined = series and re.fullmatch(r"\s*,?\s*(?:and|or|&)?\s*", text[series[-1][0][1] : span[0]])
-        series = [*series, (span, piece)] if joined else [(span, piece)]
-        if len(series) > max(1, len(best)):
-            best = [piece for _, piece in series]
-    return best
+    several = [run for run in in_series(text, quotations(text)) if len(run) > 1]
+    return [piece for _, piece in max(several, key=len)] if several else []
+
+
+def in_series(text: str, found: Sequence[tuple[Span, str]]) -> list[list[tuple[Span, str]]]:
+    """Pieces with their places in a text, in their order; those that nothing but a comma, "and" or "or" parts together."""
+    runs: list[list[tuple[Span, str]]] = []
+    for span, piece in found:
+        if runs and SERIES.fullmatch(text[runs[-1][-1][0][1] : span[0]]):
+            runs[-1].append((span, piece))
+        else:
+            runs.append([(span, piece)])
+    return runs
 
 
 def quotations(text: str) -> list[tuple[Span, str]]:

@@ -28,8 +28,6 @@ LONGEST_WEIGHED = 24
 """Characters of what is quoted that are weighed: they tell what it is."""
 DATED = words.stems_of("year month day date season")
 """What an argument is called that takes a number out of a date."""
-SERIES = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b|&)\s*", re.IGNORECASE)
-"""What joins the pieces of a series."""
 YEARS = range(1000, 2200)
 """Whole numbers that may be years."""
 FILE = re.compile(r"[/@\\]|\w\.\w")
@@ -106,20 +104,10 @@ def _settle_marked(filling: Filling, schemas: Mapping[str, Schema], required: se
     for name, place in zip(names, assign(rows, [False] * len(names)), strict=True):
         if place is not None:
             span, piece = found[place]
-            several = _side_by_side(filling, found, place)
+            several = next(run for run in pieces.in_series(filling.text, found) if (span, piece) in run)
             filling.settled[name] = piece if is_text(schemas[name]) else [one for _, one in several]
             for one, _ in [(span, piece)] if is_text(schemas[name]) else several:
                 filling.use(one)
-
-
-def _side_by_side(filling: Filling, found: Sequence[tuple[Span, str]], place: int) -> list[tuple[Span, str]]:
-    """The pieces that nothing but commas and "and" part from the one at a place, itself among them."""
-    first = last = place
-    while last + 1 < len(found) and SERIES.fullmatch(filling.text[found[last][0][1] : found[last + 1][0][0]]):
-        last += 1
-    while first > 0 and SERIES.fullmatch(filling.text[found[first - 1][0][1] : found[first][0][0]]):
-        first -= 1
-    return list(found[first : last + 1])
 
 
 def _takes_text(schema: Schema) -> bool:

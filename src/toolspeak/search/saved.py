@@ -6,10 +6,7 @@ them would take: so an index gives the same answers after loading, and no file c
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -18,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
+from ..files import replacing
 from ..plan.groups import Group
 from ..schema.infer import AnyTool, as_tool
 from ..toolbox import Toolbox
@@ -49,15 +47,8 @@ def write(
 
 
 def _put(path: Path, text: str) -> None:
-    handle, half = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(zipfile.ZipInfo(MEMBER), text, zipfile.ZIP_DEFLATED)  # no time: equal indexes, equal files
-        Path(half).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(half).unlink()
-        raise
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo(MEMBER), text, zipfile.ZIP_DEFLATED)  # no time: equal indexes, equal files
 
 
 def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[str]], tuple[Group, ...]]:

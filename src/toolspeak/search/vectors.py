@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ServerFailed
+from ..files import replacing
 from ..models.fetched import cache_dir, one_at_a_time
 
 if TYPE_CHECKING:
@@ -147,10 +146,5 @@ def _write(path: Path, old: Any, new: dict[bytes, Floats]) -> None:
     rows = rows[-max(1, BYTES // kind.itemsize) :]
     for left in path.parent.glob(f".{path.name}-*"):  # by a process that was killed: we hold the lock
         left.unlink(missing_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.save(file, rows)
-        Path(part).replace(path)
-    finally:
-        Path(part).unlink(missing_ok=True)
+    with replacing(path) as file:
+        np.save(file, rows)

@@ -13,12 +13,12 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
+from ..files import replacing
 
 FORM = 1
 """Goes up when the file changes its form."""
@@ -117,14 +117,8 @@ class Pins:
     def _write(self, pins: Mapping[str, Any]) -> None:
         """Replaces the file whole, so that nobody ever reads half of it."""
         text = json.dumps({"about": ABOUT, "form": FORM, "sources": pins}, indent=1, ensure_ascii=True)
-        made, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)
-        try:
-            with os.fdopen(made, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-            os.replace(name, self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with replacing(self.path) as file:
+            file.write(f"{text}\n".encode())
 
     @contextlib.contextmanager
     def _writing(self) -> Generator[None]:

@@ -1,0 +1,33 @@
+"""Files that appear whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolspeak.files import replacing
+
+
+def test_a_file_takes_its_place_when_the_block_ends(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    path.write_text("old", "utf-8")
+    with replacing(path) as file:
+        file.write(b"new")
+        assert path.read_text("utf-8") == "old"
+    assert path.read_text("utf-8") == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_block_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    path.write_text("old", "utf-8")
+    with pytest.raises(ZeroDivisionError), replacing(path) as file:
+        file.writelines([b"half", bytes(1 // 0)])
+    assert path.read_text("utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_where_no_file_can_be_an_error_says_so(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="none"), replacing(tmp_path / "none" / "kept.json"):
+        pass
