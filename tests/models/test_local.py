@@ -119,6 +119,14 @@ def test_an_image_is_refused() -> None:
         ask(messages=seen)
 
 
+@pytest.mark.parametrize(
+    "asked", [{"prompt": "One, two, \ud800"}, {"messages": [{"role": "user", "content": "Hi \udfff"}]}]
+)
+def test_half_a_surrogate_pair_is_read_as_a_replacement_mark(asked: dict[str, Any]) -> None:
+    *_, end = ask(**{"messages": [], **asked})
+    assert isinstance(end, Finished)
+
+
 def test_a_broken_grammar_is_told_of() -> None:
     with pytest.raises(ts.BadRequest, match=r"expecting '\)'"):
         ask(prompt="x", grammar="root ::= bad ((")

@@ -173,6 +173,13 @@ def paired(text: str) -> str:
     return ESCAPE.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
 
 
+def sound(body: Payload) -> Payload:
+    """A body in which no half of a surrogate pair stands alone: U+FFFD in its place."""
+    text = json.dumps(body)
+    whole = paired(text)
+    return body if whole == text else json.loads(whole)
+
+
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)

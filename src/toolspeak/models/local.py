@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ..api.completions.likelihood import Token, read_tokens, weigh, write_tokens
-from ..api.payloads import paired
+from ..api.payloads import paired, sound
 from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
 from ..events import Event, Finished, Logprobs, Noted, TextDelta
 from ..plan.parts import has_parts
@@ -184,7 +184,7 @@ class Server:
             self.check_grammar(grammar)
         try:
             with self.turn:
-                ask(body, heard)
+                ask(sound(body), heard)
         except (RuntimeError, ValueError, TypeError) as error:
             raise ServerFailed(f"the local model: {error}") from error
 
