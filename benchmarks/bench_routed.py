@@ -1,12 +1,14 @@
 """Ten tools out of a thousand, chosen by the index, beside the right one among ten: what a small model makes of each.
 
     python benchmarks/bench_routed.py --cases 60 --kept FILE    # goes on from what FILE holds
+    python benchmarks/bench_routed.py --own                     # cases of our own
 
 The tools are the 1,096 of `bench_search.py`; the cases are BFCL's examples 100 to 149 of simple_python, multiple, live_simple and
 live_multiple, taken from each in turn, judged by the leaderboard's own checker. Each is put to the embedded model
 with all tools, of which `Routed` shows what a hybrid `ToolIndex` chooses; with the right tool among nine that a seed drew;
 and with the right tool among the nine that the index finds most like it. The right tool stands in each as its case defines
-it, since one name has several definitions there.
+it, since one name has several definitions there. With `--own` the cases are those of `benchmarks/cases/own` that want one
+call, and their tools stand among the others.
 
 The tools of all cases together hold many that do the same: `math.gcd` and `number_theory.gcd`, `calc_area_triangle` and
 `geometry.area_triangle`. Beside the strict figure stands one that takes a call to such a twin for right: see `as_good`.
@@ -27,7 +29,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
-from bench_search import CATEGORIES, leaderboard, recall
+from bench_search import CATEGORIES, leaderboard
 
 import toolspeak as ts
 from toolspeak.drive import run_sync
@@ -64,15 +66,21 @@ SAYING_NOTHING = words.stems("calc compute")
 """Words of names that say as little as "calculate" does."""
 
 
-def rows(count: int = 8, kept: Path | None = None) -> Iterator[Row]:
+def rows(count: int = 8, kept: Path | None = None, *, own: bool = False) -> Iterator[Row]:
     """(what, value, the rest); a few cases alone where nobody says how many."""
     if not package.present():
         yield "BFCL", "-", "not here: python -m toolspeak.evals fetches it"
         return
     embed = embedder("minilm")
-    index = ToolIndex(leaderboard()[0], embed=embed)
+    tools, questions = leaderboard()
+    held = [(question.text, question.tool) for question in questions if not question.tuned]
+    every = cases(own)
+    if own:
+        tools = (*tools, *new_tools(every, {tool.name for tool in tools}))
+        held = [(case.messages[-1]["content"], name_of(case)) for case in every]
+    index = ToolIndex(tools, embed=embed)
     model = speaking(ts.model("local"))
-    chosen = cases(count)
+    chosen = every[:count]
     done = read(kept)
     for case in chosen:
         if set(ARMS) <= done.get(case.id, {}).keys():
@@ -82,13 +90,27 @@ def rows(count: int = 8, kept: Path | None = None) -> Iterator[Row]:
             with kept.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(done[case.id]) + "\n")
         print(f"    {done[case.id]}", file=sys.stderr, flush=True)
-    yield from told([done[case.id] for case in chosen], index, model)
+    yield from told([done[case.id] for case in chosen], index, model, held)
 
 
-def cases(count: int) -> list[Case]:
-    """So many cases, one of each category in turn."""
-    turns = zip_longest(*(bfcl.load(f"{category}[{FROM}:{TO}]") for category in CATEGORIES))
-    return [case for case in chain.from_iterable(turns) if case][:count]
+def cases(own: bool) -> list[Case]:
+    """The cases that want one call, one of each category in turn."""
+    if own:
+        loaded = [bfcl.load(str(HERE / "cases" / "own" / f"{category}.jsonl")) for category in CATEGORIES]
+    else:
+        loaded = [bfcl.load(f"{category}[{FROM}:{TO}]") for category in CATEGORIES]
+    turns = chain.from_iterable(zip_longest(*loaded))
+    return [case for case in turns if case and len(case.expected) == 1]
+
+
+def new_tools(of: Sequence[Case], known: set[str]) -> list[AnyTool]:
+    """The tools of cases whose names are not known."""
+    return list({tool.name: tool for case in of for tool in case.tools if tool.name not in known}.values())
+
+
+def name_of(case: Case) -> str:
+    """The name of the tool that a case wants."""
+    return next(iter(case.expected[0]))
 
 
 def read(kept: Path | None) -> Kept:
@@ -102,7 +124,7 @@ def read(kept: Path | None) -> Kept:
 
 def put(case: Case, index: ToolIndex, model: Any, embed: Embedder, before: Mapping[str, Any]) -> dict[str, Any]:
     """Whether each arm that was not measured `before` was right, how long it took, and what was shown."""
-    right = next(tool for tool in case.tools if tool.name == next(iter(case.expected[0])))
+    right = next(tool for tool in case.tools if tool.name == name_of(case))
     index = having(right, index, embed)
     routed = Routed(model, index)
     seen = shown(routed, case, index)
@@ -217,10 +239,13 @@ def same(one: Any, other: Any) -> bool:
 # ------------------------------------------------------------------ what came of it
 
 
-def told(done: Sequence[dict[str, Any]], index: ToolIndex, model: Any) -> Iterator[Row]:
-    held = [question for question in leaderboard()[1] if not question.tuned]
-    reached = recall(index, held)[SHOWN]
-    yield f"recall at {SHOWN}, {len(index):,} tools", f"{reached:.1f} %", f"of {len(held)} questions held back"
+def told(
+    done: Sequence[dict[str, Any]], index: ToolIndex, model: Any, held: Sequence[tuple[str, str]]
+) -> Iterator[Row]:
+    """What came of the cases, and the recall on questions `held`, with the names of their tools."""
+    hits = sum(name in {tool.name for tool, _ in index.search(question, SHOWN)} for question, name in held)
+    reached = 100 * hits / len(held)
+    yield f"recall at {SHOWN}, {len(index):,} tools", f"{reached:.1f} %", f"of {len(held)} questions"
     found = wilson(sum(one["held"] for one in done), len(done))
     yield "  the right tool is shown", percent(found), f"of the {len(done)} cases here"
     for arm in ARMS:
@@ -279,10 +304,11 @@ def points(share: float) -> str:
 def main() -> None:
     """Prints the rows."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=CASES, help=f"how many, of {4 * (TO - FROM)}")
+    parser.add_argument("--cases", type=int, default=CASES, help="how many, at most")
+    parser.add_argument("--own", action="store_true", help="cases of our own")
     parser.add_argument("--kept", type=Path, help="a file of what is measured: the next run goes on from it")
     given = parser.parse_args()
-    for what, value, note in rows(given.cases, given.kept):
+    for what, value, note in rows(given.cases, given.kept, own=given.own):
         print(f"  {what:<30} {value:>24}  {note}", flush=True)
 
 

@@ -200,7 +200,7 @@ class Request:
 
     `tools`: None says nothing about tools, () offers none. `choice` is auto, none, required or the name
     of an offered tool. `ranked` are the names of those that whoever chose among more found to fit the question, best
-    first: a model that weighs one tool at a time begins with them. `schema` is a JSON Schema that the text of the reply
+    first, with their scores from 0 to 1: a model that weighs one tool at a time begins with them. `schema` is a JSON Schema that the text of the reply
     must fit, `grammar` a GBNF grammar, `tag` a structural tag of xgrammar's; a model that cannot hold its sampling to
     them refuses. `max_tokens` bounds the reply.
     `thinking` asks for reasoning before the answer, or for none; None leaves it to the model. `logprobs` asks
@@ -226,4 +226,4 @@ class Request:
     logprobs: int | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict[str, Any])
     whole: bool = False
-    ranked: tuple[str, ...] = ()
+    ranked: Mapping[str, float] = field(default_factory=dict[str, float])

@@ -120,8 +120,20 @@ def test_of_many_tools_those_that_share_words_with_the_request_are_weighed() -> 
 def test_tools_that_are_ranked_are_weighed_before_those_that_share_words(ranked: list[str], weighed: set[str]) -> None:
     tools: list[Tool[..., Any]] = [Tool("nothing"), Tool("other_dance"), WEATHER, TIMER, Tool("plain")]
     model = Channel()
-    asyncio.run(drive.arun(choose(tools, "The weather for a dance?", may_reply=False, ranked=ranked), model))
+    scores = dict.fromkeys(ranked, 0.5)
+    asyncio.run(drive.arun(choose(tools, "The weather for a dance?", may_reply=False, ranked=scores), model))
     assert set(model.shown) == weighed
+
+
+@pytest.mark.parametrize(("other", "chosen"), [(1.0, "plain"), (0.5, "timer")])
+def test_the_better_found_is_chosen_where_two_are_as_likely(other: float, chosen: str) -> None:
+    tools: list[Tool[..., Any]] = [Tool("plain"), Tool("timer")]
+    model = Channel(plain=-9.0, timer=-7.0)
+    choice = asyncio.run(
+        drive.arun(choose(tools, "Do it", may_reply=False, ranked={"plain": other, "timer": 0.6}), model)
+    )
+    assert choice
+    assert choice.tool.name == chosen
 
 
 def test_a_tool_is_chosen_where_one_must_be() -> None:

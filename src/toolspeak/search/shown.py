@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -54,11 +54,11 @@ FINDS = Finds()
 @dataclass(frozen=True, slots=True)
 class View:
     """What a model is shown of the tools of a request: `places` are where they stand among all, `best` the same of those
-    that fit what is asked, best first."""
+    that fit what is asked, best first, with their scores."""
 
     indexed: Indexed
     places: tuple[int, ...]
-    best: tuple[int, ...]
+    best: Mapping[int, float]
 
     @property
     def tools(self) -> Toolset:
@@ -243,7 +243,7 @@ class Routed:
         search = search_tool(view.indexed.places)
         named = request.choice in view.indexed.places
         offered = view.hidden and not (named or last or "weighs" in self.capabilities)
-        ranked = tuple(view.indexed.tools[place].name for place in view.best)
+        ranked = {view.indexed.tools[place].name: score for place, score in view.best.items()}
         return replace(request, tools=(*view.tools, search) if offered else view.tools, ranked=ranked), search
 
     # choosing
@@ -289,15 +289,16 @@ class Routed:
                 continue
             taken[place] = None
             left -= indexed.size(place)
-        return View(indexed, tuple(sorted(taken)), tuple(place for place in dict.fromkeys(best) if place in taken))
+        return View(indexed, tuple(sorted(taken)), {place: best[place] for place in best if place in taken})
 
-    def _best(self, indexed: Indexed, request: Request) -> list[int]:
-        """The places of the tools that fit what is asked, the best first."""
-        best = [place for place, _ in ranked(indexed.search, request.messages, self.shown)]
+    def _best(self, indexed: Indexed, request: Request) -> dict[int, float]:
+        """The places of the tools that fit what is asked, the best first, with their scores."""
+        best = dict(ranked(indexed.search, request.messages, self.shown))
         for error in errors(request.messages):
-            best += [place for place, _ in indexed.search(error, AFTER_ERROR)]
-        if not best and request.choice == "required":
-            best = list(range(min(self.shown, len(indexed.tools))))  # one of them must be called, whatever was asked
+            for place, score in indexed.search(error, AFTER_ERROR):
+                best.setdefault(place, score)
+        if not best and request.choice == "required":  # one of them must be called, whatever was asked
+            return dict.fromkeys(range(min(self.shown, len(indexed.tools))), 0.0)
         return best
 
     async def _search(self, view: View, query: str) -> list[str]:
