@@ -189,7 +189,11 @@ class Routed:
     def fits(self, request: Request) -> bool:
         """Whether all tools of a request are shown."""
         tools = request.tools or ()
-        if len(tools) <= self.shown or request.prompt is not None:
+        if request.prompt is not None:
+            return True
+        if len(tools) > MOST:
+            return False
+        if len(tools) <= self.shown:
             return True
         if "weighs" in self.capabilities:
             return len(tools) <= WEIGHED_SPARE * self.shown
