@@ -145,6 +145,41 @@ def test_removing_what_is_not_there_names_the_near_ones() -> None:
     assert len(index) == 2
 
 
+@pytest.mark.parametrize("wrong", [["get_weather"], 5, ts.Tool("get_weather")])
+def test_what_is_removed_is_a_name(wrong: Any) -> None:
+    index = ts.ToolIndex([get_weather])
+    with pytest.raises(ts.UsageError, match="expected names of tools"):
+        index.remove(wrong)
+    assert len(index) == 1
+
+
+@pytest.mark.parametrize("wrong", [["a question"], {"get_weather": 5}, {"get_weather": None}, {"get_weather": [5]}])
+def test_examples_are_lists_of_questions(wrong: Any) -> None:
+    with pytest.raises(ts.UsageError, match="questions"):
+        ts.ToolIndex([get_weather], examples=wrong)
+
+
+def test_examples_may_come_one_by_one() -> None:
+    asked: Any = {"get_weather": (one for one in ["Do I need an umbrella?"])}
+    assert named(ts.ToolIndex([get_weather], examples=asked).search("umbrella")) == ["get_weather"]
+
+
+def test_a_tool_of_the_index_is_in_it() -> None:
+    index = ts.ToolIndex([get_weather])
+    assert index["get_weather"] in index
+    assert ts.Tool("other") not in index
+
+
+def test_words_of_tools_that_are_gone_are_forgotten() -> None:
+    index = ts.ToolIndex(made(100))
+    before = answers(index)
+    for number in range(1_000):
+        index.add(ts.Tool(f"only{number}here"))
+        index.remove(f"only{number}here")
+    assert answers(index) == before
+    assert len(index._postings.ids) < 2_000  # pyright: ignore[reportPrivateUsage]
+
+
 @pytest.mark.parametrize("k", [0, -1, 2.0, True, "3", None])
 def test_k_is_a_whole_number_from_1(k: Any) -> None:
     with pytest.raises(ts.UsageError, match="k, how many"):
