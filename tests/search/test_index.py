@@ -99,6 +99,20 @@ def test_a_tool_weighs_the_same_however_it_came_in() -> None:
     assert answers(mixed) == answers(once)
 
 
+def test_the_first_of_many_are_those_of_all() -> None:
+    index = ts.ToolIndex(made(300))
+    for question in ("wabx", "wabx waax wbcx", "nothing"):
+        every = index.search(question, 300)
+        assert [index.search(question, k) for k in (1, 7, 299)] == [every[:k] for k in (1, 7, 299)]
+
+
+def test_a_long_text_hides_no_question_before_or_behind_it() -> None:
+    index = ts.ToolIndex([get_weather, *made(300)])
+    long = " ".join(f"{word}{number}" for number in range(3) for word in WORDS)
+    for question in (f"What is the weather? {long}", f"{long} What is the weather?"):
+        assert "get_weather" in named(index.search(question, 300))
+
+
 def test_what_was_removed_is_not_found() -> None:
     tools = made(500)
     index = ts.ToolIndex(tools)

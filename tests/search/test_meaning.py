@@ -172,6 +172,11 @@ def test_others_search_while_tools_are_embedded() -> None:
     assert "find_files" in index
 
 
+@pytest.mark.parametrize("question", ["", "  \n", "\u200b"])
+def test_nothing_asked_finds_nothing(question: str) -> None:
+    assert ts.ToolIndex(TOOLS, embed=Subjects()).search(question) == []
+
+
 def test_an_unknown_embedder_is_told() -> None:
     with pytest.raises(ts.UsageError, match="minilm"):
         ts.ToolIndex(TOOLS, embed="minilmm")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .meaning import Meanings
     from .postings import Postings
 
-MOST_TERMS = 64
-"""Different terms of a question that are looked up: of a longer one those that come first."""
+MOST_TERMS = 256
+"""Different terms of a question that are looked up: of a longer one those that come first and last, half each."""
 
 
 class ToolIndex:
@@ -149,10 +149,11 @@ class ToolIndex:
             raise UsageError(f"a question is a text; got {short(question)}, a {type(question).__name__}")
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"k, how many tools are wanted, is 1 or more; got {short(k)}")
-        words = list(dict.fromkeys(terms(question, joined=True)))[:MOST_TERMS]
+        words = _looked_up(question)
         from .postings import best
 
-        meant = self._meanings.of_question(visible(question)) if self._meanings and self._tools else None
+        said = visible(question).strip()
+        meant = self._meanings.of_question(said) if self._meanings and self._tools and said else None
         with self._lock:
             scores = self._postings.scores(words)
             if self._meanings and meant is not None:
@@ -183,6 +184,14 @@ class ToolIndex:
         index = cls(kept, embed=embed, examples=examples)
         index.groups = groups
         return index
+
+
+def _looked_up(question: str) -> list[str]:
+    """The terms of a question, as many as are looked up: what is asked may stand before or behind a long text."""
+    words = list(dict.fromkeys(terms(question)))
+    if len(words) > MOST_TERMS:
+        return [*words[: MOST_TERMS // 2], *words[-MOST_TERMS // 2 :]]
+    return list(dict.fromkeys(terms(question, joined=True)))[:MOST_TERMS]
 
 
 def _with_own(tools: Any, groups: Any) -> list[AnyTool]:
