@@ -282,8 +282,9 @@ def test_a_search_beside_a_call_serves_the_next_turn() -> None:
 def test_what_is_searched_without_a_query_or_broken_is_answered() -> None:
     nothing = [CallStart("search_tools", "1"), ArgumentsDelta('"loan'), CallEnd(), Finished("tool_calls")]
     model = native(nothing, called("search_tools", query=""), said("Hello"))
-    events = heard(routed(model), asking("Cancel my hotel"))
+    events = heard(routed(model), asking("Cancel my hotel", tools=(*TOOLS, made("run_query", "Run a query."))))
     assert "get_loan" in names(model.requests[1])
+    assert "run_query" not in names(model.requests[2])
     assert "No further tool" in str(model.requests[2].messages[-1]["content"])
     assert TextDelta("Hello") in events
 
