@@ -172,6 +172,23 @@ def test_others_search_while_tools_are_embedded() -> None:
     assert "find_files" in index
 
 
+def test_equals_come_in_the_order_of_adding() -> None:
+    class Wide(Subjects):
+        name = "wide-1"
+
+        def embed(self, texts: Sequence[str]) -> Any:
+            rows = np.array([np.random.default_rng(list(text.split()[0].encode())).normal(size=384) for text in texts])
+            return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    kinds = ["red", "blue", "green", "grey", "pink", "black", "white", "brown", "gold"]
+    index = ts.ToolIndex([ts.Tool(f"{kind}_{'abc'[number]}") for number in range(3) for kind in kinds], embed=Wide())
+    found = index.search("umbrella", 100)
+    for kind in kinds:
+        alike = [(tool.name, score) for tool, score in found if tool.name.startswith(kind)]
+        assert [name for name, _ in alike] == sorted(name for name, _ in alike)
+        assert len({score for _, score in alike}) == 1
+
+
 @pytest.mark.parametrize("question", ["", "  \n", "\u200b"])
 def test_nothing_asked_finds_nothing(question: str) -> None:
     assert ts.ToolIndex(TOOLS, embed=Subjects()).search(question) == []
