@@ -223,9 +223,11 @@ def test_a_name_that_is_taken_is_not_taken_again() -> None:
 
 
 def test_wrong_settings_are_told() -> None:
-    for options in ({"shown": 0}, {"tokens": "many"}, {"pinned": "get_loan"}, {"index": [TOOLS]}):
+    for options in ({"shown": 0}, {"tokens": "many"}, {"pinned": "get_loan"}, {"pinned": [5]}, {"index": [TOOLS]}):
         with pytest.raises(ts.UsageError, match=next(iter(options))):
             Routed(native(), **options)  # type: ignore[arg-type]
+    with pytest.raises(ts.UsageError, match=r"ts\.model\('local'\), received 'local'"):
+        Routed("local")  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------ searching
