@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -66,6 +66,17 @@ def test_parameters_and_enums_are_searched() -> None:
     index = ts.ToolIndex([get_weather, ts.Tool("f", "", schema)])
     for question in ("kelvin", "latitudes", "north", "units"):
         assert named(index.search(question)) == ["f"]
+
+
+def test_a_value_that_is_the_only_one_is_searched() -> None:
+    def file_paper(kind: Literal["invoice"]) -> str:
+        """File a paper."""
+        return kind
+
+    kinds = {"oneOf": [{"const": "receipt"}, {"const": "contract"}]}
+    index = ts.ToolIndex([file_paper, ts.Tool("file_other", "", {"type": "object", "properties": {"kind": kinds}})])
+    assert named(index.search("invoice")) == ["file_paper"]
+    assert named(index.search("contract")) == ["file_other"]
 
 
 def test_examples_are_searched() -> None:
