@@ -44,7 +44,8 @@ def told(*args: str, **more: str) -> dict[str, Any]:
 
 
 def written(*lines: Any, name: str = "examples.jsonl") -> str:
-    Path(name).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    told = [line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in lines]
+    Path(name).write_text("".join(f"{line}\n" for line in told), "utf-8")
     return name
 
 
@@ -258,6 +259,8 @@ def test_words_beside_meaning(place: Path) -> None:
         ({"question": "x", "calls": [{"arguments": {}}]}, 'line 2: calls: expected {"name": …'),
         ({"question": "x", "tool": ["get_tax"]}, r"line 2: no field is called 'tool'\. Did you mean 'tools'"),
         (["x"], "line 2: expected an object"),
+        ({"question": "x\u2028y\x85z", "tools": ["nothing"]}, "line 2: tools: no tool is called 'nothing'"),
+        (f'{{"question": {"1" * 5_000}}}', "line 2: no JSON that can be read"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_file_is_told_with_its_line(line: Any, said: str) -> None:

@@ -197,6 +197,13 @@ def test_parts_and_splits(tmp_path: Path) -> None:
         load(name, f"{name}[:1]", tools=TOOLS)
 
 
+def test_a_line_ends_where_json_lines_end(tmp_path: Path) -> None:
+    """Other characters that break lines may stand in a text."""
+    asked = ["one\u2028two\x85three", "four"]
+    name = written(tmp_path, *(json.dumps({"question": one, "calls": []}, ensure_ascii=False) for one in asked))
+    assert [case.question for case in load(name, tools=TOOLS)] == asked
+
+
 def test_groups_take_turns(tmp_path: Path) -> None:
     lines = [{"question": f"{group}{i}", "group": group, "calls": []} for group in "ab" for i in range(2)]
     cases = load(written(tmp_path, *lines), tools=TOOLS)

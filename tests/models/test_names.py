@@ -121,12 +121,12 @@ def test_a_single_text_is_the_only_reply() -> None:
 
 def test_a_script_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "script.jsonl"
-    path.write_text('"one\\ntwo"\n\n{"tool": "w"}\nplain: 厦门\n', "utf-8")
+    path.write_text('"one\\ntwo"\n\n{"tool": "w"}\nplain: 厦门\u2028\n', "utf-8")
     assert answers(model(f"scripted:{path}", repeat=True), 4) == [
         "one\ntwo",
         '{"tool": "w"}',
-        "plain: 厦门",
-        "plain: 厦门",
+        "plain: 厦门\u2028",
+        "plain: 厦门\u2028",
     ]
     path.write_bytes(b"\xff\n")
     with pytest.raises(UsageError, match="cannot be read"):

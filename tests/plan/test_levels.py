@@ -110,6 +110,13 @@ def test_several_groups_are_opened_at_once() -> None:
     assert shown(model, 1) == ["weather_now", "forecast", "mail_tools", "none_of_these"]
 
 
+def test_of_several_groups_the_one_that_was_left_is_not_offered_again() -> None:
+    model = native(calls(("weather_tools", {}), ("mail_tools", {})), calls(("none_of_these", {})),
+                   calls(("mail_tools", {})), calls(("send_mail", {})))  # fmt: skip
+    answered(model)
+    assert shown(model, 2) == ["mail_tools", "multiply", "none_of_these"]
+
+
 def test_a_tool_that_a_group_only_named_is_shown_before_it_is_called() -> None:
     model = native(calls(("forecast", {"place": "Paris"})), calls(("forecast", PARIS)))
     reply = answered(model)

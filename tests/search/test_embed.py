@@ -181,9 +181,18 @@ def test_in_a_running_loop_and_from_threads(serve: Callable[[Answer], Endpoint])
         assert all(np.array_equal(row, expected) for row in pool.map(one.embed, [["text"]] * 32))
 
 
-def test_a_text_that_is_too_long_for_the_model_is_cut(serve: Callable[[Answer], Endpoint]) -> None:
+@pytest.mark.parametrize(
+    "refused",
+    [
+        refusal("too long"),
+        refusal("input (992 tokens) is too large to process. increase the physical batch size", 500),
+    ],
+)
+def test_a_text_that_is_too_long_for_the_model_is_cut(
+    serve: Callable[[Answer], Endpoint], refused: tuple[int, Any]
+) -> None:
     def strict(body: dict[str, Any]) -> tuple[int, Any]:
-        return refusal("too long") if max(map(len, body["input"])) > 2000 else vectors(body)
+        return refused if max(map(len, body["input"])) > 2000 else vectors(body)
 
     server = serve(strict)
     one = embedder(server.url + "#m")

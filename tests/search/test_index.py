@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -68,6 +68,17 @@ def test_parameters_and_enums_are_searched() -> None:
         assert named(index.search(question)) == ["f"]
 
 
+def test_a_value_that_is_the_only_one_is_searched() -> None:
+    def file_paper(kind: Literal["invoice"]) -> str:
+        """File a paper."""
+        return kind
+
+    kinds = {"oneOf": [{"const": "receipt"}, {"const": "contract"}]}
+    index = ts.ToolIndex([file_paper, ts.Tool("file_other", "", {"type": "object", "properties": {"kind": kinds}})])
+    assert named(index.search("invoice")) == ["file_paper"]
+    assert named(index.search("contract")) == ["file_other"]
+
+
 def test_examples_are_searched() -> None:
     index = ts.ToolIndex([get_weather, send_mail], examples={"get_weather": ["Do I need an umbrella?"]})
     assert named(index.search("umbrellas")) == ["get_weather"]
@@ -97,6 +108,20 @@ def test_a_tool_weighs_the_same_however_it_came_in() -> None:
     mixed = ts.ToolIndex(tools[:650])
     mixed.add(*tools[650:])  # still in the overlay
     assert answers(mixed) == answers(once)
+
+
+def test_the_first_of_many_are_those_of_all() -> None:
+    index = ts.ToolIndex(made(300))
+    for question in ("wabx", "wabx waax wbcx", "nothing"):
+        every = index.search(question, 300)
+        assert [index.search(question, k) for k in (1, 7, 299)] == [every[:k] for k in (1, 7, 299)]
+
+
+def test_a_long_text_hides_no_question_before_or_behind_it() -> None:
+    index = ts.ToolIndex([get_weather, *made(300)])
+    long = " ".join(f"{word}{number}" for number in range(3) for word in WORDS)
+    for question in (f"What is the weather? {long}", f"{long} What is the weather?"):
+        assert "get_weather" in named(index.search(question, 300))
 
 
 def test_what_was_removed_is_not_found() -> None:
@@ -143,6 +168,41 @@ def test_removing_what_is_not_there_names_the_near_ones() -> None:
         index.remove("send_mail", "getWeather")
     assert caught.value.near == ("get_weather",)
     assert len(index) == 2
+
+
+@pytest.mark.parametrize("wrong", [["get_weather"], 5, ts.Tool("get_weather")])
+def test_what_is_removed_is_a_name(wrong: Any) -> None:
+    index = ts.ToolIndex([get_weather])
+    with pytest.raises(ts.UsageError, match="expected names of tools"):
+        index.remove(wrong)
+    assert len(index) == 1
+
+
+@pytest.mark.parametrize("wrong", [["a question"], {"get_weather": 5}, {"get_weather": None}, {"get_weather": [5]}])
+def test_examples_are_lists_of_questions(wrong: Any) -> None:
+    with pytest.raises(ts.UsageError, match="questions"):
+        ts.ToolIndex([get_weather], examples=wrong)
+
+
+def test_examples_may_come_one_by_one() -> None:
+    asked: Any = {"get_weather": (one for one in ["Do I need an umbrella?"])}
+    assert named(ts.ToolIndex([get_weather], examples=asked).search("umbrella")) == ["get_weather"]
+
+
+def test_a_tool_of_the_index_is_in_it() -> None:
+    index = ts.ToolIndex([get_weather])
+    assert index["get_weather"] in index
+    assert ts.Tool("other") not in index
+
+
+def test_words_of_tools_that_are_gone_are_forgotten() -> None:
+    index = ts.ToolIndex(made(100))
+    before = answers(index)
+    for number in range(1_000):
+        index.add(ts.Tool(f"only{number}here"))
+        index.remove(f"only{number}here")
+    assert answers(index) == before
+    assert len(index._postings.ids) < 2_000  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.0, True, "3", None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,86 @@ def test_nothing_is_added_where_the_embedder_fails() -> None:
         index.add(TOOLS[2], ts.Tool("more"))
     assert len(index) == 2
     assert named(index.search("umbrella", 1)) == ["forecast"]
+
+
+@pytest.mark.parametrize("came", ["rows of text", [["a"]] * 2, [[1.0], [1.0, 2.0]], None])
+def test_what_is_no_vectors_is_told(came: Any) -> None:
+    class Odd(Subjects):
+        name = "odd-1"
+
+        def embed(self, texts: Sequence[str]) -> Any:
+            return came
+
+    with pytest.raises(ts.ServerFailed, match="odd-1 gave no vectors"):
+        ts.ToolIndex(TOOLS[:1], embed=Odd())
+
+
+def test_vectors_of_another_width_leave_the_index_as_it_was() -> None:
+    class Growing(Subjects):
+        width = 3
+
+        def embed(self, texts: Sequence[str]) -> Any:
+            return np.pad(super().embed(texts), ((0, 0), (0, self.width - 3)))
+
+    index = ts.ToolIndex(TOOLS[:2], embed=(embedder := Growing()))
+    embedder.width = 4
+    with pytest.raises(ts.ServerFailed):
+        index.add(TOOLS[2])
+    embedder.width = 3
+    assert named(index.search("umbrella", 1)) == ["forecast"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_farthest_tool_comes_last_and_is_not_left_out(count: int) -> None:
+    found = ts.ToolIndex(TOOLS[:count], embed=Subjects()).search("Do I take an umbrella?")
+    assert len(found) == count
+    assert all(0 < score <= 1 for _, score in found)
+
+
+def test_others_search_while_tools_are_embedded() -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    class Slow(Subjects):
+        def embed(self, texts: Sequence[str]) -> Any:
+            if any("file" in text for text in texts):
+                begun.set()
+                assert goes_on.wait(30)
+            return super().embed(texts)
+
+    index = ts.ToolIndex(TOOLS[:2], embed=Slow())
+    adding = threading.Thread(target=index.add, args=(TOOLS[2],))
+    adding.start()
+    assert begun.wait(30)
+    searching = threading.Thread(target=lambda: (index.search("umbrella"), goes_on.set()), daemon=True)
+    searching.start()
+    searching.join(10)
+    waited = searching.is_alive()
+    goes_on.set()
+    adding.join()
+    assert not waited
+    assert "find_files" in index
+
+
+def test_equals_come_in_the_order_of_adding() -> None:
+    class Wide(Subjects):
+        name = "wide-1"
+
+        def embed(self, texts: Sequence[str]) -> Any:
+            rows = np.array([np.random.default_rng(list(text.split()[0].encode())).normal(size=384) for text in texts])
+            return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    kinds = ["red", "blue", "green", "grey", "pink", "black", "white", "brown", "gold"]
+    index = ts.ToolIndex([ts.Tool(f"{kind}_{'abc'[number]}") for number in range(3) for kind in kinds], embed=Wide())
+    found = index.search("umbrella", 100)
+    for kind in kinds:
+        alike = [(tool.name, score) for tool, score in found if tool.name.startswith(kind)]
+        assert [name for name, _ in alike] == sorted(name for name, _ in alike)
+        assert len({score for _, score in alike}) == 1
+
+
+@pytest.mark.parametrize("question", ["", "  \n", "\u200b"])
+def test_nothing_asked_finds_nothing(question: str) -> None:
+    assert ts.ToolIndex(TOOLS, embed=Subjects()).search(question) == []
 
 
 def test_an_unknown_embedder_is_told() -> None:

@@ -119,6 +119,13 @@ def test_few_tools_are_shown_as_they_came(count: int) -> None:
     assert model.requests[0] is request
 
 
+@pytest.mark.parametrize("shown", [100, 200])
+def test_no_more_are_shown_than_providers_take(shown: int) -> None:
+    found = shown_for(asking("Cancel my hotel"), shown=shown, tokens=1_000_000)
+    assert "cancel_hotel" in found
+    assert len(found) <= 128
+
+
 def test_long_definitions_are_hidden_sooner() -> None:
     long = tuple(made(f"t{i}", "word " * 2_000) for i in range(25))
     assert len(shown_for(asking("word", tools=long))) == 4  # 8,000 tokens hold three, and search_tools
@@ -182,6 +189,15 @@ def test_a_short_question_points_back_and_an_error_asks_too() -> None:
     assert "find_invoice" not in shown_for(Request(failed, TOOLS), shown=5)
 
 
+def test_a_question_in_a_script_without_spaces_points_back_only_if_it_is_short() -> None:
+    tools = (*TOOLS, Tool("tq", "查询城市的天气预报"), Tool("yj", "发送电子邮件给联系人"))
+    before = "北京明天天气预报怎么样"
+    assert "tq" in shown_for(asking(before, "那上海呢？", tools=tools))
+    found = shown_for(asking(before, "给张三发一封电子邮件，说我不能去参加会议了", tools=tools))
+    assert "yj" in found
+    assert "tq" not in found
+
+
 def test_what_fits_nothing_shows_the_search_alone() -> None:
     assert shown_for(asking("Zzyzx")) == ["search_tools"]
     assert len(shown_for(asking("Zzyzx", choice="required"))) == 21
@@ -209,9 +225,11 @@ def test_a_name_that_is_taken_is_not_taken_again() -> None:
 
 
 def test_wrong_settings_are_told() -> None:
-    for options in ({"shown": 0}, {"tokens": "many"}, {"pinned": "get_loan"}, {"index": [TOOLS]}):
+    for options in ({"shown": 0}, {"tokens": "many"}, {"pinned": "get_loan"}, {"pinned": [5]}, {"index": [TOOLS]}):
         with pytest.raises(ts.UsageError, match=next(iter(options))):
             Routed(native(), **options)  # type: ignore[arg-type]
+    with pytest.raises(ts.UsageError, match=r"ts\.model\('local'\), received 'local'"):
+        Routed("local")  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------ searching
@@ -268,8 +286,9 @@ def test_a_search_beside_a_call_serves_the_next_turn() -> None:
 def test_what_is_searched_without_a_query_or_broken_is_answered() -> None:
     nothing = [CallStart("search_tools", "1"), ArgumentsDelta('"loan'), CallEnd(), Finished("tool_calls")]
     model = native(nothing, called("search_tools", query=""), said("Hello"))
-    events = heard(routed(model), asking("Cancel my hotel"))
+    events = heard(routed(model), asking("Cancel my hotel", tools=(*TOOLS, made("run_query", "Run a query."))))
     assert "get_loan" in names(model.requests[1])
+    assert "run_query" not in names(model.requests[2])
     assert "No further tool" in str(model.requests[2].messages[-1]["content"])
     assert TextDelta("Hello") in events
 
@@ -499,6 +518,12 @@ def test_an_index_that_was_given_is_asked_beside_the_loop() -> None:
     assert threads == [False] * 3
     heard(routed(native(said("Hello")), index=Asking(TOOLS[:50])), asking("Cancel my hotel"))
     assert threads == [False] * 3  # an index that lacks some of the tools is not asked
+
+
+def test_an_index_that_finds_better_ones_which_are_not_offered_finds_what_is() -> None:
+    better = [made(f"cancel_hotel_{number}", "Cancel a hotel. " * 5) for number in range(100)]
+    index = ts.ToolIndex([*better, *TOOLS])
+    assert "cancel_hotel" in shown_for(asking("Cancel my hotel"), index=index)
 
 
 def test_sets_are_known_again_within_a_bound() -> None:

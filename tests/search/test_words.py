@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolspeak.search.words import MAX_TEXT, MAX_WORD, terms
+from toolspeak.search.words import MAX_TEXT, MAX_WORD, length, spoken, terms
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,8 @@ from toolspeak.search.words import MAX_TEXT, MAX_WORD, terms
         ("ｆｕｌｌ　ｗｉｄｔｈ", ["full", "width"]),
         ("मौसम की जानकारी।", ["मौसम", "की", "जानकारी"]),
         ("погода в Москве", ["погода", "в", "москве"]),
+        ("الطَّقْس", ["الطقس"]),
+        ("שָׁלוֹם", ["שלום"]),
         ("wea\u200bther fore\u202ecast", ["weather", "forecast"]),
         ("soft\u00adware\x07 tags\U000e0041", ["softwar", "tag"]),
         ("one\ntwo\tthree", ["one", "two", "three"]),
@@ -35,6 +37,36 @@ from toolspeak.search.words import MAX_TEXT, MAX_WORD, terms
 )
 def test_terms(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("getWeather_forCity", "get Weather for City"),
+        ("EC2.describe-instances", "EC 2 describe instances"),
+        ("météo_größe", "météo größe"),
+        ("天气forecast", "天气forecast"),
+        ("मौसम_city", "मौसम city"),
+    ],
+)
+def test_a_name_as_one_says_it(name: str, expected: str) -> None:
+    assert spoken(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("and in Paris?", 3),
+        ("那上海呢？", 2),
+        ("じゃあ、パリは？", 3),
+        ("그럼 파리는?", 2),
+        ("แล้วปารีสล่ะ", 3),
+        ("天气 today !", 2),
+        ("", 0),
+    ],
+)
+def test_how_many_words(text: str, words: int) -> None:
+    assert length(text) == words
 
 
 def test_thai_words_are_found_inside_others() -> None:

@@ -22,6 +22,8 @@ NO_TOOLS = re.compile(
     re.IGNORECASE,
 )
 
+TOO_LONG = re.compile(r"\b(input|prompt|text)\b[^.:]{0,60}\btoo (large|long|big)\b", re.IGNORECASE)
+
 BY_KIND = {
     "invalid_api_key": 401, "authentication_error": 401, "permission_error": 403, "insufficient_quota": 429,
     "rate_limit_error": 429, "rate_limit_exceeded": 429, "requests": 429, "tokens": 429,
@@ -36,19 +38,19 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
     said = words(body)
     code = status or _status_in(body)
     if code in (401, 403):
-        refused = "the key" if code == 401 else "access"
-        return KeyRefused(f"the server refused {refused} ({code})" + (f": {said}" if said else ""))
+        what = "the key" if code == 401 else "access"
+        return KeyRefused(f"the server refused {what} ({code})" + (f": {said}" if said else ""))
     if code == 429:
         return RateLimited(f"too many requests (429): {said or 'the server gave no reason'}", retry_after=retry_after)
+    refused = bool(NO_TOOLS.search(said))
     if 400 <= code < 500 and code != 408:
         if code == 404:
             said = f"{said or 'not found'} (are the address and the model's name right?)"
-        refused = bool(NO_TOOLS.search(said))
         return BadRequest(
             f"the server refused the request ({code}): {said or 'no reason given'}", tools_refused=refused
         )
-    if NO_TOOLS.search(said):  # llama.cpp says so with a 500
-        return BadRequest(f"the server refused the request ({code}): {said}", tools_refused=True)
+    if refused or TOO_LONG.search(said):  # llama.cpp says both with a 500
+        return BadRequest(f"the server refused the request ({code}): {said}", tools_refused=refused)
     return ServerFailed(
         f"the server failed{f' ({code})' if code else ''}: {said or 'no reason given'}",
         code=code,

@@ -31,7 +31,7 @@ def read(lines: str, path: Path, tools: Sequence[Tool[..., Any]] | None = None) 
     """The cases of a text that is, or would be, the file's."""
     cases: dict[str, Case] = {}
     offered = None if tools is None else tuple(tools)
-    for number, text in enumerate(lines.splitlines(), 1):
+    for number, text in enumerate(lines.split("\n"), 1):
         if not text.strip():
             continue
         try:
@@ -62,6 +62,8 @@ def line_of(text: str) -> dict[str, Any]:
         value: Any = json.loads(text)
     except json.JSONDecodeError as error:
         raise UsageError(f"no JSON: {error.msg} (column {error.colno})") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise UsageError(f"no JSON that can be read: {error}") from None
     except RecursionError:
         raise UsageError("no JSON: nested too deep") from None
     if not isinstance(value, dict):

@@ -146,7 +146,7 @@ def load(path: Path, names: Collection[str]) -> tuple[list[Example], int]:
     """
     examples: list[Example] = []
     left = 0
-    for number, text in enumerate(text_of(path).splitlines(), 1):
+    for number, text in enumerate(text_of(path).split("\n"), 1):
         if not text.strip():
             continue
         try:

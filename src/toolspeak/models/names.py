@@ -130,7 +130,7 @@ def _scripted(script: str, options: dict[str, Any]) -> Model:
 
 def _replies(path: Path) -> list[str]:
     """One reply a line; a line that is a JSON string is decoded, so that a reply may hold line breaks."""
-    return [_decoded(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    return [_decoded(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
 
 
 def _decoded(line: str) -> str:

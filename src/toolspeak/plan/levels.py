@@ -152,15 +152,12 @@ class Ear:
 
 def _asked(request: Request, root: Group, beside: Sequence[AnyTool], looks: int) -> Plan[None]:
     homes = _homes(root)
-    path = [root]
+    path: list[Sequence[Group]] = [[root]]  # those opened at each step: what is in the first, and the others beside it
     shut: set[Group] = set()
     spent = Usage()
     for _ in range(looks):
-        here = (
-            [member for member in path[-1].members if not (isinstance(member, Group) and member in shut)]
-            if path
-            else []
-        )
+        members = [*path[-1][0].members, *path[-1][1:]] if path else []
+        here = [member for member in members if not (isinstance(member, Group) and member in shut)]
         if not here:
             break
         shown = listed(here, beside, homes, first=len(path) == 1)
@@ -177,28 +174,24 @@ def _asked(request: Request, root: Group, beside: Sequence[AnyTool], looks: int)
     yield from _handed_on(request, spent, by="search")
 
 
-def _on(path: list[Group], shut: set[Group], shown: Listed, ear: Ear, homes: Mapping[str, Group]) -> Plan[None]:
+def _on(
+    path: list[Sequence[Group]], shut: set[Group], shown: Listed, ear: Ear, homes: Mapping[str, Group]
+) -> Plan[None]:
     """Goes where the reply says: into a group, or into several at once, or back up."""
     groups = [shown.opens.get(name) or homes[name] for name in ear.opened if name != shown.back]
-    groups = list(dict.fromkeys(group for group in groups if group is not path[-1]))
+    groups = list(dict.fromkeys(group for group in groups if group is not path[-1][0]))
     if not groups:
-        left = path.pop()
+        left = path.pop()[0]
         shut.add(left)
         if path:
             yield from tell(Noted(Note("group-left", left.name)))
         return
     yield from tell(*(Noted(_opened(group)) for group in groups))
-    path.append(groups[0] if len(groups) == 1 else _both(groups))
+    path.append(groups)
 
 
 def _opened(group: Group) -> Note:
     return Note("group-opened", f"{group.name}: {sum(1 for _ in tools_in(group))} tools")
-
-
-def _both(groups: Sequence[Group]) -> Group:
-    """The first group opened, with the others beside what is in it."""
-    first, *others = groups
-    return Group(first.name, (*first.members, *others))
 
 
 def _homes(root: Group) -> dict[str, Group]:

@@ -101,6 +101,7 @@ class _Text:
 
 def _read(node: Schema, values: _Text, told: _Text, below: list[Any]) -> None:
     told.add(node.get("description"))
+    values.add(node.get("const"))
     if isinstance(listed := node.get("enum"), (list, tuple)):
         for value in cast("Sequence[Any]", listed)[:MAX_NODES]:
             values.add(value)

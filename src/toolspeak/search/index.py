@@ -9,7 +9,7 @@ By words (BM25 over names, descriptions, parameters and example questions) unles
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ..schema.infer import AnyTool, origin, unique
 from ..schema.near import did_you_mean, near
 from ..schema.words import short
 from ..toolbox import Toolbox
+from ..types import Tool
 from .fields import brief, text, weights
 from .words import terms, visible
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from .meaning import Meanings
     from .postings import Postings
 
-MOST_TERMS = 64
-"""Different terms of a question that are looked up: of a longer one those that come first."""
+MOST_TERMS = 256
+"""Different terms of a question that are looked up: of a longer one those that come first and last, half each."""
 
 
 class ToolIndex:
@@ -68,18 +69,15 @@ class ToolIndex:
         """Adds tools behind those that are there: all of them, or none where one cannot be added."""
         new = tuple(Toolbox(*tools))
         asked = _examples(examples, [tool.name for tool in new])
+        self._check_new(new)
+        rows = [weights(tool, asked.get(tool.name, ())) for tool in new]
+        made = None
+        if self._meanings and new:  # may take long, while others search
+            whole = [text(tool, asked.get(tool.name, ())) for tool in new]
+            made = self._meanings.of_tools(whole, [brief(tool) for tool in new])
         with self._lock:
-            for tool in new:
-                if old := self._tools.get(tool.name):
-                    raise DuplicateTool(
-                        f"the index has a tool named {tool.name!r}: {origin(old)}; another came: {origin(tool)}. "
-                        "Remove that one first, or rename one",
-                        name=tool.name,
-                    )
-            rows = [weights(tool, asked.get(tool.name, ())) for tool in new]
-            if self._meanings and new:
-                whole = [text(tool, asked.get(tool.name, ())) for tool in new]
-                made = self._meanings.of_tools(whole, [brief(tool) for tool in new])
+            self._check_new(new)
+            if self._meanings and made is not None:
                 self._meanings.add(made)
             for place, tool in enumerate(new, len(self._placed)):
                 self._tools[tool.name] = tool
@@ -88,8 +86,19 @@ class ToolIndex:
             self._examples.update(asked)
             self._postings.add(rows)
 
+    def _check_new(self, tools: Sequence[AnyTool]) -> None:
+        for tool in tools:
+            if old := self._tools.get(tool.name):
+                raise DuplicateTool(
+                    f"the index has a tool named {tool.name!r}: {origin(old)}; another came: {origin(tool)}. "
+                    "Remove that one first, or rename one",
+                    name=tool.name,
+                )
+
     def remove(self, *names: str) -> None:
         """Removes tools: all of them, or none where one is not there (UnknownTool)."""
+        if strays := [name for name in names if not isinstance(name, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"expected names of tools, such as index.remove('a', 'b'); got {short(strays[0])}")
         with self._lock:
             for name in names:
                 self[name]
@@ -116,7 +125,7 @@ class ToolIndex:
         return iter(tuple(self._tools.values()))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._tools
+        return (name.name if isinstance(name, Tool) else name) in self._tools
 
     def __getitem__(self, name: str) -> AnyTool:
         if name not in self._tools:
@@ -140,10 +149,11 @@ class ToolIndex:
             raise UsageError(f"a question is a text; got {short(question)}, a {type(question).__name__}")
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"k, how many tools are wanted, is 1 or more; got {short(k)}")
-        words = list(dict.fromkeys(terms(question, joined=True)))[:MOST_TERMS]
+        words = _looked_up(question)
         from .postings import best
 
-        meant = self._meanings.of_question(visible(question)) if self._meanings and self._tools else None
+        said = visible(question).strip()
+        meant = self._meanings.of_question(said) if self._meanings and self._tools and said else None
         with self._lock:
             scores = self._postings.scores(words)
             if self._meanings and meant is not None:
@@ -176,6 +186,14 @@ class ToolIndex:
         return index
 
 
+def _looked_up(question: str) -> list[str]:
+    """The terms of a question, as many as are looked up: what is asked may stand before or behind a long text."""
+    words = list(dict.fromkeys(terms(question)))
+    if len(words) > MOST_TERMS:
+        return [*words[: MOST_TERMS // 2], *words[-MOST_TERMS // 2 :]]
+    return list(dict.fromkeys(terms(question, joined=True)))[:MOST_TERMS]
+
+
 def _with_own(tools: Any, groups: Any) -> list[AnyTool]:
     """The tools, and those that only stand in a group."""
     box = {tool.name: tool for tool in Toolbox(tools)}
@@ -201,13 +219,16 @@ def _meanings(embed: str | Embedder) -> Meanings:
 
 def _examples(examples: Mapping[str, Sequence[str]] | None, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     checked: dict[str, tuple[str, ...]] = {}
+    if examples is not None and not isinstance(examples, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"examples are lists of questions by the names of tools; got {short(examples)}")
     known = set(names)
     for name, asked in (examples or {}).items():
         if name not in known:
             raise UsageError(
                 f"there are examples for {short(name)}, but no such tool is added.{did_you_mean(near(str(name), names))}"
             )
-        if isinstance(asked, str) or not all(isinstance(one, str) for one in asked):  # pyright: ignore[reportUnnecessaryIsInstance]
+        listed = None if isinstance(asked, str) or not isinstance(asked, Iterable) else tuple(asked)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if listed is None or not all(isinstance(one, str) for one in listed):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"the examples of {name!r} are a list of questions; got {short(asked)}")
-        checked[name] = tuple(asked)
+        checked[name] = listed
     return checked

@@ -58,8 +58,8 @@ class Indexed:
 
     def search(self, question: str, k: int) -> list[tuple[int, float]]:
         """The places of the at most `k` tools that fit a question best, with their scores."""
-        more = -(-len(self.finder) // max(1, len(self.tools)))  # the finder may know tools that are not offered
-        found = self.finder.search(question, k * more)
+        others = max(0, len(self.finder) - len(self.tools))  # that the finder knows, and that are not offered
+        found = self.finder.search(question, k + others)
         return [(self.places[tool.name], score) for tool, score in found if tool.name in self.places][:k]
 
 

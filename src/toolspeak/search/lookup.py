@@ -40,7 +40,7 @@ def search_tool(taken: Collection[str]) -> Tool[..., Any]:
 def query(call: ToolCall) -> str:
     """What a call searches for: whatever text it holds."""
     texts = [value for value in _texts(call.arguments) if value.strip()]
-    return bounded(" ".join(texts) or call.json.strip('{} "'))
+    return bounded(" ".join(texts) if call.arguments else call.json.strip('{} "'))
 
 
 def told(found: Sequence[Tool[..., Any]]) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 WORDS = 0.4
 """The share of the words' score in both together, tuned on half of the leaderboard's questions."""
+FARTHEST = np.float32(1e-6)
+"""The nearness of the farthest tool: it comes last, it is not left out."""
 ASKED = "tool: "
 """What a question is put behind, so that its vector points more to where descriptions of tools lie. Of the beginnings
 tried on the same half three that name a tool or a function brought up to 0.4 points of recall, a bare verb nothing; a
@@ -36,7 +38,11 @@ class Checked:
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """A row for each text."""
-        made = np.asarray(self.embedder.embed(texts), np.float32)
+        came = self.embedder.embed(texts)
+        try:
+            made = np.asarray(came, np.float32)
+        except (TypeError, ValueError) as error:
+            raise ServerFailed(f"{self.name} gave no vectors: {error}") from error
         if made.ndim != 2 or len(made) != len(texts) or not np.isfinite(made).all():
             raise ServerFailed(
                 f"{self.name} gave no vectors: {len(texts)} rows of numbers were expected, {made.shape} came"
@@ -68,8 +74,11 @@ class Meanings:
         return self._embedder.embed([ASKED + text])[0]
 
     def add(self, made: Floats) -> None:
-        """Adds the vectors of tools behind those that are there."""
+        """Adds the vectors of tools behind those that are there. Raises ServerFailed where they have another width."""
         if len(made):
+            last = self._new[-1] if self._new else self._rows
+            if len(last) and last.shape[1] != made.shape[1]:
+                raise self._of_another_width()
             self._new.append(made)
 
     def close_up(self, kept: Sequence[int]) -> None:
@@ -81,8 +90,6 @@ class Meanings:
         """All vectors, by place."""
         if self._new:
             parts = [self._rows, *self._new] if len(self._rows) else self._new
-            if len({part.shape[1] for part in parts}) > 1:
-                raise ServerFailed(f"{self._embedder.name} gives vectors of different widths: make the index anew")
             self._rows = np.concatenate(parts)
             self._new = []
         return self._rows
@@ -93,8 +100,12 @@ class Meanings:
         if not len(rows):
             return np.zeros(0, np.float32)
         if rows.shape[1] != len(question):
-            raise ServerFailed(f"{self._embedder.name} gives vectors of different widths: make the index anew")
-        return rows @ question
+            raise self._of_another_width()
+        # row by row: a matrix product adds up some rows in another order, and equal tools would not come out equal
+        return np.einsum("ij,j->i", rows, question)
+
+    def _of_another_width(self) -> ServerFailed:
+        return ServerFailed(f"{self._embedder.name} gives vectors of different widths: make the index anew")
 
 
 def together(words: Floats, likeness: Floats, there: Bools) -> Floats:
@@ -106,7 +117,7 @@ def together(words: Floats, likeness: Floats, there: Bools) -> Floats:
     if not there.any():
         return words
     least, most = likeness[there].min(), likeness[there].max()
-    near: Floats = (likeness - least) / max(most - least, np.float32(1e-6))
+    near: Floats = np.maximum((likeness - least) / max(most - least, np.float32(1e-6)), FARTHEST)
     best = words.max()
     fused: Floats = WORDS * words / best + (1 - WORDS) * near if best > 0 else near
     fused = fused.astype(np.float32)

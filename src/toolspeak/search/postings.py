@@ -81,7 +81,16 @@ class Postings:
         self._weights = self._weights[kept]
         self.there = np.ones(self.count, np.bool_)
         self._merged = self.count
+        self._forget()
         return new
+
+    def _forget(self) -> None:
+        """Leaves out the terms that no tool holds any more."""
+        held = np.array(self.held_by, np.int64) > 0
+        lengths = np.diff(self._starts)
+        self._starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths[held])))
+        self.ids = {term: i for i, term in enumerate(term for term, number in self.ids.items() if held[number])}
+        self.held_by = [count for count in self.held_by if count]
 
     def scores(self, words: Iterable[str]) -> Floats:
         """For each place, what share of a question's weight it covers, 0 to 1; words that no tool holds do not count."""
@@ -135,10 +144,9 @@ class Postings:
 
 def best(scores: Floats, k: int) -> list[tuple[int, float]]:
     """The `k` places of the highest scores above 0 with them, best first, equals by place."""
-    if k < len(scores):
-        least = np.partition(scores, len(scores) - k)[len(scores) - k]
-        found = np.flatnonzero(scores >= max(least, np.float32(1e-9)))
-    else:
-        found = np.flatnonzero(scores > 0)
+    found = np.flatnonzero(scores > 0)
+    if k < len(found):  # of these alone: numpy is many times slower where most are one value, such as 0
+        told = scores[found]
+        found = found[told >= np.partition(told, len(told) - k)[len(told) - k]]
     found = found[np.argsort(-scores[found], kind="stable")][:k]
     return list(zip(found.tolist(), scores[found].tolist(), strict=True))

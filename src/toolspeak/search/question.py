@@ -14,6 +14,7 @@ from ..api.payloads import record, records
 from ..plan.decide import NO_CALL, NO_FIT
 from ..plan.speak import text_of
 from ..types import Message
+from .words import length
 
 LONGEST = 2_000
 """Characters of a text that are searched by: its beginning and its end, half each."""
@@ -39,7 +40,7 @@ def questions(messages: Sequence[Message]) -> list[Question]:
     """What the user asked last and, where that is short, before it at a lower weight."""
     said = _said(messages)
     found = [Question(text, weight) for text, weight in zip(said, (1.0, EARLIER), strict=False)]
-    return found[:2] if found and len(found[0].text.split()) <= SHORT else found[:1]
+    return found[:2] if found and length(found[0].text) <= SHORT else found[:1]
 
 
 def ranked(

@@ -97,13 +97,15 @@ class Routed:
         indexes: Indexes = INDEXES,
         finds: Finds | None = None,
     ) -> None:
+        if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"model: expected a model, such as ts.model('local'), received {model!r}")
         if index is not None and not isinstance(index, Finder):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"index: expected a ToolIndex, received {type(index).__name__}")
         for name, value in (("shown", shown), ("tokens", tokens)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UsageError(f"{name}: expected a whole number of 1 or more, received {value!r}")
-        if isinstance(pinned, str):
-            raise UsageError(f"pinned: expected a list of names or patterns, received the text {pinned!r}")
+        if isinstance(pinned, str) or not all(isinstance(one, str) for one in pinned):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"pinned: expected a list of names or patterns, received {pinned!r}")
         self.model = speaking(model)
         self.index = index
         self.pinned = tuple(pinned)
@@ -189,7 +191,11 @@ class Routed:
     def fits(self, request: Request) -> bool:
         """Whether all tools of a request are shown."""
         tools = request.tools or ()
-        if len(tools) <= self.shown or request.prompt is not None:
+        if request.prompt is not None:
+            return True
+        if len(tools) > MOST:
+            return False
+        if len(tools) <= self.shown:
             return True
         if "weighs" in self.capabilities:
             return len(tools) <= WEIGHED_SPARE * self.shown

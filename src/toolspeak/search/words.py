@@ -26,7 +26,7 @@ _WORD = re.compile(rf"([A-Za-z0-9]{{1,{MAX_WORD}}})[A-Za-z0-9]*")
 # a run of capitals (with a plural's s), a word with or without its capital, a lone capital, digits
 _PIECE = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[a-z]+|[A-Z]|[0-9]+")
 
-_NAMED = re.compile(r"[^\W_]+")
+_NAMED = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
 
 _UNSPACED = (
     "\u0e00-\u0fff\u1000-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3130-\u318f\u31f0-\u31ff"
@@ -37,7 +37,12 @@ _SPACED = "\u0900-\u0963\u0966-\u0dff"
 """The scripts of India: spaces between words, and vowels that are marks and no letters to Python."""
 _ANY = re.compile(rf"([{_UNSPACED}]+)|((?:[^\W_{_UNSPACED}]|[{_SPACED}])+)")
 
-_ACCENTS = re.compile("[\u0300-\u036f]+")
+_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]+")
+"""Accents, and the vowels that Hebrew and Arabic are mostly written without."""
+_HAN_KANA = re.compile(
+    "[\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_THAI_KHMER = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
@@ -65,7 +70,15 @@ def visible(text: str) -> str:
 
 def spoken(name: str) -> str:
     """A name as one would say it: `get weather` for `getWeather` and `get_weather`."""
-    return " ".join(piece for word in _NAMED.findall(visible(name)) for piece in _PIECE.findall(word) or [word])
+    words = _NAMED.findall(visible(name))
+    return " ".join(piece for word in words for piece in (_PIECE.findall(word) if word.isascii() else [word]))
+
+
+def length(text: str) -> int:
+    """How many words a text has, about: two characters are one in Chinese and Japanese, four in Thai and its like."""
+    rest, han = _HAN_KANA.subn(" ", text)
+    rest, thai = _THAI_KHMER.subn(" ", rest)
+    return sum(any(map(str.isalnum, word)) for word in rest.split()) + -(-han // 2) + -(-thai // 4)
 
 
 def _words(text: str) -> list[str]:
