@@ -147,10 +147,43 @@ def test_the_program_ends_its_servers(told: Told) -> None:
 def test_a_file_of_servers(told: Told, tmp_path: Path) -> None:
     entry = {"command": told.command[0], "args": told.command[1:]}
     file = tmp_path / "servers.json"
-    file.write_text(json.dumps({"mcpServers": {"one": entry, "two": entry, "off": {**entry, "disabled": True}}}))
+    file.write_text(json.dumps({"mcpServers": {"one": entry, "The 2nd": entry, "off": {**entry, "disabled": True}}}))
     with ts.mcp(file, timeout=PATIENT, pins=False) as box:
-        assert [one.name for one in box] == ["one_echo", "two_echo"]
-        assert call(box, "two_echo", text="hi") == "hi"
+        assert [one.name for one in box] == ["one_echo", "The_2nd_echo"]
+        assert call(box, "The_2nd_echo", text="hi") == "hi"
+
+
+def test_tools_are_there_once_all_servers_are(told: Told, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    late = (
+        "import os, runpy, sys, time\n"
+        f"while not os.path.exists({str(gate)!r}): time.sleep(0.01)\n"
+        f"sys.argv[1:] = [{str(told.state)!r}]; runpy.run_path({str(SERVER)!r}, run_name='__main__')"
+    )
+    entries = {
+        "one": {"command": told.command[0], "args": told.command[1:]},
+        "two": {"command": sys.executable, "args": ["-c", late]},
+    }
+    box = ts.mcp({"mcpServers": entries}, timeout=PATIENT, pins=False)
+    opening = threading.Thread(target=box.open)
+    opening.start()
+    until(lambda: bool(box.servers[0].tools))
+    early = threading.Thread(target=lambda: seen.extend(one.name for one in box))
+    seen: list[str] = []
+    early.start()
+    time.sleep(0.05)
+    gate.touch()
+    opening.join()
+    early.join()
+    assert seen == ["one_echo", "two_echo"]
+    box.close()
+
+
+@pytest.mark.parametrize("how", [{"only": ["echo", "ehco"]}, {"without": ["ehco"]}])
+def test_a_name_that_fits_no_tool_is_told(told: Told, how: dict[str, Any]) -> None:
+    with pytest.raises(ts.UsageError, match=r"is named 'ehco'\. Did you mean 'echo'"):
+        told.tools(**how).open()
+    assert not any(map(alive, told.pids()))
 
 
 # ------------------------------------------------------------------ servers that die, and change

@@ -117,6 +117,8 @@ def test_names_are_such_that_every_api_takes_them() -> None:
         ({"style": "deepObject"}, {"x": {"y": 2.0}, "z": ["v"]}, "q[x][y]=2&q[z][]=v"),
         ({"allowReserved": True}, "a/b?c&d", "q=a/b?c%26d"),
         ({"content": {"application/json": {}}}, {"a": [1]}, "q=%7B%22a%22%3A%5B1%5D%7D"),
+        ({}, "", "q="),
+        ({"content": {"application/json": {}}}, None, "q=null"),
     ],
 )
 def test_queries(library: Library, told: dict[str, Any], value: Any, sent: str) -> None:
@@ -185,6 +187,30 @@ def test_forms_files_and_texts(library: Library) -> None:
     )
 
 
+def test_null_is_sent_where_it_can_be_written(library: Library) -> None:
+    nullable = {"type": ["string", "null"]}
+    places = [{"name": place, "in": place, "schema": nullable} for place in ("query", "header", "cookie")]
+    fields = {"type": "object", "properties": {"a": nullable, "b": {"type": "string"}}}
+    for media, body in (
+        ("application/json", '{"a": null, "b": "c"}'),
+        ("application/x-www-form-urlencoded", "b=c"),
+        ("multipart/form-data", None),
+    ):
+        operation = {"operationId": "f", "parameters": places, "requestBody": {"content": {media: {"schema": fields}}}}
+        box = ts.openapi(one_operation(operation), server=library.url)
+        got = call(box, "f", query=None, header=None, cookie=None, a=None, b="c")
+        assert got["path"] == "/x"
+        assert not {"header", "Cookie"} & got["headers"].keys()
+        assert got["body"] == body if body else 'name="a"' not in got["body"]
+
+
+def test_without_a_body_there_is_no_type_of_it(library: Library) -> None:
+    content = {"application/json": {"schema": {"type": "object", "properties": {"a": {}}}}}
+    box = ts.openapi(one_operation({"operationId": "f", "requestBody": {"content": content}}), server=library.url)
+    assert "Content-Type" not in call(box, "f")["headers"]
+    assert call(box, "f", a=1)["headers"]["Content-Type"] == "application/json"
+
+
 def test_arguments_of_one_name_are_told_apart(library: Library) -> None:
     body = {"required": True, "content": {"application/json": {"schema": {"properties": {"id": {"type": "string"}}}}}}
     parameters = [{"name": "id", "in": where, "required": True, "schema": {}} for where in ("path", "query")]
@@ -211,6 +237,8 @@ def test_arguments_of_one_name_are_told_apart(library: Library) -> None:
         ("3.0.0", {"type": "string", "pattern": "(a", "format": "int32"}, {"type": "string"}),
         ("3.0.0", {"properties": {"a": {"readOnly": True}, "b": {}}, "required": ["a", "b"]},
          {"type": "object", "properties": {"b": {}}, "required": ["b"]}),
+        ("3.1.0", {"oneOf": [{"$ref": "#/components/schemas/S"}, {"maxLength": 3}], "discriminator": {"propertyName": "k"}},
+         {"anyOf": [{"type": "string"}, {"maxLength": 3}]}),
     ],
 )  # fmt: skip
 def test_schemas_become_json_schema(version: str, schema: Any, made: Any) -> None:

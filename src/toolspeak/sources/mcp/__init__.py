@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
+import re
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
 from ...errors import MissingExtra, UsageError
 from ...schema.infer import AnyTool, unique
+from ...schema.near import did_you_mean, listed, near
 from ...toolbox import Toolbox
 from .. import home
 from ..pins import Pins, default_path
@@ -40,7 +42,7 @@ def mcp(
 
     `server` is a command line (a text or its words), an http(s) address, an entry of a file with `mcpServers`, or such a
     file (its path ends in .json), all of whose servers are taken then, each tool named `SERVER_TOOL`. `env` and `cwd` are for a command
-    line, `headers` for an address. `only` and `without` are names or patterns of the server's own names; `prefix` goes before each.
+    line, `headers` for an address. `only` and `without` are names or patterns of the server's own names, each of which must fit one; `prefix` goes before each.
     `timeout` is in seconds, for connecting and for each call.
 
     Definitions are pinned in the file `pins` (True: the user's own; False: none) when they are first seen; one that has
@@ -55,7 +57,7 @@ def mcp(
         return McpTools([Server(address(server, env=env, cwd=cwd, headers=headers), prefix=prefix, **shared)])
     return McpTools(
         [
-            Server(address(one, env=env, cwd=cwd, headers=headers), prefix=f"{prefix}{name}_", **shared)
+            Server(address(one, env=env, cwd=cwd, headers=headers), prefix=prefix + _prefix(name), **shared)
             for name, one in several.items()
         ]
     )
@@ -87,6 +89,11 @@ def accept(
     return found
 
 
+def _prefix(server: str) -> str:
+    """What goes before the tools of a server of that name, which people write as they like: "My notes" is My_notes_."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", server).strip("_") + "_"
+
+
 def _several(server: Any) -> dict[str, Mapping[str, Any]] | None:
     if isinstance(server, (str, os.PathLike)) and os.fspath(cast("str", server)).endswith(".json"):
         return read_servers(cast("str", server))
@@ -103,9 +110,8 @@ class McpTools(Toolbox):
         self.inject = {}
         self.servers = tuple(servers)
         self._own: dict[str, AnyTool] = {}
-        self._opening = threading.Lock()
         for one in self.servers:
-            one.told = self._gather
+            one.told = self._renewed
 
     def __getattr__(self, name: str) -> Any:
         if name != "_tools":  # the tools are there once somebody has connected
@@ -157,7 +163,7 @@ class McpTools(Toolbox):
         except ImportError as error:
             raise MissingExtra("MCP servers need the official SDK: pip install 'toolspeak[mcp]'") from error
         outcomes = await asyncio.gather(*(one.open() for one in self.servers), return_exceptions=True)
-        failed = [one for one in outcomes if isinstance(one, BaseException)]
+        failed = [one for one in outcomes if isinstance(one, BaseException)] or self._amiss()
         if failed:
             await self._close()
             raise failed[0]
@@ -166,6 +172,25 @@ class McpTools(Toolbox):
     async def _close(self) -> None:
         self.__dict__.pop("_tools", None)
         await asyncio.gather(*(one.close() for one in self.servers))
+
+    def _amiss(self) -> list[UsageError]:
+        """The patterns of `only` and `without` that fit no tool of any server: a name with a slip in it hides or shows
+        what it should not."""
+        patterns = dict.fromkeys(one for server in self.servers for one in (*server.only, *server.without))
+        names = dict.fromkeys(name for server in self.servers for name in server.names)
+        return [
+            UsageError(
+                f"no tool of {', '.join(one.address.shown for one in self.servers)} is named {pattern!r}."
+                f"{did_you_mean(near(pattern, names)) or f' There are {listed(names)}'}"
+            )
+            for pattern in patterns
+            if not any(fnmatchcase(name, pattern) for name in names)
+        ]
+
+    def _renewed(self) -> None:
+        """A server's tools have changed. Until all servers are there, those of one are not shown for the whole."""
+        if "_tools" in self.__dict__:
+            self._gather()
 
     def _gather(self) -> None:
         """Takes over the tools of all servers; a name of two of them is a DuplicateTool."""

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 log = logging.getLogger(__name__)
+logging.getLogger("mcp").addHandler(logging.NullHandler())
+"""Without a handler Python itself would print what the SDK warns of, a traceback for each line that is no message: many
+servers begin with a greeting. What matters is raised."""
 LARGEST = 16 * 1024 * 1024
 """Bytes of one answer over HTTP."""
 PAGES, TOOLS = 1_000, 20_000

@@ -20,6 +20,7 @@ from .results import value_of
 
 if TYPE_CHECKING:
     from mcp import Client
+    from pydantic import ValidationError
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,8 @@ class Server:
         self.pins = pins
         self.accept = accept
         self.tools: dict[str, AnyTool] = {}
+        self.names: tuple[str, ...] = ()
+        """Of all tools that the server offers, wanted or not."""
         self.offered: list[dict[str, Any]] = []
         """The definitions as they came last, of the tools that are wanted."""
         self.told: Callable[[], None] = lambda: None
@@ -85,7 +88,9 @@ class Server:
             try:
                 return value_of(await _asked(link.ready.result(), name, arguments))
             except ValidationError as error:
-                raise ToolError(f"{self.address.shown} gave an answer that is no result of a tool: {error}") from error
+                raise ToolError(
+                    f"{self.address.shown} gave an answer that is no result of a tool: {_first_problem(error)}"
+                ) from error
             except MCPError as error:
                 lost = not link.alive or error.code == _CLOSED
                 if not lost:
@@ -141,7 +146,7 @@ class Server:
                 ) from error
             if isinstance(error, ValidationError):
                 raise ToolError(
-                    f"the MCP server {self.address.shown} tells of its tools what is no MCP: {error}"
+                    f"the MCP server {self.address.shown} tells of its tools what is no MCP: {_first_problem(error)}"
                 ) from error
             raise
         self._stay = home.leaving(self.close)
@@ -161,12 +166,17 @@ class Server:
 
         try:
             self._take(await listed(client))
-        except (MCPError, ToolspeakError, ValidationError) as error:
+        except (MCPError, ToolspeakError) as error:
             log.warning("%s: its changed tools cannot be taken over: %s", self.address.shown, error)
+        except ValidationError as error:
+            log.warning(
+                "%s: what it tells of its changed tools is no MCP: %s", self.address.shown, _first_problem(error)
+            )
 
     def _take(self, offered: Sequence[dict[str, Any]]) -> None:
         """Takes over the definitions that may be. At first one that may not be is raised; later, when nobody waits for
         it, a tool that was known is kept as it was and refuses calls, and one that is new is left out."""
+        self.names = tuple(str(one.get("name", "")) for one in offered)
         self.offered = wanted = [one for one in offered if self._wants(str(one.get("name", "")))]
         refuse_duplicates((str(one.get("name", "")) for one in wanted), f"the MCP server {self.address.shown}")
         made: dict[str, AnyTool] = {}
@@ -248,6 +258,12 @@ _CLOSED = -32000
 """JSON-RPC's code for a connection that has ended, by the SDK."""
 _LONG = 86_400.0
 """Seconds: how long a call may take is its tool's `timeout`."""
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first of all that is wrong with what a server sent, in a line."""
+    first, *more = error.errors(include_url=False)
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}" + (f", and {len(more)} more" if more else "")
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

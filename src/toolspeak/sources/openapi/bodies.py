@@ -51,7 +51,8 @@ def written(media: str, value: Any, slots: Mapping[str, Slot]) -> tuple[str, byt
 
 
 def _fields(value: Any) -> list[tuple[str, Any]]:
-    return list(cast("dict[str, Any]", value).items())
+    """The fields of a form, which has no way to write null."""
+    return [(name, part) for name, part in cast("dict[str, Any]", value).items() if part is not None]
 
 
 def _slot(name: str, slots: Mapping[str, Slot]) -> Slot:
