@@ -155,12 +155,14 @@ def test_the_operations_of_an_openapi_document_are_tools(place: Path, spec: str,
         (["call", "pets.json:list_pets"], 1, "is not an address of the public network"),
         (["call", "openapi:pets.json:add-pet"], 1, "is not an address of the public network"),
         (["tools", "pets.json:list_pest"], 2, "Did you mean 'list_pets'?"),
+        (["tools", "nobody.json"], 2, "nobody.json names no servers; expected {"),
         (["tools", "servers.json:my-nots"], 2, "names no server my-nots. It names: my-notes"),
     ],
 )
 def test_what_is_wrong_with_a_document_is_told_in_a_line(place: Path, args: list[str], code: int, message: str) -> None:
     (place / "pets.json").write_text(json.dumps(PETS), "utf-8")
     (place / "old.json").write_text('{"swagger": "2.0"}', "utf-8")
+    (place / "nobody.json").write_text('{"mcpServers": {}}', "utf-8")
     (place / "servers.json").write_text('{"mcpServers": {"my-notes": {"command": "none"}}}', "utf-8")
     done = run(*args)
     assert (done.exit_code, done.stdout) == (code, "")

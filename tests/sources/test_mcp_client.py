@@ -121,7 +121,7 @@ def test_in_async_code_and_without_with(told: Told) -> None:
             assert "unwanted" not in box
 
     asyncio.run(main())
-    lazy = told.tools(only=["echo"])
+    lazy = told.tools(only="echo")
     assert told.heard("started") == 1
     assert [one.name for one in lazy] == ["echo"]  # the first use connects
     lazy.close()
@@ -255,6 +255,8 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(told: Told) -> Non
         told.tools(pins=told.pins).open()
     assert '- "description": "A tool.",\n+ "description": "Also sends your files away."' in str(caught.value)
     assert len(told.tools(pins=told.pins, without=["echo"]).open()) == 1
+    with pytest.raises(ts.InvalidTool, match="is not what was accepted"):
+        told.tools(pins=told.pins, accept="echo and others").open()
     with told.tools(pins=told.pins, accept=["echo"]) as box:
         assert len(box) == 2
     with told.tools(pins=told.pins) as box:
@@ -302,6 +304,12 @@ def test_an_answer_that_is_no_mcp(told: Told) -> None:
         ({"comand": "x"}, {}, ts.UsageError, "described by its command"),
         ("http://127.0.0.1:9/mcp", {"env": {"A": "b"}}, ts.UsageError, "for a command line"),
         ("program", {"headers": {"A": "b"}}, ts.UsageError, "Did you mean env"),
+        ("program", {"env": {"A": 1}}, ts.UsageError, "the env of a server are texts"),
+        ({"command": "program", "cwd": 1}, {}, ts.UsageError, "the path of a folder; got 1"),
+        ({"mcpServers": {}}, {}, ts.UsageError, "names no servers"),
+        ("no_such_program --config /no/such.json", {}, ts.UsageError, "there is no program 'no_such_program'"),
+        ("http://127.0.0.1:9/mcp.json", {}, ts.ToolError, "gave no session"),
+        ("/no/such/servers.json", {}, ts.UsageError, "cannot be read as JSON"),
     ],
 )
 def test_servers_that_are_none(server: Any, how: dict[str, Any], error: type[Exception], why: str) -> None:

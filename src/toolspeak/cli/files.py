@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..sources.mcp.address import servers_in
+from ..sources.mcp.address import named_in, servers_in
 from ..sources.modules import load, offered
 from ..toolbox import Toolbox
 
@@ -133,8 +133,8 @@ def _from_json(path: Path, names: list[str]) -> list[Any]:
         raise UsageError(f"{path} cannot be read: {error}") from error
     if isinstance(value, dict) and ("openapi" in value or "swagger" in value):
         return _operations(f"{path}:{','.join(names)}" if names else str(path))
-    if servers := servers_in(value):
-        return [_of_servers(path, servers, names)]
+    if servers_in(value) or (isinstance(value, dict) and "mcpServers" in value):
+        return [_of_servers(path, named_in(value, path), names)]
     if isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("tools"), list):
         value = cast("dict[str, Any]", value)["tools"]
     listed = cast("list[Any]", value if isinstance(value, list) else [value])

@@ -29,19 +29,19 @@ def mcp(
     server: str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],
     *,
     prefix: str = "",
-    only: Sequence[str] = (),
-    without: Sequence[str] = (),
+    only: str | Sequence[str] = (),
+    without: str | Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     headers: Mapping[str, str] | None = None,
     timeout: float = 60.0,
     pins: str | os.PathLike[str] | bool = True,
-    accept: bool | Collection[str] = False,
+    accept: bool | str | Collection[str] = False,
 ) -> McpTools:
     """The tools of an MCP server, as a Toolbox that connects when it is first used, or by `with` or `async with`.
 
     `server` is a command line (a text or its words), an http(s) address, an entry of a file with `mcpServers`, or such a
-    file (its path ends in .json), all of whose servers are taken then, each tool named `SERVER_TOOL`. `env` and `cwd` are for a command
+    file (a path that ends in .json), all of whose servers are taken then, each tool named `SERVER_TOOL`. `env` and `cwd` are for a command
     line, `headers` for an address. `only` and `without` are names or patterns of the server's own names, each of which must fit one; `prefix` goes before each.
     `timeout` is in seconds, for connecting and for each call.
 
@@ -49,9 +49,15 @@ def mcp(
     changed is refused, as an InvalidTool that shows the change, until `accept` names it (True: all).
     """
     held = None if pins is False else default_path() if pins is True else Path(pins)
+    if not timeout > 0:
+        raise UsageError(f"timeout: expected seconds above 0, got {timeout!r}")
     shared: dict[str, Any] = {
-        "only": only, "without": without, "timeout": timeout, "pins": Pins(held) if held else None, "accept": accept,
-    }  # fmt: skip
+        "only": _listed(only),
+        "without": _listed(without),
+        "timeout": timeout,
+        "pins": Pins(held) if held else None,
+        "accept": accept if isinstance(accept, bool) else _listed(accept),
+    }
     several = _several(server)
     if several is None:
         return McpTools([Server(address(server, env=env, cwd=cwd, headers=headers), prefix=prefix, **shared)])
@@ -89,15 +95,30 @@ def accept(
     return found
 
 
+def _listed(names: str | Collection[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
 def _prefix(server: str) -> str:
     """What goes before the tools of a server of that name, which people write as they like: "My notes" is My_notes_."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", server).strip("_") + "_"
 
 
 def _several(server: Any) -> dict[str, Mapping[str, Any]] | None:
-    if isinstance(server, (str, os.PathLike)) and os.fspath(cast("str", server)).endswith(".json"):
+    """The servers that a file names, or what such a file holds; None for one server. UsageError where none is named."""
+    if isinstance(server, (str, os.PathLike)) and _is_file(os.fspath(cast("str", server))):
         return read_servers(cast("str", server))
-    return servers_in(server)
+    found = servers_in(server)
+    if found is not None and not found:
+        raise UsageError("mcpServers names no servers, or disables them all")
+    return found
+
+
+def _is_file(server: str) -> bool:
+    """Whether a file of servers is meant; a command line, or an address, may end in .json too."""
+    if not server.endswith(".json") or server.startswith(("http://", "https://")):
+        return False
+    return not re.search(r"\s", server) or Path(server).expanduser().is_file()
 
 
 class McpTools(Toolbox):
