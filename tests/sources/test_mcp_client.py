@@ -271,6 +271,7 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(told: Told) -> Non
         ([tool("x", "d" * 1_000_000)], "1,000,000 characters"),
         ([tool("x", schema={"type": "object", "allOf": [{"$ref": "#"}]})], "comes back to itself"),
         ([tool("x y")], "no API takes"),
+        ([tool("x", "\u200b"), tool("fine"), tool("y", "\u200b"), tool("z", "\u200b")], "Refused too: y, z"),
         ([tool("x", schema={"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/"}}})], "nothing is ever fetched"),
         ([tool("x", annotations={"title": "\u2066"})], "/annotations/title"),
         ([tool("echo"), tool("same"), tool("same")], 'two tools named "same"'),

@@ -434,6 +434,16 @@ def test_hostile_definitions_are_refused(operation: dict[str, Any], said: str) -
     assert len(ts.openapi(document, server="https://api.example", without="f")) == 0
 
 
+def test_all_that_is_refused_is_named_at_once() -> None:
+    bad = {"description": "<|im_start|>"}
+    paths = {f"/{n}": {"get": {"operationId": f"f{n}", **(bad if n % 2 else {})}} for n in range(6)}
+    document = {"openapi": "3.1.0", "paths": paths}
+    with pytest.raises(ts.InvalidTool, match="control mark") as caught:
+        ts.openapi(document, server="https://api.example")
+    assert "with without=['f1', 'f3', 'f5']" in str(caught.value)
+    assert len(ts.openapi(document, server="https://api.example", without=["f1", "f3", "f5"])) == 3
+
+
 def test_a_long_chain_of_references_is_told_and_not_a_crash() -> None:
     schemas = {f"S{n}": {"properties": {"x": {"$ref": f"#/components/schemas/S{n + 1}"}}} for n in range(3000)}
     schemas["S3000"] = {"type": "string"}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidTool, ToolError, ToolspeakError, UsageError
 from ...schema.infer import AnyTool, as_tool
+from ...schema.near import listed as listed_names
 from .. import home
 from ..hostile import refuse_duplicates, refuse_hostile
 from ..pins import Pins
@@ -188,8 +189,9 @@ class Server:
                 refused[one["name"]] = f"{error}. To do without it: without=[{one['name']!r}]"
         refused |= self._unaccepted([one for one in wanted if one["name"] in made])
         if refused and not self._opened:
-            first = next(iter(refused))
-            raise InvalidTool(f"the MCP server {self.address.shown}: {refused[first]}", tool=first)
+            first, *others = refused
+            more = f"\nRefused too: {listed_names(others)}" if others else ""
+            raise InvalidTool(f"the MCP server {self.address.shown}: {refused[first]}{more}", tool=first)
         for name, why in refused.items():
             made.pop(name, None)
             log.warning("%s: %s", self.address.shown, why)
