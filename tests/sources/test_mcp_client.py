@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from toolspeak.cli import main
 from toolspeak.sources.mcp import McpTools
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -261,6 +264,29 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(told: Told) -> Non
         assert len(box) == 2
     with told.tools(pins=told.pins) as box:
         assert len(box) == 2
+
+
+def test_names_behind_a_server_are_all_that_is_accepted(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    told.offer(tool("echo"), tool("other"))
+    with told.tools(pins=told.pins):
+        pass
+    told.offer(tool("echo", "Another one."), tool("other", "Another one, too."))
+    with contextlib.suppress(SystemExit):
+        main(["mcp", "accept", f"mcp:{shlex.join(told.command)}#echo", "--pins", str(told.pins)])
+    printed = capsys.readouterr().out
+    assert printed.startswith("accepted echo\n")
+    assert "accepted other" not in printed
+    with pytest.raises(ts.InvalidTool, match="'other' is not what was accepted"):
+        told.tools(pins=told.pins).open()
+
+
+@pytest.mark.parametrize(
+    "held", ['{"form": 1, "sources": {"mcp:x": 3}}', '{"form": 1, "sources": {"mcp:x": {"a": 3}}}', "[]"]
+)
+def test_a_file_that_holds_no_pins_is_told(told: Told, held: str) -> None:
+    told.pins.write_text(held)
+    with pytest.raises(ts.UsageError, match="is no file of pins"):
+        told.tools(pins=told.pins).open()
 
 
 @pytest.mark.parametrize(

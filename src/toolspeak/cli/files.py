@@ -41,7 +41,7 @@ def runnable(box: Toolbox) -> Toolbox:
 def names_in(spec: str) -> list[str]:
     """The names of tools that stand behind their source."""
     if spec.startswith(MCP):
-        return _of_server(spec.removeprefix(MCP))[1]
+        return of_server(spec.removeprefix(MCP))[1]
     if spec.startswith(OPENAPI):
         return _of_document(spec.removeprefix(OPENAPI))[1]
     return _of_file(spec)[1]
@@ -64,7 +64,7 @@ def _of_document(spec: str) -> tuple[str, list[str]]:
     return named[1], named[2].split(",")
 
 
-def _of_server(spec: str) -> tuple[str, list[str]]:
+def of_server(spec: str) -> tuple[str, list[str]]:
     """`http://…/mcp#a,b` in its parts: an MCP server, and the names of its tools that are wanted."""
     head, mark, tail = spec.rpartition("#")
     names = tail.split(",")
@@ -77,7 +77,7 @@ def _offered(spec: str) -> list[Any]:
     if spec.startswith(MCP):
         from ..sources.mcp import mcp
 
-        server, only = _of_server(spec.removeprefix(MCP))
+        server, only = of_server(spec.removeprefix(MCP))
         return [mcp(server, only=only)]
     path, names = _of_file(spec)
     if not path.is_file():
