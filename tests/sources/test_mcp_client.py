@@ -350,7 +350,7 @@ def test_servers_that_are_none(server: Any, how: dict[str, Any], error: type[Exc
 class Web(ThreadingHTTPServer):
     """A server over HTTP that keeps sessions and can forget them."""
 
-    session, calls, key = 1, 0, ""
+    session, calls, key, forgotten, sessions = 1, 0, "", 404, 0
 
 
 class Asked(BaseHTTPRequestHandler):
@@ -364,14 +364,20 @@ class Asked(BaseHTTPRequestHandler):
         if method == "server/discover":
             return self.give(400, {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32601, "message": "no"}})
         if method != "initialize" and session != str(self.server.session):
-            return self.give(404, {})
+            return self.give(self.server.forgotten, {})
         if "id" not in body:
             return self.give(202, {})
         if method == "initialize":
+            self.server.sessions += 1
             offers, info = {"tools": {}}, {"name": "web", "version": "1"}
             result = {"protocolVersion": "2025-06-18", "capabilities": offers, "serverInfo": info}
+        elif method == "ping":
+            result = {}
         elif method == "tools/list":
-            result = {"tools": [tool("count"), tool("flood")]}
+            result = {"tools": [tool("count"), tool("flood"), tool("wrong")]}
+        elif body["params"]["name"] == "wrong":
+            self.server.calls += 1
+            return self.give(400, {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32602, "message": "no such"}})
         elif body["params"]["name"] == "flood":
             result = {"content": [{"type": "text", "text": "x" * 20_000_000}]}
         else:
@@ -420,6 +426,19 @@ def test_a_session_that_the_server_forgot_is_begun_again(web: Web) -> None:
         with pytest.raises(ts.ToolError, match="more than 16,777,216 bytes"):
             call(box, "flood")
         assert call(box, "count") == "3"
+
+
+def test_a_refusal_may_mean_a_session_that_the_server_forgot(web: Web) -> None:
+    web.forgotten = 400
+    with ts.mcp(address(web), timeout=PATIENT, pins=False) as box:
+        web.session += 1
+        with pytest.raises(ts.ToolError, match="answered with an error"):
+            call(box, "count")
+        assert call(box, "count") == "1"
+        with pytest.raises(ts.ToolError, match="answered with an error: no such"):
+            call(box, "wrong")
+        assert call(box, "count") == "3"  # what may have run was not made again
+        assert web.sessions == 2
 
 
 def test_a_key(web: Web) -> None:

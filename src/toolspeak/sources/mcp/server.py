@@ -21,6 +21,7 @@ from .results import value_of
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.shared.exceptions import MCPError
     from pydantic import ValidationError
 
 log = logging.getLogger(__name__)
@@ -93,20 +94,21 @@ class Server:
                     f"{self.address.shown} gave an answer that is no result of a tool: {_first_problem(error)}"
                 ) from error
             except MCPError as error:
-                lost = not link.alive or error.code == _CLOSED
-                if not lost:
-                    raise ToolError(
-                        f"{self.address.shown} answered with an error: {error.message} ({error.code})"
-                    ) from error
-                unheard = not mark or (link.expired and error.code != _CLOSED)
-                await self._drop(link)
-                if last or not (unheard or again):
-                    risk = "" if unheard or again else ". The call may have run, so it was not made again"
-                    raise ToolError(
-                        f"the connection to {self.address.shown} was lost: {error.message}{risk}"
-                    ) from error
+                forgotten = link.expired and error.code != _CLOSED
+                lost = error.code == _CLOSED or await link.lost()
+                if lost:
+                    await self._drop(link)
+                unheard = not mark or forgotten
+                if not lost or last or not (unheard or again):
+                    raise ToolError(self._why(error, risky=not (unheard or again))) from error
                 log.info("%s: connecting again", self.address.shown)
         raise AssertionError("the second try gives a value or raises")
+
+    def _why(self, error: MCPError, *, risky: bool) -> str:
+        if error.code != _CLOSED:
+            return f"{self.address.shown} answered with an error: {error.message} ({error.code})"
+        risk = ". The call may have run, so it was not made again" if risky else ""
+        return f"the connection to {self.address.shown} was lost: {error.message}{risk}"
 
     # the connection
 
