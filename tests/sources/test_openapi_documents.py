@@ -484,6 +484,8 @@ def test_files_of_json_and_yaml(tmp_path: Path) -> None:
     assert [one.name for one in ts.openapi(tmp_path / "a.json", server="https://api.example")] == ["f"]
     box = ts.openapi(str(tmp_path / "a.yaml"), server="https://api.example")
     assert box["f"].parameters["properties"]["at"]["enum"] == ["on", "off", "12:30", "2020-01-01"]
+    (tmp_path / "a.yaml").write_text(text.replace("3.1.0", "3.1"), "utf-8")
+    assert ts.openapi(tmp_path / "a.yaml", server="https://api.example").list() == box.list()
 
 
 @pytest.mark.parametrize(
