@@ -180,6 +180,7 @@ def test_forms_files_and_texts(library: Library) -> None:
     assert 'name="f"; filename="f"\r\nContent-Type: application/octet-stream\r\n\r\nhi\r\n' in several["body"]
     assert 'name="t"\r\n\r\né\r\n' in several["body"]
     assert sent("text/plain", {"type": "string"}, body="é")["body"] == "é"
+    assert sent("application/x-ndjson", {}, body='{"a": 1}\n')["body"] == '{"a": 1}\n'
     assert sent("application/octet-stream", {}, body="aGk=")["body"] == "hi"
     assert sent("application/json", {"type": "array"}, body=[1])["body"] == "[1]"
     assert (

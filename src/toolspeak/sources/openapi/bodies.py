@@ -24,7 +24,7 @@ def form_of(media: str) -> Form:
         return "form"
     if kind.startswith("multipart/"):
         return "multipart"
-    return "text" if kind.startswith("text/") or kind.endswith(("xml", "yaml", "graphql")) else "bytes"
+    return "text" if kind.startswith("text/") or kind.endswith(("xml", "yaml", "graphql", "ndjson")) else "bytes"
 
 
 def chosen(content: Mapping[str, Any]) -> str:
