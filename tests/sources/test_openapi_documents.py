@@ -267,6 +267,7 @@ def test_credentials_are_sent_as_the_document_says(library: Library, monkeypatch
         "header": ({"type": "apiKey", "in": "header", "name": "X-Own"}, "$PETS_KEY", "X-Own", "from-the-environment"),
         "cookie": ({"type": "apiKey", "in": "cookie", "name": "sid"}, "a-session", "Cookie", "sid=a-session"),
         "bearer": ({"type": "http", "scheme": "Bearer"}, "a-bearer-token", "Authorization", "Bearer a-bearer-token"),
+        "copied": ({"type": "http", "scheme": "bearer"}, "bearer  a-bearer-token", "Authorization", "Bearer a-bearer-token"),
         "oauth2": ({"type": "oauth2", "flows": {}}, "a-bearer-token", "Authorization", "Bearer a-bearer-token"),
         "basic": ({"type": "http", "scheme": "basic"}, ("me", "a-password"), "Authorization", "Basic bWU6YS1wYXNzd29yZA=="),
     }  # fmt: skip
