@@ -193,6 +193,12 @@ def test_thoughts_are_told_to_who_asked_for_them(thinking: Any, asked: bool | No
     assert (read.request.thinking, read.thoughts) == (asked, told)
 
 
+def test_a_tool_may_be_called_like_a_word_of_the_choice() -> None:
+    tools = [{"name": "none"}, {"name": "other"}]
+    asked = api.read_request(PLAIN | {"tools": tools, "tool_choice": {"type": "tool", "name": "none"}}).request
+    assert (asked.choice, [tool.name for tool in asked.tools or ()]) == ("required", ["none"])
+
+
 def said(*blocks: Any, role: str = "user") -> dict[str, Any]:
     return PLAIN | {"messages": [{"role": role, "content": list(blocks)}]}
 
@@ -213,6 +219,8 @@ IMAGE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
         (PLAIN | {"tools": [{"name": "a"}, {"name": "a"}]}, "two tools are named 'a'"),
         (PLAIN | {"tool_choice": {"type": "tool"}}, "tool_choice.name"),
         (PLAIN | {"tool_choice": {"type": "sure"}}, "tool_choice"),
+        (PLAIN | {"tool_choice": {"type": "any"}}, "no tool is offered"),
+        (PLAIN | {"tools": [{"name": "a"}], "tool_choice": {"type": "tool", "name": "b"}}, "no tool 'b' among"),
         (PLAIN | {"mcp_servers": [{"url": "https://x"}]}, "mcp_servers"),
         (PLAIN | {"output_config": {"format": {"type": "json_schema"}}}, "a schema is missing"),
         (PLAIN | {"output_config": {"effort": "utmost"}}, "output_config"),

@@ -261,6 +261,12 @@ def test_allowed_tools_leave_the_others_out() -> None:
     assert ([tool.name for tool in request.tools or ()], request.choice) == (["weather"], "required")
 
 
+def test_a_tool_may_be_called_like_a_word_of_the_choice() -> None:
+    tools = [WEATHER | {"name": "none"}, WEATHER]
+    request = read_request(body(tools=tools, tool_choice={"type": "function", "name": "none"})).request
+    assert ([tool.name for tool in request.tools or ()], request.choice) == (["none"], "required")
+
+
 def test_a_regex_for_a_custom_tool_is_held_to() -> None:
     form = {"type": "grammar", "syntax": "regex", "definition": "[0-9]+"}
     tool = read_request(body(tools=[PATCH | {"format": form}])).request.tools[0]

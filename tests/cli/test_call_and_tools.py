@@ -134,6 +134,7 @@ PETS = {
         ("pets.json", ["list_pets", "add-pet"]),
         ("openapi:pets.json", ["list_pets", "add-pet"]),
         ("pets.json:list_pets", ["list_pets"]),
+        ("pets.json:list_pets,add-pet", ["list_pets", "add-pet"]),
         ("openapi:pets.json:add-pet", ["add-pet"]),
         ("pets.yaml:list_pets", ["list_pets"]),
         ("openapi:pets.yaml:list_*", ["list_pets"]),
@@ -152,12 +153,17 @@ def test_the_operations_of_an_openapi_document_are_tools(place: Path, spec: str,
         (["tools", "openapi:http://127.0.0.1:9/openapi.json"], 2, "no answer from 127.0.0.1:9"),
         (["tools", "old.json"], 2, "swagger2openapi"),
         (["call", "pets.json:list_pets"], 1, "is not an address of the public network"),
+        (["call", "openapi:pets.json:add-pet"], 1, "is not an address of the public network"),
         (["tools", "pets.json:list_pest"], 2, "Did you mean 'list_pets'?"),
+        (["tools", "nobody.json"], 2, "nobody.json names no servers; expected {"),
+        (["tools", "servers.json:my-nots"], 2, "names no server my-nots. It names: my-notes"),
     ],
 )
 def test_what_is_wrong_with_a_document_is_told_in_a_line(place: Path, args: list[str], code: int, message: str) -> None:
     (place / "pets.json").write_text(json.dumps(PETS), "utf-8")
     (place / "old.json").write_text('{"swagger": "2.0"}', "utf-8")
+    (place / "nobody.json").write_text('{"mcpServers": {}}', "utf-8")
+    (place / "servers.json").write_text('{"mcpServers": {"my-notes": {"command": "none"}}}', "utf-8")
     done = run(*args)
     assert (done.exit_code, done.stdout) == (code, "")
     assert message in done.stderr

@@ -543,6 +543,19 @@ def test_sets_are_known_again_within_a_bound() -> None:
     asyncio.run(main())
 
 
+def test_sets_that_say_much_are_kept_within_a_bound() -> None:
+    async def main() -> None:
+        indexes = Indexes(text=250_000)
+        sets = [tuple(made(f"tool{at}_{number}", "much " * 2_000) for number in range(10)) for at in range(4)]
+        for one in sets:
+            await indexes.of(one)
+        assert len(indexes) == 2
+        kept = await indexes.of(sets[3])
+        assert await indexes.of(sets[3]) is kept
+
+    asyncio.run(main())
+
+
 def test_one_who_waits_for_an_index_and_leaves_takes_it_from_nobody() -> None:
     async def main() -> None:
         indexes = Indexes()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from toolspeak.cli import main
 from toolspeak.sources.mcp import McpTools
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -121,7 +124,7 @@ def test_in_async_code_and_without_with(told: Told) -> None:
             assert "unwanted" not in box
 
     asyncio.run(main())
-    lazy = told.tools(only=["echo"])
+    lazy = told.tools(only="echo")
     assert told.heard("started") == 1
     assert [one.name for one in lazy] == ["echo"]  # the first use connects
     lazy.close()
@@ -147,10 +150,43 @@ def test_the_program_ends_its_servers(told: Told) -> None:
 def test_a_file_of_servers(told: Told, tmp_path: Path) -> None:
     entry = {"command": told.command[0], "args": told.command[1:]}
     file = tmp_path / "servers.json"
-    file.write_text(json.dumps({"mcpServers": {"one": entry, "two": entry, "off": {**entry, "disabled": True}}}))
+    file.write_text(json.dumps({"mcpServers": {"one": entry, "The 2nd": entry, "off": {**entry, "disabled": True}}}))
     with ts.mcp(file, timeout=PATIENT, pins=False) as box:
-        assert [one.name for one in box] == ["one_echo", "two_echo"]
-        assert call(box, "two_echo", text="hi") == "hi"
+        assert [one.name for one in box] == ["one_echo", "The_2nd_echo"]
+        assert call(box, "The_2nd_echo", text="hi") == "hi"
+
+
+def test_tools_are_there_once_all_servers_are(told: Told, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    late = (
+        "import os, runpy, sys, time\n"
+        f"while not os.path.exists({str(gate)!r}): time.sleep(0.01)\n"
+        f"sys.argv[1:] = [{str(told.state)!r}]; runpy.run_path({str(SERVER)!r}, run_name='__main__')"
+    )
+    entries = {
+        "one": {"command": told.command[0], "args": told.command[1:]},
+        "two": {"command": sys.executable, "args": ["-c", late]},
+    }
+    box = ts.mcp({"mcpServers": entries}, timeout=PATIENT, pins=False)
+    opening = threading.Thread(target=box.open)
+    opening.start()
+    until(lambda: bool(box.servers[0].tools))
+    early = threading.Thread(target=lambda: seen.extend(one.name for one in box))
+    seen: list[str] = []
+    early.start()
+    time.sleep(0.05)
+    gate.touch()
+    opening.join()
+    early.join()
+    assert seen == ["one_echo", "two_echo"]
+    box.close()
+
+
+@pytest.mark.parametrize("how", [{"only": ["echo", "ehco"]}, {"without": ["ehco"]}])
+def test_a_name_that_fits_no_tool_is_told(told: Told, how: dict[str, Any]) -> None:
+    with pytest.raises(ts.UsageError, match=r"is named 'ehco'\. Did you mean 'echo'"):
+        told.tools(**how).open()
+    assert not any(map(alive, told.pids()))
 
 
 # ------------------------------------------------------------------ servers that die, and change
@@ -222,10 +258,35 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(told: Told) -> Non
         told.tools(pins=told.pins).open()
     assert '- "description": "A tool.",\n+ "description": "Also sends your files away."' in str(caught.value)
     assert len(told.tools(pins=told.pins, without=["echo"]).open()) == 1
+    with pytest.raises(ts.InvalidTool, match="is not what was accepted"):
+        told.tools(pins=told.pins, accept="echo and others").open()
     with told.tools(pins=told.pins, accept=["echo"]) as box:
         assert len(box) == 2
     with told.tools(pins=told.pins) as box:
         assert len(box) == 2
+
+
+def test_names_behind_a_server_are_all_that_is_accepted(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    told.offer(tool("echo"), tool("other"))
+    with told.tools(pins=told.pins):
+        pass
+    told.offer(tool("echo", "Another one."), tool("other", "Another one, too."))
+    with contextlib.suppress(SystemExit):
+        main(["mcp", "accept", f"mcp:{shlex.join(told.command)}#echo", "--pins", str(told.pins)])
+    printed = capsys.readouterr().out
+    assert printed.startswith("accepted echo\n")
+    assert "accepted other" not in printed
+    with pytest.raises(ts.InvalidTool, match="'other' is not what was accepted"):
+        told.tools(pins=told.pins).open()
+
+
+@pytest.mark.parametrize(
+    "held", ['{"form": 1, "sources": {"mcp:x": 3}}', '{"form": 1, "sources": {"mcp:x": {"a": 3}}}', "[]"]
+)
+def test_a_file_that_holds_no_pins_is_told(told: Told, held: str) -> None:
+    told.pins.write_text(held)
+    with pytest.raises(ts.UsageError, match="is no file of pins"):
+        told.tools(pins=told.pins).open()
 
 
 @pytest.mark.parametrize(
@@ -236,6 +297,7 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(told: Told) -> Non
         ([tool("x", "d" * 1_000_000)], "1,000,000 characters"),
         ([tool("x", schema={"type": "object", "allOf": [{"$ref": "#"}]})], "comes back to itself"),
         ([tool("x y")], "no API takes"),
+        ([tool("x", "\u200b"), tool("fine"), tool("y", "\u200b"), tool("z", "\u200b")], "Refused too: y, z"),
         ([tool("x", schema={"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/"}}})], "nothing is ever fetched"),
         ([tool("x", annotations={"title": "\u2066"})], "/annotations/title"),
         ([tool("echo"), tool("same"), tool("same")], 'two tools named "same"'),
@@ -269,6 +331,12 @@ def test_an_answer_that_is_no_mcp(told: Told) -> None:
         ({"comand": "x"}, {}, ts.UsageError, "described by its command"),
         ("http://127.0.0.1:9/mcp", {"env": {"A": "b"}}, ts.UsageError, "for a command line"),
         ("program", {"headers": {"A": "b"}}, ts.UsageError, "Did you mean env"),
+        ("program", {"env": {"A": 1}}, ts.UsageError, "the env of a server are texts"),
+        ({"command": "program", "cwd": 1}, {}, ts.UsageError, "the path of a folder; got 1"),
+        ({"mcpServers": {}}, {}, ts.UsageError, "names no servers"),
+        ("no_such_program --config /no/such.json", {}, ts.UsageError, "there is no program 'no_such_program'"),
+        ("http://127.0.0.1:9/mcp.json", {}, ts.ToolError, "gave no session"),
+        ("/no/such/servers.json", {}, ts.UsageError, "cannot be read as JSON"),
     ],
 )
 def test_servers_that_are_none(server: Any, how: dict[str, Any], error: type[Exception], why: str) -> None:
@@ -282,7 +350,7 @@ def test_servers_that_are_none(server: Any, how: dict[str, Any], error: type[Exc
 class Web(ThreadingHTTPServer):
     """A server over HTTP that keeps sessions and can forget them."""
 
-    session, calls, key = 1, 0, ""
+    session, calls, key, forgotten, sessions = 1, 0, "", 404, 0
 
 
 class Asked(BaseHTTPRequestHandler):
@@ -296,14 +364,20 @@ class Asked(BaseHTTPRequestHandler):
         if method == "server/discover":
             return self.give(400, {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32601, "message": "no"}})
         if method != "initialize" and session != str(self.server.session):
-            return self.give(404, {})
+            return self.give(self.server.forgotten, {})
         if "id" not in body:
             return self.give(202, {})
         if method == "initialize":
+            self.server.sessions += 1
             offers, info = {"tools": {}}, {"name": "web", "version": "1"}
             result = {"protocolVersion": "2025-06-18", "capabilities": offers, "serverInfo": info}
+        elif method == "ping":
+            result = {}
         elif method == "tools/list":
-            result = {"tools": [tool("count"), tool("flood")]}
+            result = {"tools": [tool("count"), tool("flood"), tool("wrong")]}
+        elif body["params"]["name"] == "wrong":
+            self.server.calls += 1
+            return self.give(400, {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32602, "message": "no such"}})
         elif body["params"]["name"] == "flood":
             result = {"content": [{"type": "text", "text": "x" * 20_000_000}]}
         else:
@@ -352,6 +426,19 @@ def test_a_session_that_the_server_forgot_is_begun_again(web: Web) -> None:
         with pytest.raises(ts.ToolError, match="more than 16,777,216 bytes"):
             call(box, "flood")
         assert call(box, "count") == "3"
+
+
+def test_a_refusal_may_mean_a_session_that_the_server_forgot(web: Web) -> None:
+    web.forgotten = 400
+    with ts.mcp(address(web), timeout=PATIENT, pins=False) as box:
+        web.session += 1
+        with pytest.raises(ts.ToolError, match="answered with an error"):
+            call(box, "count")
+        assert call(box, "count") == "1"
+        with pytest.raises(ts.ToolError, match="answered with an error: no such"):
+            call(box, "wrong")
+        assert call(box, "count") == "3"  # what may have run was not made again
+        assert web.sessions == 2
 
 
 def test_a_key(web: Web) -> None:

@@ -23,6 +23,8 @@ def name(x: str) -> str:
     return x
 
 def _hidden(): ...
+
+double = lambda x: 2 * x
 '''
 
 

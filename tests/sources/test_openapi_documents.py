@@ -117,6 +117,8 @@ def test_names_are_such_that_every_api_takes_them() -> None:
         ({"style": "deepObject"}, {"x": {"y": 2.0}, "z": ["v"]}, "q[x][y]=2&q[z][]=v"),
         ({"allowReserved": True}, "a/b?c&d", "q=a/b?c%26d"),
         ({"content": {"application/json": {}}}, {"a": [1]}, "q=%7B%22a%22%3A%5B1%5D%7D"),
+        ({}, "", "q="),
+        ({"content": {"application/json": {}}}, None, "q=null"),
     ],
 )
 def test_queries(library: Library, told: dict[str, Any], value: Any, sent: str) -> None:
@@ -178,11 +180,36 @@ def test_forms_files_and_texts(library: Library) -> None:
     assert 'name="f"; filename="f"\r\nContent-Type: application/octet-stream\r\n\r\nhi\r\n' in several["body"]
     assert 'name="t"\r\n\r\né\r\n' in several["body"]
     assert sent("text/plain", {"type": "string"}, body="é")["body"] == "é"
+    assert sent("application/x-ndjson", {}, body='{"a": 1}\n')["body"] == '{"a": 1}\n'
     assert sent("application/octet-stream", {}, body="aGk=")["body"] == "hi"
     assert sent("application/json", {"type": "array"}, body=[1])["body"] == "[1]"
     assert (
         sent("application/merge-patch+json", fields, n=1)["headers"]["Content-Type"] == "application/merge-patch+json"
     )
+
+
+def test_null_is_sent_where_it_can_be_written(library: Library) -> None:
+    nullable = {"type": ["string", "null"]}
+    places = [{"name": place, "in": place, "schema": nullable} for place in ("query", "header", "cookie")]
+    fields = {"type": "object", "properties": {"a": nullable, "b": {"type": "string"}}}
+    for media, body in (
+        ("application/json", '{"a": null, "b": "c"}'),
+        ("application/x-www-form-urlencoded", "b=c"),
+        ("multipart/form-data", None),
+    ):
+        operation = {"operationId": "f", "parameters": places, "requestBody": {"content": {media: {"schema": fields}}}}
+        box = ts.openapi(one_operation(operation), server=library.url)
+        got = call(box, "f", query=None, header=None, cookie=None, a=None, b="c")
+        assert got["path"] == "/x"
+        assert not {"header", "Cookie"} & got["headers"].keys()
+        assert got["body"] == body if body else 'name="a"' not in got["body"]
+
+
+def test_without_a_body_there_is_no_type_of_it(library: Library) -> None:
+    content = {"application/json": {"schema": {"type": "object", "properties": {"a": {}}}}}
+    box = ts.openapi(one_operation({"operationId": "f", "requestBody": {"content": content}}), server=library.url)
+    assert "Content-Type" not in call(box, "f")["headers"]
+    assert call(box, "f", a=1)["headers"]["Content-Type"] == "application/json"
 
 
 def test_arguments_of_one_name_are_told_apart(library: Library) -> None:
@@ -211,6 +238,8 @@ def test_arguments_of_one_name_are_told_apart(library: Library) -> None:
         ("3.0.0", {"type": "string", "pattern": "(a", "format": "int32"}, {"type": "string"}),
         ("3.0.0", {"properties": {"a": {"readOnly": True}, "b": {}}, "required": ["a", "b"]},
          {"type": "object", "properties": {"b": {}}, "required": ["b"]}),
+        ("3.1.0", {"oneOf": [{"$ref": "#/components/schemas/S"}, {"maxLength": 3}], "discriminator": {"propertyName": "k"}},
+         {"anyOf": [{"type": "string"}, {"maxLength": 3}]}),
     ],
 )  # fmt: skip
 def test_schemas_become_json_schema(version: str, schema: Any, made: Any) -> None:
@@ -238,6 +267,7 @@ def test_credentials_are_sent_as_the_document_says(library: Library, monkeypatch
         "header": ({"type": "apiKey", "in": "header", "name": "X-Own"}, "$PETS_KEY", "X-Own", "from-the-environment"),
         "cookie": ({"type": "apiKey", "in": "cookie", "name": "sid"}, "a-session", "Cookie", "sid=a-session"),
         "bearer": ({"type": "http", "scheme": "Bearer"}, "a-bearer-token", "Authorization", "Bearer a-bearer-token"),
+        "copied": ({"type": "http", "scheme": "bearer"}, "bearer  a-bearer-token", "Authorization", "Bearer a-bearer-token"),
         "oauth2": ({"type": "oauth2", "flows": {}}, "a-bearer-token", "Authorization", "Bearer a-bearer-token"),
         "basic": ({"type": "http", "scheme": "basic"}, ("me", "a-password"), "Authorization", "Basic bWU6YS1wYXNzd29yZA=="),
     }  # fmt: skip
@@ -406,6 +436,16 @@ def test_hostile_definitions_are_refused(operation: dict[str, Any], said: str) -
     assert len(ts.openapi(document, server="https://api.example", without="f")) == 0
 
 
+def test_all_that_is_refused_is_named_at_once() -> None:
+    bad = {"description": "<|im_start|>"}
+    paths = {f"/{n}": {"get": {"operationId": f"f{n}", **(bad if n % 2 else {})}} for n in range(6)}
+    document = {"openapi": "3.1.0", "paths": paths}
+    with pytest.raises(ts.InvalidTool, match="control mark") as caught:
+        ts.openapi(document, server="https://api.example")
+    assert "with without=['f1', 'f3', 'f5']" in str(caught.value)
+    assert len(ts.openapi(document, server="https://api.example", without=["f1", "f3", "f5"])) == 3
+
+
 def test_a_long_chain_of_references_is_told_and_not_a_crash() -> None:
     schemas = {f"S{n}": {"properties": {"x": {"$ref": f"#/components/schemas/S{n + 1}"}}} for n in range(3000)}
     schemas["S3000"] = {"type": "string"}
@@ -446,6 +486,8 @@ def test_files_of_json_and_yaml(tmp_path: Path) -> None:
     assert [one.name for one in ts.openapi(tmp_path / "a.json", server="https://api.example")] == ["f"]
     box = ts.openapi(str(tmp_path / "a.yaml"), server="https://api.example")
     assert box["f"].parameters["properties"]["at"]["enum"] == ["on", "off", "12:30", "2020-01-01"]
+    (tmp_path / "a.yaml").write_text(text.replace("3.1.0", "3.1"), "utf-8")
+    assert ts.openapi(tmp_path / "a.yaml", server="https://api.example").list() == box.list()
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def answer(asked: dict[str, Any]) -> None:
 def main() -> None:
     log(f"started {os.getpid()}")
     print("ready to serve", file=sys.stderr, flush=True)
+    print("Welcome!", flush=True)  # no message of the protocol: many servers do so all the same
     for line in sys.stdin:
         answer(json.loads(line))
 

@@ -28,10 +28,10 @@ def call(ctx: click.Context, target: str, arguments: str, as_json: bool) -> None
     """
     from ..drive import run_sync
     from ..schema.result import jsonable, result_text
-    from .files import MCP, names_apart, runnable, split, toolbox
+    from .files import names_in, runnable, toolbox
     from .screen import Progress, answers
 
-    if not (names_apart(target)[1] if target.startswith(MCP) else split(target)[1]):
+    if not names_in(target):
         raise click.UsageError(f"expected FILE:NAME, such as weather.py:forecast, or mcp:SERVER#NAME; got {target}")
     given = _parsed(piped_text() if arguments == "-" else arguments)
     with answers() as out:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..sources.mcp.address import servers_in
+from ..sources.mcp.address import named_in, servers_in
 from ..sources.modules import load, offered
 from ..toolbox import Toolbox
 
-MCP = "mcp:"
-"""What an MCP server is told by, before its command line or address."""
+MCP, OPENAPI = "mcp:", "openapi:"
+"""What an MCP server is told by, before its command line or address, and what an OpenAPI document is."""
 
 
 def toolbox(specs: Sequence[str]) -> Toolbox:
@@ -38,21 +38,48 @@ def runnable(box: Toolbox) -> Toolbox:
     return box
 
 
-def split(spec: str) -> tuple[Path, list[str]]:
+def names_in(spec: str) -> list[str]:
+    """The names of tools that stand behind their source."""
+    if spec.startswith(MCP):
+        return of_server(spec.removeprefix(MCP))[1]
+    if spec.startswith(OPENAPI):
+        return _of_document(spec.removeprefix(OPENAPI))[1]
+    return _of_file(spec)[1]
+
+
+def _of_file(spec: str) -> tuple[Path, list[str]]:
     """`FILE:a,b` in its parts; a file whose own name holds a colon is that file."""
     whole = Path(spec).expanduser()
     head, colon, tail = spec.rpartition(":")
-    if not colon or whole.is_file() or not all(part.isidentifier() for part in tail.split(",")):
+    if not colon or whole.is_file() or not re.fullmatch(r"[^\W\d][\w-]*(?:,[^\W\d][\w-]*)*", tail):
         return whole, []
     return Path(head).expanduser(), tail.split(",")
 
 
+def _of_document(spec: str) -> tuple[str, list[str]]:
+    """`pets.json:list_pets` in its parts: an OpenAPI document, a file or a URL, and the operations that are wanted."""
+    named = re.fullmatch(r"(.*[^:/]):([A-Za-z_*][\w*-]*(?:,[A-Za-z_*][\w*-]*)*)", spec)
+    if not named or Path(spec).expanduser().is_file():
+        return spec, []
+    return named[1], named[2].split(",")
+
+
+def of_server(spec: str) -> tuple[str, list[str]]:
+    """`http://…/mcp#a,b` in its parts: an MCP server, and the names of its tools that are wanted."""
+    head, mark, tail = spec.rpartition("#")
+    names = tail.split(",")
+    return (head, names) if mark and all(re.fullmatch(r"[\w.*\-/]+", name) for name in names) else (spec, [])
+
+
 def _offered(spec: str) -> list[Any]:
-    if spec.startswith("openapi:"):
-        return _operations(spec.removeprefix("openapi:"))
+    if spec.startswith(OPENAPI):
+        return _operations(spec.removeprefix(OPENAPI))
     if spec.startswith(MCP):
-        return [_of_server(spec)]
-    path, names = split(spec)
+        from ..sources.mcp import mcp
+
+        server, only = of_server(spec.removeprefix(MCP))
+        return [mcp(server, only=only)]
+    path, names = _of_file(spec)
     if not path.is_file():
         raise UsageError(_missing(path))
     if path.suffix in (".yaml", ".yml"):
@@ -67,13 +94,11 @@ def _offered(spec: str) -> list[Any]:
 
 
 def _operations(spec: str) -> list[Any]:
-    """The operations of an OpenAPI document, a file or a URL, or those named behind it (`pets.json:list_pets`)."""
+    """The operations of an OpenAPI document, or those named behind it."""
     from ..sources.openapi import openapi
 
-    named = re.fullmatch(r"(.*[^:/]):([A-Za-z_][\w*-]*(?:,[A-Za-z_][\w*-]*)*)", spec)
-    if named and not Path(spec).expanduser().is_file():
-        return list(openapi(named[1], only=named[2].split(",")))
-    return list(openapi(spec))
+    document, only = _of_document(spec)
+    return list(openapi(document, only=only))
 
 
 def _missing(path: Path) -> str:
@@ -83,21 +108,6 @@ def _missing(path: Path) -> str:
     near = difflib.get_close_matches(path.name, beside, n=2)
     hint = f". Did you mean {' or '.join(str(path.parent / name) for name in near)}?" if near else ""
     return f"there is no file {path}{hint}"
-
-
-def _of_server(spec: str) -> Any:
-    """The tools of `mcp:COMMAND LINE` or `mcp:http://…`; a `#a,b` at the end names those that are wanted."""
-    from ..sources.mcp import mcp
-
-    server, only = names_apart(spec.removeprefix(MCP))
-    return mcp(server, only=only)
-
-
-def names_apart(server: str) -> tuple[str, list[str]]:
-    """A server and the names of its tools that are wanted, told behind it: `http://…/mcp#a,b`."""
-    head, mark, tail = server.rpartition("#")
-    names = tail.split(",")
-    return (head, names) if mark and all(re.fullmatch(r"[\w.*\-/]+", name) for name in names) else (server, [])
 
 
 # ------------------------------------------------------------------ JSON
@@ -123,8 +133,8 @@ def _from_json(path: Path, names: list[str]) -> list[Any]:
         raise UsageError(f"{path} cannot be read: {error}") from error
     if isinstance(value, dict) and ("openapi" in value or "swagger" in value):
         return _operations(f"{path}:{','.join(names)}" if names else str(path))
-    if servers := servers_in(value):
-        return [_of_servers(path, servers, names)]
+    if servers_in(value) or (isinstance(value, dict) and "mcpServers" in value):
+        return [_of_servers(path, named_in(value, path), names)]
     if isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("tools"), list):
         value = cast("dict[str, Any]", value)["tools"]
     listed = cast("list[Any]", value if isinstance(value, list) else [value])

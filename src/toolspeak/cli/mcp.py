@@ -68,10 +68,12 @@ def accept(server: str, tools: tuple[str, ...], pins: str | None) -> None:
     tools named or of all.
     """
     from ..sources.mcp import accept as accepted
+    from .files import MCP, of_server
     from .screen import answers
 
     with answers() as out:
-        found = accepted(server.removeprefix("mcp:"), *tools, pins=pins or True)
+        where, only = of_server(server.removeprefix(MCP))
+        found = accepted(where, *tools, pins=pins or True, only=only)
         for name, difference in found.items():
             out.line(f"accepted {name}" + (f"\n{difference}" if difference else ""))
         if not found:

@@ -73,15 +73,16 @@ def size(tool: Tool[..., Any]) -> int:
 
 
 class Indexes:
-    """Makes an index for each set of tools, and keeps those used last, `sets` with `tools` in all.
+    """Makes an index for each set of tools, and keeps those used last, `sets` with `tools` in all that say `text` bytes.
 
     A set is known again when it holds the same tools, or tools that say the same. Threads and event loops may share
     one; whoever comes while an index is made waits for it.
     """
 
-    def __init__(self, sets: int = 64, tools: int = 50_000) -> None:
+    def __init__(self, sets: int = 64, tools: int = 50_000, text: int = 100_000_000) -> None:
         self._sets = sets
         self._tools = tools
+        self._text = text
         self._kept: OrderedDict[tuple[int, ...], _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -115,9 +116,11 @@ class Indexes:
 
     def _let_go(self) -> None:
         held = sum(len(entry.tools) for entry in self._kept.values())
-        while len(self._kept) > 1 and (len(self._kept) > self._sets or held > self._tools):
+        text = sum(entry.text for entry in self._kept.values())
+        while len(self._kept) > 1 and (len(self._kept) > self._sets or held > self._tools or text > self._text):
             _, old = self._kept.popitem(last=False)
             held -= len(old.tools)
+            text -= old.text
 
     def _make(self, entry: _Entry) -> None:
         try:
@@ -134,8 +137,9 @@ class Indexes:
         given = entry.finder
         if given is not None and all(tool.name in given for tool in entry.tools):
             return given
-        entry.digest = digest(entry.tools)
+        entry.digest, entry.text = _said(entry.tools)
         with self._lock:
+            self._let_go()
             others = [one for one in self._kept.values() if one.digest == entry.digest and one.made.done()]
         for one in others:
             if not one.made.exception():
@@ -150,14 +154,16 @@ class _Entry:
         self.key = key
         self.tools = tools  # holds them, so that no other tool gets the id of one of them
         self.finder = finder
-        self.digest = b""
+        self.digest, self.text = b"", 0
         self.made: Future[Indexed] = Future()
         self.made.set_running_or_notify_cancel()  # one who no longer waits must not take it from the others
 
 
-def digest(tools: Toolset) -> bytes:
-    """The same for tools that say the same."""
-    made = hashlib.blake2b(digest_size=16)
+def _said(tools: Toolset) -> tuple[bytes, int]:
+    """The same for tools that say the same, and how many bytes they say."""
+    made, size = hashlib.blake2b(digest_size=16), 0
     for tool in tools:
-        made.update(repr((tool.name, tool.description, tool.parameters)).encode("utf-8", "replace"))
-    return made.digest()
+        told = repr((tool.name, tool.description, tool.parameters)).encode("utf-8", "replace")
+        made.update(told)
+        size += len(told)
+    return made.digest(), size

@@ -87,8 +87,13 @@ def _public(found: types.ModuleType) -> list[Any]:
         value
         for name, value in vars(found).items()
         if not name.startswith("_")
-        if isinstance(value, Tool) or (inspect.isfunction(value) and value.__module__ == found.__name__)
+        if isinstance(value, Tool) or (_is_function(value) and value.__module__ == found.__name__)
     ]
+
+
+def _is_function(value: Any) -> bool:
+    """Whether a value is a function with a name of its own."""
+    return inspect.isfunction(value) and value.__name__ != "<lambda>"
 
 
 def _named(found: types.ModuleType, name: str, where: str) -> Any:

@@ -57,6 +57,15 @@ def difference(old: Definition, new: Definition, lines: int = 40) -> str:
     return "\n".join([*found[:lines], *more])
 
 
+def _is_held(told: Any) -> bool:
+    """Whether what a file holds has the shape of pins: by source and name."""
+    sources: Any = told.get("sources")
+    return isinstance(sources, dict) and all(
+        isinstance(held, dict) and all(isinstance(one, dict) for one in cast("dict[str, Any]", held).values())
+        for held in cast("dict[str, Any]", sources).values()
+    )
+
+
 class Pins:
     """The definitions that were accepted, by source and name, in the file `path`."""
 
@@ -107,12 +116,12 @@ class Pins:
             return {}
         except (OSError, ValueError) as error:
             raise UsageError(f"the pins in {self.path} cannot be read: {error}. Mend or remove the file") from error
-        held = cast("dict[str, Any]", told).get("sources") if isinstance(told, dict) else None
-        if not isinstance(held, dict) or cast("dict[str, Any]", told).get("form") != FORM:
+        if not isinstance(told, dict) or cast("dict[str, Any]", told).get("form") != FORM or not _is_held(told):
             raise UsageError(
-                f"{self.path} is no file of pins of the form {FORM}: expected an object with form and sources"
+                f"{self.path} is no file of pins of the form {FORM}: expected an object with form and sources, and in "
+                "these an object for each source with one for each tool"
             )
-        return cast("dict[str, dict[str, Any]]", held)
+        return cast("dict[str, dict[str, Any]]", told["sources"])
 
     def _write(self, pins: Mapping[str, Any]) -> None:
         """Replaces the file whole, so that nobody ever reads half of it."""

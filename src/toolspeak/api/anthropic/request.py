@@ -194,7 +194,9 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
     messages: list[Message] = reading.system(fields.get("system"))
     for i, turn in enumerate(fields["messages"]):
         messages += reading.turn(turn, f"messages.{i}.content")
-    choice = record(fields.get("tool_choice"))
+    given_choice = record(fields.get("tool_choice"))
+    offered = tools(_tool_dicts(records(fields.get("tools")), reading)) or ()
+    choice, offered = _chosen(given_choice, offered)
     output = record(fields.get("output_config"))
     thinking = record(fields.get("thinking"))
     sampling = given(fields, *REST)
@@ -202,9 +204,9 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         sampling["reasoning_effort"] = effort
     request = Request(
         messages=messages,
-        tools=tools(_tool_dicts(records(fields.get("tools")), reading)) or (),
-        choice=_choice(choice),
-        parallel=choice.get("disable_parallel_tool_use") is not True,
+        tools=offered,
+        choice=choice,
+        parallel=given_choice.get("disable_parallel_tool_use") is not True,
         max_tokens=fields.get("max_tokens"),
         temperature=fields.get("temperature"),
         stop=tuple(stop for stop in fields.get("stop_sequences") or () if stop),
@@ -237,14 +239,22 @@ def _tool_dicts(tools: list[Payload], reading: Reading) -> list[Payload]:
     return out
 
 
-def _choice(choice: Payload) -> str:
-    match choice.get("type"):
-        case "any":
-            return "required"
-        case "tool":
-            return need(choice, "name", "tool_choice")
-        case kind:
-            return kind or "auto"
+def _chosen(choice: Payload, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:
+    """The choice, and the tools that it leaves. Raises Refused for what was not offered."""
+    kind = choice.get("type") or "auto"
+    if kind == "any" and not offered:
+        raise Refused(
+            "tool_choice: a call is required and no tool is offered", code="invalid_value", param="tool_choice"
+        )
+    if kind != "tool":
+        return "required" if kind == "any" else kind, offered
+    name = need(choice, "name", "tool_choice")
+    found = tuple(tool for tool in offered if tool.name == name)
+    if not found:
+        said = f"tool_choice.name: there is no tool {name[:100]!r} among those that are offered"
+        raise Refused(said, code="invalid_value", param="tool_choice.name")
+    # A tool may be called like a word of ours.
+    return ("required", found) if name in ("auto", "none", "required") else (name, offered)
 
 
 def _schema(form: Any) -> Schema | None:

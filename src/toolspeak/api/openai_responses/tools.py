@@ -102,7 +102,10 @@ def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, t
     choice = record(value)
     kind = choice.get("type")
     if kind in ("function", "custom"):
-        return _named(choice, "tool_choice", offered), offered
+        name = _named(choice, "tool_choice", offered)
+        if name in ("auto", "none", "required"):  # a tool that is called like a word of ours
+            return "required", tuple(tool for tool in offered if tool.name == name)
+        return name, offered
     if kind == "allowed_tools":
         rows = records(choice.get("tools"))
         allowed = {_named(row, f"tool_choice.tools.{at}", offered) for at, row in enumerate(rows)}

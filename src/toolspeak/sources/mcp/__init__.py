@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
+import re
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
 from ...errors import MissingExtra, UsageError
 from ...schema.infer import AnyTool, unique
+from ...schema.near import did_you_mean, listed, near
 from ...toolbox import Toolbox
 from .. import home
 from ..pins import Pins, default_path
@@ -27,35 +29,41 @@ def mcp(
     server: str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],
     *,
     prefix: str = "",
-    only: Sequence[str] = (),
-    without: Sequence[str] = (),
+    only: str | Sequence[str] = (),
+    without: str | Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     headers: Mapping[str, str] | None = None,
     timeout: float = 60.0,
     pins: str | os.PathLike[str] | bool = True,
-    accept: bool | Collection[str] = False,
+    accept: bool | str | Collection[str] = False,
 ) -> McpTools:
     """The tools of an MCP server, as a Toolbox that connects when it is first used, or by `with` or `async with`.
 
     `server` is a command line (a text or its words), an http(s) address, an entry of a file with `mcpServers`, or such a
-    file (its path ends in .json), all of whose servers are taken then, each tool named `SERVER_TOOL`. `env` and `cwd` are for a command
-    line, `headers` for an address. `only` and `without` are names or patterns of the server's own names; `prefix` goes before each.
+    file (a path that ends in .json), all of whose servers are taken then, each tool named `SERVER_TOOL`. `env` and `cwd` are for a command
+    line, `headers` for an address. `only` and `without` are names or patterns of the server's own names, each of which must fit one; `prefix` goes before each.
     `timeout` is in seconds, for connecting and for each call.
 
     Definitions are pinned in the file `pins` (True: the user's own; False: none) when they are first seen; one that has
     changed is refused, as an InvalidTool that shows the change, until `accept` names it (True: all).
     """
     held = None if pins is False else default_path() if pins is True else Path(pins)
+    if not timeout > 0:
+        raise UsageError(f"timeout: expected seconds above 0, got {timeout!r}")
     shared: dict[str, Any] = {
-        "only": only, "without": without, "timeout": timeout, "pins": Pins(held) if held else None, "accept": accept,
-    }  # fmt: skip
+        "only": _listed(only),
+        "without": _listed(without),
+        "timeout": timeout,
+        "pins": Pins(held) if held else None,
+        "accept": accept if isinstance(accept, bool) else _listed(accept),
+    }
     several = _several(server)
     if several is None:
         return McpTools([Server(address(server, env=env, cwd=cwd, headers=headers), prefix=prefix, **shared)])
     return McpTools(
         [
-            Server(address(one, env=env, cwd=cwd, headers=headers), prefix=f"{prefix}{name}_", **shared)
+            Server(address(one, env=env, cwd=cwd, headers=headers), prefix=prefix + _prefix(name), **shared)
             for name, one in several.items()
         ]
     )
@@ -87,10 +95,30 @@ def accept(
     return found
 
 
+def _listed(names: str | Collection[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _prefix(server: str) -> str:
+    """What goes before the tools of a server of that name, which people write as they like: "My notes" is My_notes_."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", server).strip("_") + "_"
+
+
 def _several(server: Any) -> dict[str, Mapping[str, Any]] | None:
-    if isinstance(server, (str, os.PathLike)) and os.fspath(cast("str", server)).endswith(".json"):
+    """The servers that a file names, or what such a file holds; None for one server. UsageError where none is named."""
+    if isinstance(server, (str, os.PathLike)) and _is_file(os.fspath(cast("str", server))):
         return read_servers(cast("str", server))
-    return servers_in(server)
+    found = servers_in(server)
+    if found is not None and not found:
+        raise UsageError("mcpServers names no servers, or disables them all")
+    return found
+
+
+def _is_file(server: str) -> bool:
+    """Whether a file of servers is meant; a command line, or an address, may end in .json too."""
+    if not server.endswith(".json") or server.startswith(("http://", "https://")):
+        return False
+    return not re.search(r"\s", server) or Path(server).expanduser().is_file()
 
 
 class McpTools(Toolbox):
@@ -103,9 +131,8 @@ class McpTools(Toolbox):
         self.inject = {}
         self.servers = tuple(servers)
         self._own: dict[str, AnyTool] = {}
-        self._opening = threading.Lock()
         for one in self.servers:
-            one.told = self._gather
+            one.told = self._renewed
 
     def __getattr__(self, name: str) -> Any:
         if name != "_tools":  # the tools are there once somebody has connected
@@ -157,7 +184,7 @@ class McpTools(Toolbox):
         except ImportError as error:
             raise MissingExtra("MCP servers need the official SDK: pip install 'toolspeak[mcp]'") from error
         outcomes = await asyncio.gather(*(one.open() for one in self.servers), return_exceptions=True)
-        failed = [one for one in outcomes if isinstance(one, BaseException)]
+        failed = [one for one in outcomes if isinstance(one, BaseException)] or self._amiss()
         if failed:
             await self._close()
             raise failed[0]
@@ -166,6 +193,25 @@ class McpTools(Toolbox):
     async def _close(self) -> None:
         self.__dict__.pop("_tools", None)
         await asyncio.gather(*(one.close() for one in self.servers))
+
+    def _amiss(self) -> list[UsageError]:
+        """The patterns of `only` and `without` that fit no tool of any server: a name with a slip in it hides or shows
+        what it should not."""
+        patterns = dict.fromkeys(one for server in self.servers for one in (*server.only, *server.without))
+        names = dict.fromkeys(name for server in self.servers for name in server.names)
+        return [
+            UsageError(
+                f"no tool of {', '.join(one.address.shown for one in self.servers)} is named {pattern!r}."
+                f"{did_you_mean(near(pattern, names)) or f' There are {listed(names)}'}"
+            )
+            for pattern in patterns
+            if not any(fnmatchcase(name, pattern) for name in names)
+        ]
+
+    def _renewed(self) -> None:
+        """A server's tools have changed. Until all servers are there, those of one are not shown for the whole."""
+        if "_tools" in self.__dict__:
+            self._gather()
 
     def _gather(self) -> None:
         """Takes over the tools of all servers; a name of two of them is a DuplicateTool."""

@@ -55,9 +55,9 @@ def address(
         raise UsageError(f"headers go to an http address; {made.shown} is a command line. Did you mean env?")
     return replace(
         made,
-        env={**made.env, **(env or {})},
+        env={**made.env, **_texts({"env": env}, "env")},
         cwd=os.fspath(cwd) if cwd is not None else made.cwd,
-        headers={**made.headers, **(headers or {})},
+        headers={**made.headers, **_texts({"headers": headers}, "headers")},
     )
 
 
@@ -102,6 +102,8 @@ def _entry(told: Mapping[str, Any]) -> Address:
     args: Any = told.get("args") or ()
     if not isinstance(args, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[Any]", args)):
         raise UsageError(f"the args of a server are a list of texts; got {short(args)}")
+    if not isinstance(told.get("cwd", ""), str):
+        raise UsageError(f"the cwd of a server is the path of a folder; got {short(told['cwd'])}")
     return Address(command=(command, *cast("list[str]", args)), env=_texts(told, "env"), cwd=told.get("cwd"))
 
 
@@ -120,8 +122,13 @@ def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
         value: Any = json.loads(file.read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{file} cannot be read as JSON: {error}") from error
+    return named_in(value, file)
+
+
+def named_in(value: Any, file: Path) -> dict[str, Mapping[str, Any]]:
+    """The servers that a file's JSON names. UsageError where it names none."""
     found = servers_in(value)
-    if found is None:
+    if not found:
         raise UsageError(
             f'{file} names no servers; expected {{"mcpServers": {{"NAME": {{"command": "…", "args": […]}}}}}}'
         )

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 log = logging.getLogger(__name__)
+logging.getLogger("mcp").addHandler(logging.NullHandler())
+"""Without a handler Python itself would print what the SDK warns of, a traceback for each line that is no message: many
+servers begin with a greeting. What matters is raised."""
 LARGEST = 16 * 1024 * 1024
 """Bytes of one answer over HTTP."""
 PAGES, TOOLS = 1_000, 20_000
@@ -43,7 +46,7 @@ class Link:
         self.news = news
         self.loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[Client] = self.loop.create_future()
-        self.expired = False
+        self.expired = self.doubted = False
         self._status = 0
         self._said = ""
         self._over = False
@@ -55,6 +58,18 @@ class Link:
     def alive(self) -> bool:
         """Whether it may still be used: one that its server has closed is only found out by trying."""
         return not self.task.done() and not self.expired and not self._over
+
+    async def lost(self) -> bool:
+        """Whether it can no longer be used, after a request that failed. By the protocol a server that has forgotten a
+        session says 404; many say 400, which may be for anything, and to everything."""
+        if self.alive and self.doubted:
+            from mcp.shared.exceptions import MCPError
+
+            self.doubted = False
+            with contextlib.suppress(MCPError, ValueError):
+                await self.ready.result().session.send_ping()
+            self.expired |= self.doubted
+        return not self.alive
 
     @property
     def said(self) -> str:
@@ -183,8 +198,9 @@ class Link:
 
     async def _answered(self, response: httpx2.Response) -> None:
         """Sees each answer's head: a session that the server has forgotten, a refusal, a body that needs a bound."""
-        if response.status_code == 404 and "mcp-session-id" in response.request.headers:
-            self.expired = True
+        if "mcp-session-id" in response.request.headers:
+            self.expired |= response.status_code == 404
+            self.doubted |= response.status_code == 400
         if response.status_code >= 400:
             self._status = response.status_code
         if not response.headers.get("content-type", "").startswith("text/event-stream"):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidTool, ToolError, ToolspeakError, UsageError
 from ...schema.infer import AnyTool, as_tool
+from ...schema.near import listed as listed_names
 from .. import home
 from ..hostile import refuse_duplicates, refuse_hostile
 from ..pins import Pins
@@ -20,6 +21,8 @@ from .results import value_of
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +48,8 @@ class Server:
         self.pins = pins
         self.accept = accept
         self.tools: dict[str, AnyTool] = {}
+        self.names: tuple[str, ...] = ()
+        """Of all tools that the server offers, wanted or not."""
         self.offered: list[dict[str, Any]] = []
         """The definitions as they came last, of the tools that are wanted."""
         self.told: Callable[[], None] = lambda: None
@@ -85,22 +90,25 @@ class Server:
             try:
                 return value_of(await _asked(link.ready.result(), name, arguments))
             except ValidationError as error:
-                raise ToolError(f"{self.address.shown} gave an answer that is no result of a tool: {error}") from error
+                raise ToolError(
+                    f"{self.address.shown} gave an answer that is no result of a tool: {_first_problem(error)}"
+                ) from error
             except MCPError as error:
-                lost = not link.alive or error.code == _CLOSED
-                if not lost:
-                    raise ToolError(
-                        f"{self.address.shown} answered with an error: {error.message} ({error.code})"
-                    ) from error
-                unheard = not mark or (link.expired and error.code != _CLOSED)
-                await self._drop(link)
-                if last or not (unheard or again):
-                    risk = "" if unheard or again else ". The call may have run, so it was not made again"
-                    raise ToolError(
-                        f"the connection to {self.address.shown} was lost: {error.message}{risk}"
-                    ) from error
+                forgotten = link.expired and error.code != _CLOSED
+                lost = error.code == _CLOSED or await link.lost()
+                if lost:
+                    await self._drop(link)
+                unheard = not mark or forgotten
+                if not lost or last or not (unheard or again):
+                    raise ToolError(self._why(error, risky=not (unheard or again))) from error
                 log.info("%s: connecting again", self.address.shown)
         raise AssertionError("the second try gives a value or raises")
+
+    def _why(self, error: MCPError, *, risky: bool) -> str:
+        if error.code != _CLOSED:
+            return f"{self.address.shown} answered with an error: {error.message} ({error.code})"
+        risk = ". The call may have run, so it was not made again" if risky else ""
+        return f"the connection to {self.address.shown} was lost: {error.message}{risk}"
 
     # the connection
 
@@ -141,7 +149,7 @@ class Server:
                 ) from error
             if isinstance(error, ValidationError):
                 raise ToolError(
-                    f"the MCP server {self.address.shown} tells of its tools what is no MCP: {error}"
+                    f"the MCP server {self.address.shown} tells of its tools what is no MCP: {_first_problem(error)}"
                 ) from error
             raise
         self._stay = home.leaving(self.close)
@@ -161,12 +169,17 @@ class Server:
 
         try:
             self._take(await listed(client))
-        except (MCPError, ToolspeakError, ValidationError) as error:
+        except (MCPError, ToolspeakError) as error:
             log.warning("%s: its changed tools cannot be taken over: %s", self.address.shown, error)
+        except ValidationError as error:
+            log.warning(
+                "%s: what it tells of its changed tools is no MCP: %s", self.address.shown, _first_problem(error)
+            )
 
     def _take(self, offered: Sequence[dict[str, Any]]) -> None:
         """Takes over the definitions that may be. At first one that may not be is raised; later, when nobody waits for
         it, a tool that was known is kept as it was and refuses calls, and one that is new is left out."""
+        self.names = tuple(str(one.get("name", "")) for one in offered)
         self.offered = wanted = [one for one in offered if self._wants(str(one.get("name", "")))]
         refuse_duplicates((str(one.get("name", "")) for one in wanted), f"the MCP server {self.address.shown}")
         made: dict[str, AnyTool] = {}
@@ -178,8 +191,9 @@ class Server:
                 refused[one["name"]] = f"{error}. To do without it: without=[{one['name']!r}]"
         refused |= self._unaccepted([one for one in wanted if one["name"] in made])
         if refused and not self._opened:
-            first = next(iter(refused))
-            raise InvalidTool(f"the MCP server {self.address.shown}: {refused[first]}", tool=first)
+            first, *others = refused
+            more = f"\nRefused too: {listed_names(others)}" if others else ""
+            raise InvalidTool(f"the MCP server {self.address.shown}: {refused[first]}{more}", tool=first)
         for name, why in refused.items():
             made.pop(name, None)
             log.warning("%s: %s", self.address.shown, why)
@@ -248,6 +262,12 @@ _CLOSED = -32000
 """JSON-RPC's code for a connection that has ended, by the SDK."""
 _LONG = 86_400.0
 """Seconds: how long a call may take is its tool's `timeout`."""
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first of all that is wrong with what a server sent, in a line."""
+    first, *more = error.errors(include_url=False)
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}" + (f", and {len(more)} more" if more else "")
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

@@ -28,6 +28,8 @@ from .servers import Servers
 
 TIMEOUT = 30.0
 LIMIT = 4_000_000
+REFUSED = 10
+"""Operations that must not be shown and are told of at once."""
 
 
 def openapi(
@@ -68,7 +70,7 @@ def openapi(
         )
     bounds = Bounds(servers.private, origin(home) if home else None, limit, allow_private)
     maker = Maker(read, keys)
-    return Toolbox([_tool(maker, one, servers, bounds, timeout) for one in chosen])
+    return Toolbox(_tools(maker, chosen, servers, bounds, timeout))
 
 
 def _elsewhere(server: str, document: str) -> bool:
@@ -77,19 +79,39 @@ def _elsewhere(server: str, document: str) -> bool:
     return there[1] != here[1] or (here[0] == "https" and there[0] != "https")
 
 
+def _tools(
+    maker: Maker, chosen: Sequence[Found], servers: Servers, bounds: Bounds, timeout: float
+) -> list[Tool[..., Any]]:
+    """The tools of the operations. InvalidTool tells why the first that must not be shown is refused, and names others."""
+    tools: list[Tool[..., Any]] = []
+    refused: dict[str, InvalidTool] = {}
+    for one in chosen:
+        try:
+            tools.append(_tool(maker, one, servers, bounds, timeout))
+        except InvalidTool as error:
+            refused[one.name] = error
+            if len(refused) == REFUSED:
+                break
+    if not refused:
+        return tools
+    names, first = list(refused), next(iter(refused.values()))
+    what = f"it out, with without={names[0]!r}" if len(names) == 1 else f"out what is refused, with without={names}"
+    more = ", and what is refused of the others" if len(names) == REFUSED else ""
+    raise InvalidTool(f"{first}. Leave {what}{more}", tool=first.tool, path=first.path)
+
+
 def _tool(maker: Maker, found: Found, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
     try:
         made = maker.operation(found)
         refuse_hostile(found.name, made.description, made.parameters)
     except RecursionError:
         raise InvalidTool(
-            f"{maker.document.name}, {found.method.upper()} {found.path}: its schemas are nested too deeply. "
-            f"Leave it out, with without={found.name!r}",
+            f"{maker.document.name}, {found.method.upper()} {found.path}: its schemas are nested too deeply",
             tool=found.name,
         ) from None
     except InvalidTool as error:
         raise InvalidTool(
-            f"{maker.document.name}, {found.method.upper()} {found.path}: {error}. Leave it out, with without={found.name!r}",
+            f"{maker.document.name}, {found.method.upper()} {found.path}: {error}",
             tool=error.tool,
             path=error.path,
         ) from None

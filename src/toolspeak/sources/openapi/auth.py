@@ -154,6 +154,8 @@ def _secret(given: Any, scheme: Scheme) -> Secret:
     secret = _expanded(given, scheme.name)
     if scheme.kind == "basic" and ":" not in secret:
         raise UsageError(f"the secret for {scheme.name!r} must be user:password, or a pair of both")
+    if scheme.kind == "bearer":  # as people copy it, with the word that is sent before it
+        secret = re.sub(r"\ABearer\s+", "", secret.strip(), flags=re.IGNORECASE)
     return secret if scheme.kind == "basic" else clean_key(secret)
 
 

@@ -24,7 +24,7 @@ def form_of(media: str) -> Form:
         return "form"
     if kind.startswith("multipart/"):
         return "multipart"
-    return "text" if kind.startswith("text/") or kind.endswith(("xml", "yaml", "graphql")) else "bytes"
+    return "text" if kind.startswith("text/") or kind.endswith(("xml", "yaml", "graphql", "ndjson")) else "bytes"
 
 
 def chosen(content: Mapping[str, Any]) -> str:
@@ -51,7 +51,8 @@ def written(media: str, value: Any, slots: Mapping[str, Slot]) -> tuple[str, byt
 
 
 def _fields(value: Any) -> list[tuple[str, Any]]:
-    return list(cast("dict[str, Any]", value).items())
+    """The fields of a form, which has no way to write null."""
+    return [(name, part) for name, part in cast("dict[str, Any]", value).items() if part is not None]
 
 
 def _slot(name: str, slots: Mapping[str, Slot]) -> Slot:

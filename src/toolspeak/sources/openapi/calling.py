@@ -58,6 +58,8 @@ def request_of(operation: Operation, base: str, arguments: Mapping[str, Any]) ->
         if slot.argument not in given or slot.place in ("field", "body"):
             continue
         value = given[slot.argument]
+        if value is None and slot.place != "path" and not slot.json:
+            continue  # as RFC 6570 has it: only JSON can say null, and what is empty is something else
         if slot.place == "path":
             filled[slot.name] = path_part(slot, value)
         elif slot.place == "header":

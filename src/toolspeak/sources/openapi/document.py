@@ -120,6 +120,8 @@ def _checked(data: Any, name: str, url: str = "") -> Document:
             "Convert it first, for example with `npx swagger2openapi`"
         )
     version = given.get("openapi")
+    if isinstance(version, float):  # without quotes: what was meant is plain
+        version = str(version)
     if not isinstance(version, str):
         raise UsageError(f"{name} is no OpenAPI document: there is no `openapi: 3…` in it")
     if not version.startswith("3."):

@@ -129,6 +129,7 @@ async def _asked(sent: Sent, secret: Credentials, bounds: Bounds) -> aiohttp.Cli
             URL(url, encoded=True),
             data=sent.body,
             headers=headers,
+            skip_auto_headers=("Content-Type",),  # without a body there is none
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
             allow_redirects=False,
         )

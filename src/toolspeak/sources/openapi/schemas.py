@@ -109,6 +109,8 @@ class Schemas:
         return self._names[ref]
 
     def _node(self, node: dict[str, Any], where: str) -> Any:
+        if "discriminator" in node and "oneOf" in node and "anyOf" not in node:
+            node["anyOf"] = node.pop("oneOf")  # a field tells which one is meant, though a value may fit several
         node = {key: value for key, value in node.items() if not key.startswith("x-") and key not in SAYS_NOTHING}
         _drop_read_only(node)
         _examples(node)
