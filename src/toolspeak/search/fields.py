@@ -47,9 +47,9 @@ def weights(tool: Tool[..., Any], examples: Sequence[str] = ()) -> dict[str, flo
         (PARAMETERS, terms(told)),
         (EXAMPLES, terms("\n".join(examples))),
     ):
-        length = 1 - field.by_length + field.by_length * len(found) / field.usual
+        once = field.weight / (1 - field.by_length + field.by_length * len(found) / field.usual)
         for term in found:
-            counted[term] = counted.get(term, 0.0) + field.weight / length
+            counted[term] = counted.get(term, 0.0) + once
     return {term: count / (LEVEL + count) for term, count in counted.items()}
 
 
@@ -78,7 +78,7 @@ def parameters(schema: Schema) -> tuple[str, str]:
         below: list[Any] = []
         for node in level[: MAX_NODES - seen]:
             seen += 1
-            if isinstance(node, Mapping):
+            if node and isinstance(node, Mapping):
                 _read(cast("Schema", node), values, told, below)
         level = below
     return values.text, told.text
@@ -106,7 +106,9 @@ def _read(node: Schema, values: _Text, told: _Text, below: list[Any]) -> None:
         for value in cast("Sequence[Any]", listed)[:MAX_NODES]:
             values.add(value)
     for key in ("properties", "$defs", "definitions"):
-        if isinstance(inner := node.get(key), Mapping):
+        if (inner := node.get(key)) and isinstance(
+            inner, Mapping
+        ):  # most are not there, and asking what is not is slow
             for name, schema in itertools.islice(cast("Schema", inner).items(), MAX_NODES):
                 if key == "properties":
                     values.add(name)

@@ -7,8 +7,8 @@ it makes no difference to a score whether a tool stands in the base or in the ov
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ Floats = NDArray[np.float32]
 Row = Mapping[str, float]
 """The terms of a tool with their weights."""
 
-OVERLAY, SHARE = 256, 64
+OVERLAY, SHARE = 128, 64
 """The overlay is merged when it holds more tools than this, and than this part of the base."""
 
 
@@ -36,6 +36,7 @@ class Postings:
         self._weights: Floats = np.zeros(0, np.float32)
         self._merged = 0  # places in the base
         self._overlay: dict[int, tuple[list[int], list[float]]] = {}
+        self._late = _Late()
 
     def __len__(self) -> int:
         """How many places there are, those of removed tools included."""
@@ -54,8 +55,12 @@ class Postings:
         held_by += [0] * (len(ids) - len(held_by))
         for number in numbers:
             held_by[number] += 1
+        late = self._late
+        late.numbers.extend(numbers)
+        late.places.extend(places)
+        late.weights.extend(weights)
         if len(self.there) - self._merged > max(OVERLAY, self._merged // SHARE):
-            self._merge(numbers, places, weights)
+            self._merge()
             return
         for number, place, weight in zip(numbers, places, weights, strict=True):
             held = self._overlay.setdefault(number, ([], []))
@@ -121,15 +126,12 @@ class Postings:
             places, weights = self._overlay[number]
             scores[places] += np.array(weights, np.float32) * rare
 
-    def _merge(self, numbers: Sequence[int] = (), places: Sequence[int] = (), weights: Sequence[float] = ()) -> None:
-        """Puts the overlay into the base, and behind it what comes besides, with its terms by number.
-
-        The places of both come behind those of the base, so that each term's list only grows at its end.
-        """
-        overlay = self._overlay
-        of = np.array([*(number for number in overlay for _ in overlay[number][0]), *numbers], np.int64)
-        new = np.array([*chain.from_iterable(held[0] for held in overlay.values()), *places], np.int32)
-        weigh = np.array([*chain.from_iterable(held[1] for held in overlay.values()), *weights], np.float32)
+    def _merge(self) -> None:
+        """Puts what came late into the base: its places come behind those there, so that each term's list only grows at
+        its end."""
+        of = np.array(self._late.numbers, np.int64)
+        new = np.array(self._late.places, np.int32)
+        weigh = np.array(self._late.weights, np.float32)
         order = np.argsort(of, kind="stable")
         starts = np.full(len(self.held_by) + 1, self._starts[-1])
         starts[: len(self._starts)] = self._starts
@@ -140,6 +142,14 @@ class Postings:
         self._starts = starts + np.cumsum(grown)
         self._merged = len(self.there)
         self._overlay = {}
+        self._late = _Late()
+
+
+class _Late:
+    """What is not in the base, in the order in which it came: terms by number, places, weights."""
+
+    def __init__(self) -> None:
+        self.numbers, self.places, self.weights = array("q"), array("i"), array("f")
 
 
 def best(scores: Floats, k: int) -> list[tuple[int, float]]:
