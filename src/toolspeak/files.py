@@ -14,8 +14,8 @@ from typing import BinaryIO
 def replacing(path: Path) -> Generator[BinaryIO]:
     """A file of bytes that takes the place of `path` when the block ends well; else nothing is left of it.
 
-    It is written beside `path`, under that name with a point before it and `-` and more behind it, for the user's eyes alone.
-    Raises OSError.
+    It is written beside `path`, under that name with a point before it and `-` and more behind it, for the user's eyes
+    alone. Raises OSError.
     """
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:

@@ -200,9 +200,9 @@ class Request:
 
     `tools`: None says nothing about tools, () offers none. `choice` is auto, none, required or the name
     of an offered tool. `ranked` are the names of those that whoever chose among more found to fit the question, best
-    first, with their scores from 0 to 1: a model that weighs one tool at a time begins with them. `schema` is a JSON Schema that the text of the reply
-    must fit, `grammar` a GBNF grammar, `tag` a structural tag of xgrammar's; a model that cannot hold its sampling to
-    them refuses. `max_tokens` bounds the reply.
+    first, with their scores from 0 to 1: a model that weighs one tool at a time begins with them, and counts how well
+    each was found. `schema` is a JSON Schema that the text of the reply must fit, `grammar` a GBNF grammar, `tag` a
+    structural tag of xgrammar's; a model that cannot hold its sampling to them refuses. `max_tokens` bounds the reply.
     `thinking` asks for reasoning before the answer, or for none; None leaves it to the model. `logprobs` asks
     for the likelihood of each token of the text, beside that of so many others. `sampling` are further
     settings by the names of OpenAI's API (top_p, frequency_penalty, …) and its neighbours' (top_k, min_p, …):

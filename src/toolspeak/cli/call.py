@@ -61,6 +61,8 @@ def _parsed(text: str) -> dict[str, Any]:
             f"the arguments are no JSON: {error.msg} at line {error.lineno}, column {error.colno}. "
             """Expected an object such as '{"city": "Xiamen"}'"""
         ) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise UsageError(f"the arguments cannot be read: {error}") from error
     except RecursionError as error:
         raise UsageError("the arguments are nested too deeply") from error
     if not isinstance(value, dict):

@@ -73,7 +73,7 @@ def of_server(spec: str) -> tuple[str, list[str]]:
 
 def _offered(spec: str) -> list[Any]:
     if spec.startswith(OPENAPI):
-        return _operations(spec.removeprefix(OPENAPI))
+        return _operations(*_of_document(spec.removeprefix(OPENAPI)))
     if spec.startswith(MCP):
         from ..sources.mcp import mcp
 
@@ -83,7 +83,7 @@ def _offered(spec: str) -> list[Any]:
     if not path.is_file():
         raise UsageError(_missing(path))
     if path.suffix in (".yaml", ".yml"):
-        return _operations(spec)
+        return _operations(*_of_document(spec))
     if path.suffix == ".json":
         return _from_json(path, names)
     if path.suffix != ".py":
@@ -93,12 +93,11 @@ def _offered(spec: str) -> list[Any]:
     return offered(load(path), names, str(path))
 
 
-def _operations(spec: str) -> list[Any]:
-    """The operations of an OpenAPI document, or those named behind it."""
+def _operations(document: str, names: list[str]) -> list[Any]:
+    """The operations of an OpenAPI document, or those named."""
     from ..sources.openapi import openapi
 
-    document, only = _of_document(spec)
-    return list(openapi(document, only=only))
+    return list(openapi(document, only=names))
 
 
 def _missing(path: Path) -> str:
@@ -129,11 +128,11 @@ def _from_json(path: Path, names: list[str]) -> list[Any]:
         raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from error
-    except (OSError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
         raise UsageError(f"{path} cannot be read: {error}") from error
     if isinstance(value, dict) and ("openapi" in value or "swagger" in value):
-        return _operations(f"{path}:{','.join(names)}" if names else str(path))
-    if servers_in(value) or (isinstance(value, dict) and "mcpServers" in value):
+        return _operations(str(path), names)
+    if isinstance(value, dict) and ("mcpServers" in value or servers_in(value)):
         return [_of_servers(path, named_in(value, path), names)]
     if isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("tools"), list):
         value = cast("dict[str, Any]", value)["tools"]

@@ -106,9 +106,8 @@ def _read(node: Schema, values: _Text, told: _Text, below: list[Any]) -> None:
         for value in cast("Sequence[Any]", listed)[:MAX_NODES]:
             values.add(value)
     for key in ("properties", "$defs", "definitions"):
-        if (inner := node.get(key)) and isinstance(
-            inner, Mapping
-        ):  # most are not there, and asking what is not is slow
+        # Most are not there, and to ask whether nothing is a mapping is slow.
+        if (inner := node.get(key)) and isinstance(inner, Mapping):
             for name, schema in itertools.islice(cast("Schema", inner).items(), MAX_NODES):
                 if key == "properties":
                     values.add(name)

@@ -35,7 +35,7 @@ class Postings:
         self._places: Ints = np.zeros(0, np.int32)
         self._weights: Floats = np.zeros(0, np.float32)
         self._merged = 0  # places in the base
-        self._overlay: dict[int, tuple[list[int], list[float]]] = {}
+        self._overlay: dict[int, list[int]] = {}  # where each term stands in what came late
         self._late = _Late()
 
     def __len__(self) -> int:
@@ -55,17 +55,15 @@ class Postings:
         held_by += [0] * (len(ids) - len(held_by))
         for number in numbers:
             held_by[number] += 1
-        late = self._late
+        late, come = self._late, len(self._late.numbers)
         late.numbers.extend(numbers)
         late.places.extend(places)
         late.weights.extend(weights)
         if len(self.there) - self._merged > max(OVERLAY, self._merged // SHARE):
             self._merge()
             return
-        for number, place, weight in zip(numbers, places, weights, strict=True):
-            held = self._overlay.setdefault(number, ([], []))
-            held[0].append(place)
-            held[1].append(weight)
+        for at, number in enumerate(numbers, come):
+            self._overlay.setdefault(number, []).append(at)
 
     def remove(self, place: int, row: Row) -> None:
         """Takes a tool out, of which `row` must be what was added. Its place stays empty until `compact`."""
@@ -123,8 +121,9 @@ class Postings:
             found = slice(self._starts[number], self._starts[number + 1])
             scores[self._places[found]] += self._weights[found] * rare
         if number in self._overlay:
-            places, weights = self._overlay[number]
-            scores[places] += np.array(weights, np.float32) * rare
+            at = self._overlay[number]
+            places = np.frombuffer(self._late.places, np.int32)[at]
+            scores[places] += np.frombuffer(self._late.weights, np.float32)[at] * rare
 
     def _merge(self) -> None:
         """Puts what came late into the base: its places come behind those there, so that each term's list only grows at

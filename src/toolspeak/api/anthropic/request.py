@@ -10,6 +10,7 @@ from ...schema.infer import as_tools
 from ...types import Message, Request, Schema, Tool
 from ..asked import Asked
 from ..body import FLAG, MAX_TOKENS, MODEL, OBJECT, SHARE, TEXT, cannot, given
+from ..choice import of_name, of_word
 from ..payloads import Payload, record, records
 from .content import Reading, need, write_messages, write_system
 
@@ -242,19 +243,9 @@ def _tool_dicts(tools: list[Payload], reading: Reading) -> list[Payload]:
 def _chosen(choice: Payload, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:
     """The choice, and the tools that it leaves. Raises Refused for what was not offered."""
     kind = choice.get("type") or "auto"
-    if kind == "any" and not offered:
-        raise Refused(
-            "tool_choice: a call is required and no tool is offered", code="invalid_value", param="tool_choice"
-        )
-    if kind != "tool":
-        return "required" if kind == "any" else kind, offered
-    name = need(choice, "name", "tool_choice")
-    found = tuple(tool for tool in offered if tool.name == name)
-    if not found:
-        said = f"tool_choice.name: there is no tool {name[:100]!r} among those that are offered"
-        raise Refused(said, code="invalid_value", param="tool_choice.name")
-    # A tool may be called like a word of ours.
-    return ("required", found) if name in ("auto", "none", "required") else (name, offered)
+    if kind == "tool":
+        return of_name(need(choice, "name", "tool_choice"), offered, "tool_choice.name")
+    return of_word("required" if kind == "any" else kind, offered, "tool_choice")
 
 
 def _schema(form: Any) -> Schema | None:

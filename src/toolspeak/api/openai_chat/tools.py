@@ -14,6 +14,7 @@ from typing import Any, cast
 from ...errors import InvalidTool, Refused
 from ...types import Schema, Tool
 from ..body import FLAG, TEXT, cannot
+from ..choice import WORDS, of_name, of_word
 from ..payloads import Payload, record, records
 
 Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
@@ -68,8 +69,6 @@ TOOL_FIELDS: Mapping[str, Schema] = {
 
 INPUT: Schema = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 """The arguments of a custom tool: the one text that it takes."""
-
-WORDS = ("auto", "none", "required")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +158,9 @@ def _chosen(
     named: bool = False,
 ) -> Offer:
     choice = choice or "auto"
-    if choice in WORDS and not named:
-        if choice == "required" and not offered:
-            raise Refused(f"{param}: a call is required and no tool is offered", code="invalid_value", param=param)
-        return Offer(offered, choice, custom, legacy)
-    found = tuple(tool for tool in offered if tool.name == choice)
-    if not found:
-        said = f"{param}: there is no tool {choice[:100]!r} among those that are offered"
-        raise Refused(said, code="invalid_value", param=param)
-    if choice in WORDS:  # a tool that is called like a word of ours
-        return Offer(found, "required", custom, legacy)
-    return Offer(offered, choice, custom, legacy)
+    read = of_word if choice in WORDS and not named else of_name
+    choice, left = read(choice, offered, param)
+    return Offer(left, choice, custom, legacy)
 
 
 def write_call(key: str, name: str, arguments: str, custom: frozenset[str]) -> Payload:

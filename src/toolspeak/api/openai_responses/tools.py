@@ -14,6 +14,7 @@ from typing import Any
 from ...errors import Refused
 from ...types import Tool
 from ..body import cannot
+from ..choice import WORDS, of_name, of_word
 from ..payloads import Payload, record, records
 
 Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
@@ -98,25 +99,17 @@ def custom_input(arguments: str) -> str:
 def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:
     """The choice, and the tools that it leaves. Raises Refused for what was not offered."""
     if not isinstance(value, dict):
-        return _possible(value or "auto", offered)
+        return of_word(value or "auto", offered, "tool_choice")
     choice = record(value)
     kind = choice.get("type")
     if kind in ("function", "custom"):
-        name = _named(choice, "tool_choice", offered)
-        if name in ("auto", "none", "required"):  # a tool that is called like a word of ours
-            return "required", tuple(tool for tool in offered if tool.name == name)
-        return name, offered
+        return of_name(_named(choice, "tool_choice", offered), offered, "tool_choice")
     if kind == "allowed_tools":
         rows = records(choice.get("tools"))
         allowed = {_named(row, f"tool_choice.tools.{at}", offered) for at, row in enumerate(rows)}
-        return _possible(choice.get("mode") or "auto", tuple(tool for tool in offered if tool.name in allowed))
+        left = tuple(tool for tool in offered if tool.name in allowed)
+        return of_word(choice.get("mode") or "auto", left, "tool_choice")
     raise cannot("tool_choice.type", f"{str(kind)[:100]!r} is a tool that runs at its provider")
-
-
-def _possible(choice: str, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:
-    if choice == "required" and not offered:
-        raise _unoffered("tool_choice: a call is required, and no tool is offered")
-    return choice, offered
 
 
 def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ...]) -> str:
@@ -124,12 +117,9 @@ def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ..
     names = [tool.name for tool in offered]
     if name not in names:
         shown = ", ".join(names[:20]) or "none"
-        raise _unoffered(f"{where}.name: {name[:100]!r} is not among the tools ({shown})", f"{where}.name")
+        said = f"{where}.name: {name[:100]!r} is not among the tools ({shown})"
+        raise Refused(said, code="invalid_value", param=f"{where}.name")
     return name
-
-
-def _unoffered(said: str, param: str = "tool_choice") -> Refused:
-    return Refused(said, code="invalid_value", param=param)
 
 
 def write_tool(tool: Tool[..., Any]) -> Payload:
@@ -141,4 +131,4 @@ def write_tool(tool: Tool[..., Any]) -> Payload:
 
 def write_choice(choice: str) -> Any:
     """`tool_choice`: auto, none and required as they are, anything else is the name of a tool."""
-    return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}
+    return choice if choice in WORDS else {"type": "function", "name": choice}
