@@ -1,24 +1,27 @@
 # Every target makes what it needs: the virtual environment when it is missing or when its pins changed.
 # Variables: VENV (default .venv), PYTHON (default python3), ARGS (passed on to pytest or the demo),
+# JOBS (processes that test, default one for each core and at most 4; 0 tests in one process and shows what is printed),
 # SECONDS (how long to fuzz, default 60), MINUTES (how long to soak, default 10).
 
 VENV ?= .venv
 PYTHON ?= python3
 UV ?= uv
 ARGS ?=
+JOBS ?= auto
 SECONDS ?= 60
 MINUTES ?= 10
 
 BIN := $(VENV)/bin
 RUN := $(VENV)/.package
 DEV := $(VENV)/.package $(VENV)/.dev
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 4 --dist worksteal
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 COMPILE := $(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # one pip at a time in an environment
-.PHONY: help demo test test-clients fuzz soak fetch lint format bench bench-decode bench-gateway docs lock clean
+.PHONY: help demo test full test-clients fuzz soak fetch lint format bench bench-decode bench-gateway docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -27,7 +30,13 @@ demo: $(RUN)  ## watch a small embedded model call Python functions
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: $(DEV) fetch  ## fetch what the tests need, then run them with the network blocked
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
+
+full: $(DEV) fetch  ## everything that there is to run: all inputs of the properties, the clients, long fuzzing, a long soak
+	$(PYTEST) --hypothesis-profile=full $(ARGS)
+	$(MAKE) test-clients ARGS=
+	$(MAKE) fuzz SECONDS=600 ARGS=
+	$(MAKE) soak MINUTES=10 ARGS=
 
 test-clients: $(DEV) fetch  ## run the clients that people use against the gateway, each in an environment of its own
 	$(BIN)/python tests/clients/roster.py

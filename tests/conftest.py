@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import time
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+import pytest
+
+from properties import SEED, register_profiles
 
 GUARD = Path(__file__).parent / "loopback_only"
 
@@ -39,12 +42,21 @@ def _hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _try_the_same_inputs() -> None:
-    """A property is tried with the same inputs in every run of the same code, however slow the machine is.
-    `--hypothesis-profile=search` looks for others."""
-    settings.register_profile("search", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-    settings.register_profile("same", settings.get_profile("search"), derandomize=True)
-    settings.load_profile("same")
+BEGAN = time.monotonic()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--minutes", type=float, help="skip what has not begun after so many minutes")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    minutes = item.config.getoption("minutes")
+    if minutes is not None and time.monotonic() - BEGAN > 60 * minutes:
+        pytest.skip(f"the {minutes:g} minutes of --minutes are over")
+
+
+def pytest_report_header() -> str:
+    return f"properties: new inputs of seed {SEED}"
 
 
 # Now rather than in a fixture: a test module that asks the network while it is loaded is caught too.
@@ -52,4 +64,4 @@ _keep_to_loopback()
 _forget_settings()
 _follow_no_profiles()
 _hear_ctrl_c()
-_try_the_same_inputs()
+register_profiles()

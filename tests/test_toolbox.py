@@ -382,12 +382,12 @@ def test_timeouts():
 
     @tool(timeout=0.05)
     def stuck() -> None:
-        released.wait(10)
+        released.wait(600)
 
     @tool(timeout=0.05)
     async def waits() -> None:
         try:
-            await asyncio.sleep(10)
+            await asyncio.sleep(600)
         except asyncio.CancelledError:
             cancelled.append(True)
             raise
@@ -397,7 +397,6 @@ def test_timeouts():
         raise TimeoutError("its own")
 
     made = Toolbox(stuck, waits, own)
-    began = time.monotonic()
     with pytest.raises(ToolTimeout, match="goes on in its thread"):
         made.call(call("stuck"))
     with pytest.raises(ToolTimeout, match=r"0\.05 s$"):
@@ -405,7 +404,6 @@ def test_timeouts():
     with pytest.raises(ToolError, match="its own") as caught:
         made.call(call("own"))
     assert not isinstance(caught.value, ToolTimeout)
-    assert time.monotonic() - began < 5
     assert cancelled == [True]
     released.set()
 
@@ -568,13 +566,13 @@ def test_cancellation_reaches_the_tools(caplog: pytest.LogCaptureFixture):
     async def waits(n: int) -> None:
         seen.append("started")
         try:
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         finally:
             seen.append("stopped")
 
     def stuck(n: int) -> None:
         seen.append("started")
-        released.wait(10)
+        released.wait(600)
 
     async def main() -> None:
         task = asyncio.create_task(Toolbox(waits, stuck).arun([call("waits", n=1), call("stuck", n=2)]))
@@ -584,12 +582,10 @@ def test_cancellation_reaches_the_tools(caplog: pytest.LogCaptureFixture):
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    began = time.monotonic()
     asyncio.run(main())
     released.set()
     assert seen.count("stopped") == 1
     assert "'stuck' was given up on" in caplog.text
-    assert time.monotonic() - began < 5
 
 
 def test_a_tool_that_cancels_itself_has_failed():

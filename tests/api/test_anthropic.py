@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from anthropic.types import ErrorResponse, Message, MessageTokensCount, ModelInfo, RawMessageStreamEvent
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
-from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from properties import property_test
 from toolspeak.api import anthropic as api
 from toolspeak.api.asked import Asked, Stamp
 from toolspeak.errors import BadRequest, KeyRefused, ModelError, Refused, ServerFailed, StreamCut
@@ -84,7 +84,7 @@ def requests(draw: st.DrawFn) -> Request:
     )
 
 
-@given(requests())
+@property_test(100, requests())
 def test_a_request_is_read_as_it_was_written(request: Request) -> None:
     body = json.loads(json.dumps(api.write_request(request, "m", thoughts=True)))
     check_body(body, api.BODY)
@@ -94,7 +94,7 @@ def test_a_request_is_read_as_it_was_written(request: Request) -> None:
     assert set(asked.ignored) <= {"signature"}
 
 
-@given(requests())
+@property_test(100, requests())
 def test_what_is_written_is_what_the_sdk_would_send(request: Request) -> None:
     BODIES.validate_python(api.write_request(request, "m", thoughts=True), strict=True)
 
@@ -280,7 +280,7 @@ TURNS = st.builds(
 )  # fmt: skip
 
 
-@given(st.lists(TURNS, min_size=1, max_size=3), ANYTHING | st.lists(BLOCKS, max_size=2))
+@property_test(100, st.lists(TURNS, min_size=1, max_size=3), ANYTHING | st.lists(BLOCKS, max_size=2))
 def test_any_body_is_read_or_refused(turns: list[Any], system: Any) -> None:
     body = PLAIN | {"messages": turns, "system": system}
     with suppress(Refused):  # nothing else may be raised
@@ -375,12 +375,12 @@ def replies(draw: st.DrawFn) -> list[Event]:
     return [*events, Finished(finish, draw(SPENT))]
 
 
-@given(replies(), st.none() | st.integers(1, 40))
+@property_test(100, replies(), st.none() | st.integers(1, 40))
 def test_a_stream_is_read_as_it_was_written(events: list[Event], size: int | None) -> None:
     assert read(written(events), size) == events
 
 
-@given(replies())
+@property_test(100, replies())
 def test_a_stream_is_as_the_sdk_takes_it(events: list[Event]) -> None:
     told = events_in(written(events))
     kinds = [event["type"] for event in told]
@@ -402,7 +402,7 @@ def test_a_stream_is_as_the_sdk_takes_it(events: list[Event]) -> None:
     assert held is None
 
 
-@given(replies(), st.none() | st.integers(1, 40))
+@property_test(100, replies(), st.none() | st.integers(1, 40))
 def test_a_body_is_read_as_it_was_written(events: list[Event], size: int | None) -> None:
     reply = collect(events)
     body = json.loads(json.dumps(api.write_reply([reply], Asked("m", Request()), STAMP)))

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.api.asked import Asked, Stamp
 from toolspeak.api.completions import (
     BODY,
@@ -66,7 +66,7 @@ REQUESTS = st.builds(
 )
 
 
-@given(REQUESTS)
+@property_test(100, REQUESTS)
 def test_a_request_is_read_as_it_was_written(request: Request) -> None:
     body = json.loads(json.dumps(write_request(request, "org/m:1")))
     assert judge(BODY).is_valid(body)
@@ -75,7 +75,8 @@ def test_a_request_is_read_as_it_was_written(request: Request) -> None:
     assert (got.model, got.stream, got.usage, got.n, got.ignored) == ("org/m:1", True, True, 1, ())
 
 
-@given(
+@property_test(
+    100,
     st.lists(
         st.builds(
             lambda texts, tops: (texts, tops), st.lists(TEXT.filter(bool), min_size=1, max_size=3), st.integers(0, 3)
@@ -93,7 +94,7 @@ def test_a_stream_is_read_as_it_was_written(pieces: list[tuple[list[str], int]],
     assert read(data, size) == events
 
 
-@given(TEXT, st.sampled_from(["stop", "length", "content_filter"]), st.integers(0, 2))
+@property_test(100, TEXT, st.sampled_from(["stop", "length", "content_filter"]), st.integers(0, 2))
 def test_a_body_is_read_as_it_was_written(text: str, finish: Any, tops: int) -> None:
     told = tuple(tokens([text], tops)) if text else ()
     reply = Reply(text, finish=finish, usage=Usage(3, 4), logprobs=told)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.api.joined import joined
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, TextDelta, ThoughtDelta
 
@@ -29,7 +29,7 @@ def test_what_stands_between_keeps_them_apart() -> None:
     assert joined(pieces) == [ArgumentsDelta("a"), CallEnd(), CallStart("f", "2"), ArgumentsDelta("bc")]
 
 
-@given(events, st.integers(0, 9))
+@property_test(100, events, st.integers(0, 9))
 def test_nothing_is_lost_and_it_is_the_same_twice(pieces: list, cut: int) -> None:
     once = joined(pieces)
     assert joined(once) == list(once)

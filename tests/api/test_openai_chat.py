@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.api.call_deltas import Balance
 from toolspeak.api.openai_chat import ReplyReader, write_request
 from toolspeak.errors import BadRequest, KeyRefused, ModelError, RateLimited, ServerFailed, StreamCut
@@ -326,7 +326,7 @@ def outcome(data: bytes, size: int | None = None) -> tuple[list[Event], type | N
         return merged(events), type(caught)
 
 
-@given(st.lists(payloads | json_values, max_size=6), st.booleans(), st.integers(1, 9))
+@property_test(100, st.lists(payloads | json_values, max_size=6), st.booleans(), st.integers(1, 9))
 def test_whatever_comes_is_read_or_refused(stream: list[Any], done: bool, size: int) -> None:
     data = sse(*stream, *[DONE] * done)
     events, error = outcome(data)
@@ -344,7 +344,9 @@ def test_whatever_comes_is_read_or_refused(stream: list[Any], done: bool, size: 
     assert opened == 0
 
 
-@given(st.lists(st.sampled_from(["a", "{", "}", '"', "\\", "[", "]", ":", "é"]), max_size=12), st.integers(0, 12))
+@property_test(
+    100, st.lists(st.sampled_from(["a", "{", "}", '"', "\\", "[", "]", ":", "é"]), max_size=12), st.integers(0, 12)
+)
 def test_brackets_are_counted_alike_at_every_cut(parts: list[str], at: int) -> None:
     whole, cut, text = Balance(), Balance(), "".join(parts)
     whole.feed(text)

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.api import openai_chat as chat
 from toolspeak.api.asked import Asked, Stamp
 from toolspeak.errors import Refused
@@ -87,7 +87,7 @@ def requests(draw: st.DrawFn) -> Request:
     )
 
 
-@given(requests())
+@property_test(100, requests())
 def test_a_request_written_is_read_as_it_was(request: Request) -> None:
     body = parse_body(json.dumps(chat.write_request(request, "m", thoughts=True)).encode(), Limits())
     check_body(body, chat.BODY)
@@ -137,15 +137,14 @@ def received(data: bytes, cut: int) -> list[Event]:
     return events + reader.close()
 
 
-@given(replies(), st.integers(1, 400))
-@settings(max_examples=200)
+@property_test(200, replies(), st.integers(1, 400))
 def test_a_stream_written_is_read_as_it_was(events: list[Event], cut: int) -> None:
     data = sent([events], Asked("m", Request(), stream=True))
     assert received(data, cut) == received(data, len(data)) == events
     assert data.endswith(b"data: [DONE]\n\n")
 
 
-@given(replies())
+@property_test(100, replies())
 def test_a_body_written_is_read_as_it_was(events: list[Event]) -> None:
     events = [event for event in events if not isinstance(event, Logprobs)]
     reply = collect(events)

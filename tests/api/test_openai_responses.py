@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 
+from properties import property_test
 from toolspeak.api.asked import Stamp
 from toolspeak.api.openai_responses import (
     BODY,
@@ -163,7 +163,7 @@ def requests(draw: st.DrawFn) -> Request:
     )
 
 
-@given(requests())
+@property_test(100, requests())
 def test_a_request_there_and_back_is_the_same(request: Request) -> None:
     written = write_request(request, "m", thoughts=True)
     check_body(written, BODY)
@@ -327,7 +327,7 @@ def replies(draw: st.DrawFn) -> list[Event]:
     return [*events, Finished(finish, usage)]
 
 
-@given(replies(), st.integers(1, 40), st.booleans())
+@property_test(100, replies(), st.integers(1, 40), st.booleans())
 def test_a_reply_there_and_back_is_the_same_at_every_cut(events: list[Event], size: int, summary: bool) -> None:
     data = stream(events, reasoning={"summary": "auto"} if summary else None)
     assert merged(read(data, size)) == merged(events)
@@ -335,7 +335,7 @@ def test_a_reply_there_and_back_is_the_same_at_every_cut(events: list[Event], si
     assert rows[-1]["type"] in ("response.completed", "response.incomplete")
 
 
-@given(replies())
+@property_test(100, replies())
 def test_a_body_there_and_back_is_the_same(events: list[Event]) -> None:
     reply = collect(events)
     written = write_reply([reply], read_request(body()), STAMP)
@@ -532,7 +532,7 @@ rows = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(rows, max_size=6), st.integers(1, 9))
+@property_test(100, st.lists(rows, max_size=6), st.integers(1, 9))
 def test_whatever_comes_is_read_or_refused(payloads: list[dict[str, Any]], size: int) -> None:
     data = sse(*payloads)
 
@@ -556,7 +556,7 @@ items = st.fixed_dictionaries(
 fields = st.dictionaries(st.sampled_from([*BODY["properties"], "x"]), json_values, max_size=3)
 
 
-@given(fields, words | st.lists(items, min_size=1, max_size=4))
+@property_test(100, fields, words | st.lists(items, min_size=1, max_size=4))
 def test_whatever_is_asked_is_read_or_refused(fields: dict[str, Any], given: Any) -> None:
     with suppress(Refused, UsageError):
         asked = read_request(body(**{"input": given, **fields, "model": "m"}))

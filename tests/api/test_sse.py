@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.api.payloads import dumped
 from toolspeak.api.sse import EventParser, ServerEvent
 from toolspeak.errors import ServerFailed
@@ -57,7 +57,7 @@ def test_bytes_that_are_no_utf8_become_replacement_characters() -> None:
     assert parse(b"data: a\xff\n\n") == [ServerEvent("a\ufffd")]
 
 
-@given(st.binary(), st.integers(1, 5))
+@property_test(100, st.binary(), st.integers(1, 5))
 def test_any_bytes_are_taken(data: bytes, size: int) -> None:
     assert parse(*(data[i : i + size] for i in range(0, len(data), size))) == parse(data)
 

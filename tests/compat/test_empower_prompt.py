@@ -6,10 +6,10 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from peers import peer
+from properties import property_test
 from toolspeak.compat.empower import prompt_messages
 from toolspeak.errors import InvalidTool, UsageError
 
@@ -200,7 +200,7 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
     return messages
 
 
-@given(conversations(), DEFINITIONS, st.booleans(), st.none() | TEXTS)
+@property_test(100, conversations(), DEFINITIONS, st.booleans(), st.none() | TEXTS)
 def test_the_bytes_are_the_packages(
     messages: list[dict[str, Any]], functions: list[dict[str, Any]], thinking: bool, system: str | None
 ) -> None:
@@ -211,7 +211,7 @@ def test_the_bytes_are_the_packages(
     assert prompt_messages(messages, functions, thinking) == theirs
 
 
-@given(conversations(), DEFINITIONS)
+@property_test(100, conversations(), DEFINITIONS)
 def test_nothing_that_was_given_is_changed(messages: list[dict[str, Any]], functions: list[dict[str, Any]]) -> None:
     before = copy.deepcopy((messages, functions))
     for message in prompt_messages(messages, functions):

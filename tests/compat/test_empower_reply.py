@@ -7,10 +7,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from peers import peer
+from properties import property_test
 from toolspeak.compat.empower import chat_chunks, chat_completion, separate_thinking
 
 THOUGHT = "<thinking>Weather is wanted.</thinking>"
@@ -96,7 +97,7 @@ NAMES = st.text("abcdefghijklmnopqrstuvwxyzABC0123456789_.-", min_size=1, max_si
 ARGUMENTS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
 
 
-@given(st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1))
+@property_test(100, st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1))
 def test_calls_are_read_as_the_package_reads_them(calls: list[tuple[str, dict[str, Any]]]) -> None:
     text = "<f>" + json.dumps([{"name": name, "arguments": arguments} for name, arguments in calls])
     assume("</thinking>" not in text)

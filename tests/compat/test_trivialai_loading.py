@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from peers import peer
+from properties import property_test
 from toolspeak.compat.trivialai import TransformError, loadch, loadchmulti
 from toolspeak.compat.trivialai.literals import loads
 
@@ -161,7 +161,7 @@ VALUES = st.recursive(
 )
 
 
-@given(VALUES)
+@property_test(100, VALUES)
 def test_what_json_and_python_write_is_read(value: Any) -> None:
     assert loadch(json.dumps(value)) == value
     assert loadch(json.dumps(value, ensure_ascii=False, indent=2)) == value
@@ -173,14 +173,14 @@ def test_what_json_and_python_write_is_read(value: Any) -> None:
 SCRAPS = st.sampled_from(["{", "}", "[", "]", "(", ")", ",", ":", '"', "'", "1", "0", "-", "e", ".", "a", "b", "\\", " ", "\n", "null", "True", '"""', "x", "/", "```", "```json\n"])  # fmt: skip
 
 
-@given(st.lists(SCRAPS, max_size=14).map("".join))
+@property_test(100, st.lists(SCRAPS, max_size=14).map("".join))
 def test_any_text_gives_a_value_or_one_error(text: str) -> None:
     for load in (loadch, loadchmulti):
         with contextlib.suppress(TransformError):
             load(text)
 
 
-@given(st.lists(SCRAPS, max_size=10).map("".join))
+@property_test(100, st.lists(SCRAPS, max_size=10).map("".join))
 def test_what_the_package_reads_is_read_alike(text: str) -> None:
     util = peer("trivialai", "util")
     try:

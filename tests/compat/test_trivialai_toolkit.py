@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any, Dict, List, Literal, NewType, Optional, Tuple, TypedDict, Union  # noqa: UP035
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from peers import peer
+from properties import property_test
 from toolspeak.compat.trivialai import ToolCallError, ToolKit, TransformError
 from toolspeak.compat.trivialai.annotations import fits
 
@@ -223,7 +223,7 @@ def test_a_refusal_is_a_transform_error() -> None:
 JSON = st.sampled_from([None, True, 0, 1, -2, 1.5, "x", "", [], ["a"], [1], {}, {"k": [1]}, {"k": 1}])
 
 
-@given(st.dictionaries(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h", "z"]), JSON, max_size=6))
+@property_test(100, st.dictionaries(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h", "z"]), JSON, max_size=6))
 def test_names_are_judged_as_the_package_does(args: dict[str, Any]) -> None:
     """Where only names are wrong the two say the same; types are judged below."""
     outcomes: list[Any] = []

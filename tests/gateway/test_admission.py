@@ -49,7 +49,7 @@ async def post(client: aiohttp.ClientSession, url: str, body: dict[str, Any] = C
         return Answer(reply.status, reply.headers, await reply.text())
 
 
-async def until(true: Callable[[], bool], seconds: float = 5.0) -> None:
+async def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
     due = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < due

@@ -10,9 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.errors import UsageError
 from toolspeak.gateway.config import parse_config, read_config, summary
 from toolspeak.gateway.keys import digest, hashed
@@ -197,7 +197,7 @@ def test_the_sample_is_good_and_shows_every_default(tmp_path: Path, monkeypatch:
     assert (settings.workers, settings.cors) == (1, ())
 
 
-@given(st.text(), st.recursive(st.integers() | st.text() | st.booleans() | st.floats(), st.lists))
+@property_test(100, st.text(), st.recursive(st.integers() | st.text() | st.booleans() | st.floats(), st.lists))
 def test_whatever_stands_there_is_read_or_told(name: str, value: object) -> None:
     text = f"[models.m]\nupstream = 'scripted:Hi'\n[limits]\n{json.dumps(name)} = {json.dumps(value)}"
     with suppress(UsageError):  # and nothing else

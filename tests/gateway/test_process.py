@@ -158,7 +158,7 @@ def start() -> Iterator[Callable[..., Process]]:
             one.close()
 
 
-def until(true: Callable[[], bool], seconds: float = 30) -> None:
+def until(true: Callable[[], bool], seconds: float = 120) -> None:
     due = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < due

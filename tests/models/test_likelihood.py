@@ -12,6 +12,7 @@ from aiohttp import web
 import toolspeak as ts
 from echoes import echoed, likelihood
 from llama import served
+from properties import thinned
 from toolspeak.api.completions.likelihood import beginning, read_tokens, weigh
 from toolspeak.errors import ServerFailed
 from toolspeak.models.abilities import Abilities, Finding
@@ -110,13 +111,13 @@ def test_the_parts_of_a_character_count(url: str) -> None:
 def test_the_same_calls_through_a_server_as_in_process(url: str) -> None:
     remote, local = ts.model(f"{url}/v1#any", key=KEY), ts.model("local")
     calls = 0
-    for question, tools in QUESTIONS:
+    for question, tools in (rows := thinned(QUESTIONS, 3)):
         there, here = (ts.decide(question, tools=tools, model=one, tries=1, max_tokens=32) for one in (remote, local))
         assert [(call.name, call.arguments) for call in there.calls] == [
             (call.name, call.arguments) for call in here.calls
         ], question
         calls += len(there.calls)
-    assert calls >= 5
+    assert calls >= len(rows) * 5 // 12
 
 
 def test_what_the_probe_finds_decides_alike(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 
 import toolspeak as ts
+from cost import LINEAR, growth
 from toolspeak.plan.carried import faults
 from toolspeak.plan.conclude import plainly, read
 from toolspeak.types import Usage
@@ -171,6 +173,10 @@ def test_nothing_is_asked_where_there_is_nothing_to_say_or_too_much() -> None:
         model = ts.Scripted([])
         assert rules(ts.conclude("?", result, model=model)) == ["stated-plainly"]
         assert model.requests == []
+
+
+def test_a_long_list_costs_no_more_than_it_is_long() -> None:
+    assert growth(lambda size: partial(plainly, list(range(size)))) <= LINEAR
 
 
 @pytest.mark.parametrize("said", ["9" * 100_000, "1," * 100_000, "1e999999999", "-" * 50_000, "١٢٣", "½", "a@" * 9999])

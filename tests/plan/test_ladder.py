@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolspeak as ts
+from properties import property_test
 from replies import answered, calls, native
 from toolspeak.events import Event, Finished, Noted, TextDelta
 from toolspeak.models import weights
@@ -506,8 +506,9 @@ SAID = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
-@given(steps=STEPS, said=SAID, tries=st.integers(1, 9), choice=st.sampled_from(["auto", "required", "weather"]))
+@property_test(
+    60, steps=STEPS, said=SAID, tries=st.integers(1, 9), choice=st.sampled_from(["auto", "required", "weather"])
+)
 def test_a_climb_ends_and_gives_what_was_asked_for(steps: list[str], said: list[str], tries: int, choice: str) -> None:
     model = ts.Scripted(said, repeat=True, capabilities=["grammar"])
     try:

@@ -270,9 +270,7 @@ class Babbler:
 @pytest.mark.parametrize("pause", [0.01, 0, None])
 def test_the_seconds_limit_stops_a_model_that_never_stops(pause: float | None) -> None:
     model = Babbler(pause)
-    began = time.monotonic()
     reply = ts.run("go", model=model, limits={"seconds": 0.3})
-    assert time.monotonic() - began < 5
     assert reply.finish == "limit"
     assert reply.text.startswith("bla bla ")
     assert "limit-seconds" in rules(reply)
@@ -286,14 +284,12 @@ def test_the_seconds_limit_stops_a_slow_tool() -> None:
     async def sleep() -> None:
         """Sleep."""
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         except asyncio.CancelledError:
             cancelled.set()
             raise
 
-    began = time.monotonic()
     reply = ts.run("go", tools=[sleep], model=native(calls(("sleep", {}), text="Wait.")), limits={"seconds": 0.2})
-    assert time.monotonic() - began < 5
     assert cancelled.is_set()
     assert reply.finish == "limit"
     assert answered(reply.messages)

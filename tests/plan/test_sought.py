@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import pytest
 
+from cost import LINEAR, growth
 from toolspeak.plan.sought import sought
 
 
@@ -40,11 +41,5 @@ def test_the_noun_is_found(text: str, found: list[set[str]]) -> None:
 
 
 def test_long_texts_take_no_longer_a_word() -> None:
-    def seconds(text: str) -> float:
-        begin = time.perf_counter()
-        sought(text)
-        return time.perf_counter() - begin
-
     for unit in ("what is the ", "find me out ", "what ", "word ", "how much of the "):
-        short, long = (min(seconds(unit * count) for _ in range(5)) for count in (2_000, 20_000))
-        assert long < 40 * short, unit
+        assert growth(lambda count, unit=unit: partial(sought, unit * count)) <= LINEAR, unit

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.events import CallEnd, CallStart, Event, Finished, TextDelta
 from toolspeak.plan.stops import Stops
 
@@ -16,7 +16,7 @@ def said(events: list[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
-@given(pieces, wanted)
+@property_test(100, pieces, wanted)
 def test_the_text_ends_before_the_first_stop(texts: list[str], stops: list[str]) -> None:
     reader = Stops(stops)
     events = reader.feed([*map(TextDelta, texts), Finished("length")])

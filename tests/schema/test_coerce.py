@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.schema.check import check
 from toolspeak.schema.coerce import coerce
 from toolspeak.schema.infer import as_tool
@@ -233,7 +233,7 @@ SCHEMAS = st.sampled_from(
 )
 
 
-@given(SCHEMAS, JSON)
+@property_test(100, SCHEMAS, JSON)
 def test_valid_stays_and_the_rest_is_what_it_was_or_valid(schema: Any, value: Any):
     made = tool_of(schema)
     got, notes = coerce(made, {"x": value})
@@ -245,7 +245,7 @@ def test_valid_stays_and_the_rest_is_what_it_was_or_valid(schema: Any, value: An
     assert coerce(made, got) == (got, ())
 
 
-@given(SCHEMAS, JSON)
+@property_test(100, SCHEMAS, JSON)
 def test_the_text_of_a_value_is_that_value_or_is_left(schema: Any, value: Any):
     made = tool_of(schema)
     text = json.dumps(value)

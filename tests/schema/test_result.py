@@ -14,9 +14,9 @@ from typing import Any
 
 import pydantic
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.schema.result import jsonable, result_text
 
 
@@ -176,7 +176,7 @@ VALUES = st.recursive(
 )
 
 
-@given(VALUES, st.integers(0, 2000))
+@property_test(100, VALUES, st.integers(0, 2000))
 def test_every_result_is_json_within_its_limit(value: Any, limit: int):
     text = result_text(value, limit)
     assert len(text) <= max(limit, 200)
@@ -185,7 +185,7 @@ def test_every_result_is_json_within_its_limit(value: Any, limit: int):
         json.loads(text)
 
 
-@given(VALUES)
+@property_test(100, VALUES)
 def test_what_fits_is_whole(value: Any):
     if not isinstance(value, str):
         assert json.loads(result_text(value, None)) == jsonable(value)

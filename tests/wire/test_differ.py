@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import toolspeak as ts
+from properties import property_test
 from toolspeak.wire.detect import detect
 from toolspeak.wire.drafts.differ import draft, reads
 from toolspeak.wire.drafts.probe import BOTH, between, call, common_end, common_start, pieces, probe
@@ -261,9 +262,12 @@ MARKS = st.sampled_from(
 INNER = st.sampled_from([("<one>", "</one>"), ("<|one|>", "<|done|>"), ("one ", " end"), ("", "")])
 
 
-@settings(max_examples=120)
-@given(
-    MARKS, INNER, st.sampled_from(["", NL, " ", ", "]), st.sampled_from(["object", "list", "behind", "tags", "pairs"])
+@property_test(
+    120,
+    MARKS,
+    INNER,
+    st.sampled_from(["", NL, " ", ", "]),
+    st.sampled_from(["object", "list", "behind", "tags", "pairs"]),
 )
 def test_any_markers_do(outer: tuple[str, str], inner: tuple[str, str], glue: str, hole: str) -> None:
     """Whatever the markers look like, a draft reads what its template wrote, two calls of it too."""

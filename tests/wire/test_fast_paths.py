@@ -7,10 +7,11 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 from wire_cases import merged, stream
 
+from properties import property_test
 from toolspeak.dialects import get
 from toolspeak.types import Tool
 from toolspeak.wire import brackets, jsonreader, literal
@@ -87,8 +88,7 @@ def careful(name: str, wire: str) -> Any:
         return merged(stream(get(name), [wire], TOOLS))
 
 
-@settings(max_examples=250)
-@given(damaged(), st.integers(1, 9), st.integers(0, 9))
+@property_test(250, damaged(), st.integers(1, 9), st.integers(0, 9))
 @example('{"a": [1, "ab", {"k": true}], "s": "x \\"y\\" \\\\"}', 4, 1)
 @example('{"a": [1, ], "s": "a "b", c",}', 3, 0)
 def test_the_short_way_leads_to_the_same(text: str, size: int, first: int) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import jsonschema_rs
 import pytest
 from gbnf import Gbnf
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from wire_cases import DIALECTS
 
 import toolspeak as ts
+from properties import property_test
 from toolspeak.errors import UsageError
 from toolspeak.schema.check import check
 from toolspeak.types import Tool, ToolCall
@@ -198,8 +198,7 @@ def ordered(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @ALL
-@settings(max_examples=4, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(calls=st.lists(CALLS, min_size=1, max_size=3))
+@property_test(4, calls=st.lists(CALLS, min_size=1, max_size=3))
 def test_calls_of_all_kinds(d: Dialect, calls: Sequence[ToolCall]) -> None:
     if any(isinstance(part, Raw) for part in d.call):
         return

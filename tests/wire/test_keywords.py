@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from wire_cases import CODE
 
+from cost import LINEAR, growth
+from properties import property_test
 from toolspeak.wire.codecs import keywords
 from toolspeak.wire.syntax import Keywords
 
@@ -141,8 +142,7 @@ VALUES = st.recursive(
 KEYS = st.text(max_size=6) | st.sampled_from(["my-key", "a.b", "class", "1a", "a b", "a=b", "", "None", "é", "'", "*"])
 
 
-@settings(max_examples=150)
-@given(st.sampled_from([PYTHON, JSONIC, BARE, ESCAPE]), st.dictionaries(KEYS, VALUES, max_size=4))
+@property_test(150, st.sampled_from([PYTHON, JSONIC, BARE, ESCAPE]), st.dictionaries(KEYS, VALUES, max_size=4))
 def test_what_is_written_is_read_again(hole: Keywords, arguments: dict[str, Any]) -> None:
     wire = keywords.write(hole, arguments)
     if any(quote in json.dumps(arguments) for quote in hole.quotes if not hole.escapes):
@@ -151,8 +151,7 @@ def test_what_is_written_is_read_again(hole: Keywords, arguments: dict[str, Any]
     assert (json.loads(text), notes, why, rest) == (arguments, [], "", "")
 
 
-@settings(max_examples=150)
-@given(VALUES)
+@property_test(150, VALUES)
 def test_a_repr_is_transcoded(value: Any) -> None:
     text = keywords.transcode(f" {value!r}\n")
     assert text is not None
@@ -184,8 +183,8 @@ def test_writing(hole: Keywords, wire: str) -> None:
     assert keywords.write(hole, arguments) == wire
 
 
-@settings(max_examples=300)
-@given(
+@property_test(
+    300,
     st.sampled_from([PYTHON, BARE]),
     st.lists(
         st.sampled_from([*"abn1=:,()[]{}'\"\\ \n*<", "n=", '<|"|>', '"""', "True", "r'", "\\x4", "\\ud83d", "f("])
@@ -217,16 +216,12 @@ def test_any_text_reads_the_same_at_every_cut(hole: Keywords, pieces: list[str])
     ],
 )
 def test_linear(unit: str) -> None:
-    def cost(n: int) -> float:
+    def reading(n: int) -> Callable[[], object]:
         wire = "(a='" + unit * n if unit[0] in "'\"\\" else "(" + unit * n
-        best = 9.0
-        for _ in range(3):
-            start = time.perf_counter()
-            run(keywords.read, PYTHON, [wire[i : i + 64] for i in range(0, len(wire), 64)])
-            best = min(best, time.perf_counter() - start)
-        return best
+        chunks = [wire[i : i + 64] for i in range(0, len(wire), 64)]
+        return lambda: run(keywords.read, PYTHON, chunks)
 
-    assert cost(8000) < 16 * cost(2000) + 0.01
+    assert growth(reading) <= LINEAR
 
 
 def test_nesting_is_no_recursion() -> None:

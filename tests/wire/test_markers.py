@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.dialects import get, names
 from toolspeak.types import Message, Note, Tool
 from toolspeak.wire.detect import detect
@@ -201,7 +201,7 @@ HARMLESS = [
 ]
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+@property_test(100, st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_it_is_undone_exactly(text: str) -> None:
     notes: list[Note] = []
     clean = cleaner(control_markers(HERMES), notes)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.events import ArgumentsDelta
 from toolspeak.wire.codecs import json_args, raw
 from toolspeak.wire.syntax import Json, Raw
@@ -19,8 +19,9 @@ SCHEMA = {"properties": {"city": {"type": "string"}, "n": {}}}
 ENDS = ("Observation:", "<end>")
 
 
-@settings(max_examples=100)
-@given(st.text(st.characters(exclude_categories=["Cs"])) | st.text('ab<en\\"\n'), st.sampled_from(["", "<end>"]))
+@property_test(
+    100, st.text(st.characters(exclude_categories=["Cs"])) | st.text('ab<en\\"\n'), st.sampled_from(["", "<end>"])
+)
 def test_raw_is_the_text_up_to_what_follows(text: str, end: str) -> None:
     if "<end>" in text:
         return
@@ -68,8 +69,9 @@ def test_what_is_no_json_is_refused_where_it_may_not_be_plain() -> None:
     assert run(json_args.read_hole, Json(), ['{"a": 1}'], SCHEMA, ENDS).json == '{"a": 1}'
 
 
-@settings(max_examples=200)
-@given(st.lists(st.sampled_from([*'ab"\\{}[]\n :<', "null", "<end>", "<en", "Observation", "\\u00e9"])).map("".join))
+@property_test(
+    200, st.lists(st.sampled_from([*'ab"\\{}[]\n :<', "null", "<end>", "<en", "Observation", "\\u00e9"])).map("".join)
+)
 def test_any_text_reads_the_same_at_every_cut(text: str) -> None:
     ran = same_at_every_cut(json_args.read_hole, Json(plain=True), text, SCHEMA, ENDS)
     if not ran.error:

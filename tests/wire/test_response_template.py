@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.errors import TemplateError
 from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
@@ -278,7 +278,12 @@ JSON = st.recursive(
 )
 
 
-@given(JSON, st.sampled_from([TAGS, PARAMETERS, HEADS]), st.sampled_from(["fields", CALL + "open", CALL + "transform"]))
+@property_test(
+    100,
+    JSON,
+    st.sampled_from([TAGS, PARAMETERS, HEADS]),
+    st.sampled_from(["fields", CALL + "open", CALL + "transform"]),
+)
 def test_any_declaration_is_read_or_refused(value: Any, config: dict[str, Any], path: str) -> None:
     for told in (value, changed(config, path, value)):
         with suppress(TemplateError):
@@ -307,7 +312,7 @@ def test_other_patterns_are_refused(pattern: str) -> None:
         pattern_pieces(pattern)
 
 
-@given(st.text(alphabet="ab<>|()[]{}?*+.\\^$P=wsn:!", max_size=40))
+@property_test(100, st.text(alphabet="ab<>|()[]{}?*+.\\^$P=wsn:!", max_size=40))
 def test_any_pattern_is_read_or_refused(pattern: str) -> None:
     with suppress(ValueError):
         pattern_pieces(pattern)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from wire_cases import TOOLS, cuts, merged, rules, stream, told
 
+from cost import LINEAR, growth
+from properties import property_test
 from toolspeak.dialects import get
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Noted
 from toolspeak.wire.codecs import json_args
@@ -197,16 +198,16 @@ JSON_VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=150)
-@given(st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=4), st.sampled_from([None, 0, 1, 4]), st.booleans())
+@property_test(
+    150, st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=4), st.sampled_from([None, 0, 1, 4]), st.booleans()
+)
 def test_valid_json_passes_byte_for_byte_at_every_cut(value: Any, indent: int | None, plain: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=plain)
     ran = same_at_every_cut(json_args.read_hole, Json(), text)
     assert (ran.json, ran.notes, ran.error, ran.rest) == (text, [], "", "")
 
 
-@settings(max_examples=200)
-@given(st.lists(st.sampled_from([*'"{}[],: ab1\\\n“”', "'", '",', '":', "true", '"a": "'])).map("".join))
+@property_test(200, st.lists(st.sampled_from([*'"{}[],: ab1\\\n“”', "'", '",', '":', "true", '"a": "'])).map("".join))
 def test_damaged_json_reads_the_same_at_every_cut(text: str) -> None:
     for start in ('{"a": "', '["', '{"a": ['):
         ran = same_at_every_cut(json_args.read_hole, Json(), start + text)
@@ -216,16 +217,12 @@ def test_damaged_json_reads_the_same_at_every_cut(text: str) -> None:
 
 @pytest.mark.parametrize("unit", ['"', '",', '" ,', '", "', '"' + " " * 200, '",' + "a" * 200, "”", '" "'])
 def test_quotes_within_strings_cost_no_more_than_they_are_long(unit: str) -> None:
-    def cost(n: int) -> float:
+    def reading(n: int) -> Callable[[], object]:
         wire = '{"a": "' + unit * n
-        best = 9.0
-        for _ in range(3):
-            start = time.perf_counter()
-            run(json_args.read_hole, Json(), [wire[i : i + 64] for i in range(0, len(wire), 64)])
-            best = min(best, time.perf_counter() - start)
-        return best
+        chunks = [wire[i : i + 64] for i in range(0, len(wire), 64)]
+        return lambda: run(json_args.read_hole, Json(), chunks)
 
-    assert cost(4000) < 16 * cost(1000) + 0.01
+    assert growth(reading) <= LINEAR
 
 
 SECTION = "<|tool_calls_section_begin|>"

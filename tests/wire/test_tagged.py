@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.wire.codecs.tagged import read, write
 from toolspeak.wire.syntax import Tagged, Typed
 
@@ -114,8 +114,8 @@ MARKERS = [
 ]
 
 
-@settings(max_examples=300)
-@given(
+@property_test(
+    300,
     st.sampled_from(list(HOLES)),
     st.fixed_dictionaries({}, optional=VALUES),
     st.lists(st.sampled_from([*MARKERS, "x", " ", "\n", "é☃"]), max_size=6),

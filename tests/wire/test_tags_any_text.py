@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
-from statistics import median
-from time import process_time
 from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_tagged import HOLES
 from test_tagged import SCHEMA as FLAT
 from test_tree import FOLLOW, TREE, M
 from test_tree import SCHEMA as DEEP
 
+from cost import growth
+from properties import property_test
 from toolspeak.wire.codecs import tagged, tree
 
 TAGS = [(tagged, hole, FLAT, follow) for hole, follow in HOLES.values()]
@@ -63,8 +61,7 @@ def damaged(draw: st.DrawFn) -> tuple[int, str]:
     return which, text
 
 
-@settings(max_examples=400)
-@given(damaged())
+@property_test(400, damaged())
 def test_damaged_arguments_read_the_same_at_every_cut(case: tuple[int, str]) -> None:
     which, text = case
     codec, hole, schema, follow = ALL[which]
@@ -118,36 +115,18 @@ HURTING: dict[str, tuple[str, Callable[[int], str]]] = {
     "deep": ("", lambda n: f"{M}<a>" * (n // 30) + "1" + f"{M}</a>" * (n // 30)),
 }
 MOST = 3.0
-"""Twice as much text takes at most this many times as long; quadratic is four. Lists of a megabyte leave the cache."""
-ENOUGH = 0.003
-
-
-def seconds(kind: str, n: int, size: int) -> float:
-    name, make = HURTING[kind]
-    codec, hole, schema, follow = (tagged, HOLES[name][0], FLAT, HOLES[name][1]) if name else ALL[-1]
-    text = make(n)
-    chunks = [text[i : i + size] for i in range(0, len(text), size)] if size else [text]
-    begin = process_time()
-    run(codec.read, hole, chunks, schema, follow)
-    return process_time() - begin
-
-
-def growth(kind: str, size: int) -> float:
-    """time(2n) / time(n), the median of three, n being as large as it takes to measure."""
-    n = 10_000
-    while n < 1_000_000 and seconds(kind, n, size) < ENOUGH:
-        n *= 2
-    gc.disable()
-    try:
-        return median(seconds(kind, 2 * n, size) / seconds(kind, n, size) for _ in range(3))
-    finally:
-        gc.enable()
+"""Twice as much text costs at most this many times as much; quadratic is four. Lists of a megabyte leave the cache."""
 
 
 @pytest.mark.parametrize("kind", HURTING)
 @pytest.mark.parametrize("size", [0, 4], ids=["whole", "in pieces"])
 def test_time_grows_with_the_text(kind: str, size: int) -> None:
-    ratios = [growth(kind, size)]
-    while ratios[-1] > MOST and len(ratios) < 5:  # another process may have been in the way
-        ratios.append(growth(kind, size))
-    assert min(ratios) <= MOST, ratios
+    name, make = HURTING[kind]
+    codec, hole, schema, follow = (tagged, HOLES[name][0], FLAT, HOLES[name][1]) if name else ALL[-1]
+
+    def reading(length: int) -> Callable[[], object]:
+        text = make(length)
+        chunks = [text[i : i + size] for i in range(0, len(text), size)] if size else [text]
+        return lambda: run(codec.read, hole, chunks, schema, follow)
+
+    assert growth(reading, 10_000, 1_000_000, MOST) <= MOST

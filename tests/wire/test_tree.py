@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from codec_run import run, same_at_every_cut
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from properties import property_test
 from toolspeak.wire.codecs.tree import read, write
 from toolspeak.wire.syntax import Tree
 
@@ -91,8 +91,7 @@ VALUES = {
 }
 
 
-@settings(max_examples=300)
-@given(st.fixed_dictionaries({}, optional=VALUES))
+@property_test(300, st.fixed_dictionaries({}, optional=VALUES))
 def test_what_is_written_is_read_at_every_cut(arguments: dict[str, Any]) -> None:
     text = write(TREE, arguments) + END + "\nrest"
     if UNSAYABLE(json.dumps(arguments)):

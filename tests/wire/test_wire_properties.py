@@ -11,11 +11,11 @@ import pytest
 from checks import problems
 from hard_cases import HARD
 from hard_cases import TOOLS as TYPED
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from spoken import TALKING, calls_of, sayable, tools_of, wire, words
 from wire_cases import CODE, DIALECTS, READ, TOOLS, WRITTEN, cuts, merged, stream
 
+from properties import property_test
 from toolspeak.dialects import get
 from toolspeak.events import TextDelta
 from toolspeak.wire.decode import Decoder, parse
@@ -42,8 +42,9 @@ def mutated(draw: st.DrawFn, name: str = "") -> tuple[str, str]:
     return name, text
 
 
-@settings(max_examples=600)
-@given(mutated(), st.sampled_from(["split", "keep"]), st.sampled_from(["offered", "any", "none"]), st.integers())
+@property_test(
+    600, mutated(), st.sampled_from(["split", "keep"]), st.sampled_from(["offered", "any", "none"]), st.integers()
+)
 def test_damaged_wires_are_read_without_harm(damaged: tuple[str, str], thoughts: str, offer: str, seed: int) -> None:
     name, text = damaged
     tools = {"offered": OFFERED, "any": None, "none": ()}[offer]
@@ -91,16 +92,14 @@ SAID = FLAT | st.lists(st.integers(), max_size=3) | st.dictionaries(NAMES, FLAT,
 
 
 @pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
-@settings(max_examples=12)
-@given(told=told(NAMES, SAID), seed=st.integers())
+@property_test(12, told=told(NAMES, SAID), seed=st.integers())
 def test_what_is_written_is_read_again(d: Dialect, told: list[tuple[str, dict[str, Any]]], seed: int) -> None:
     assert check(d, told, seed)
     assert sayable(d, told, tools_of(*told))
 
 
 @pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
-@settings(max_examples=12)
-@given(told=told(NAMES | st.text(min_size=1, max_size=10), VALUES), seed=st.integers())
+@property_test(12, told=told(NAMES | st.text(min_size=1, max_size=10), VALUES), seed=st.integers())
 def test_what_a_wire_has_no_words_for_is_told(d: Dialect, told: list[tuple[str, dict[str, Any]]], seed: int) -> None:
     """Any keys, any values, those that hold the dialect's own marks among them: read again, or noted when rendered."""
     assert check(d, told, seed) or not sayable(d, told, tools_of(*told))
@@ -117,9 +116,9 @@ def nested(depth: int) -> dict[str, Any]:
     return {"k": nested(depth - 1)} if depth else {"k": [1, 2]}
 
 
-@settings(max_examples=200)
-@given(
-    st.lists(st.sampled_from([*"abc {}[]<>\"'`,:\n\\/|0", "tool", "name", "think", "functools", "null"])).map("".join)
+@property_test(
+    200,
+    st.lists(st.sampled_from([*"abc {}[]<>\"'`,:\n\\/|0", "tool", "name", "think", "functools", "null"])).map("".join),
 )
 def test_a_text_without_a_call_comes_back_byte_for_byte(text: str) -> None:
     for d in DIALECTS:
@@ -147,8 +146,7 @@ def test_a_mark_alone_or_half_comes_back_byte_for_byte(d: Dialect) -> None:
             assert reply.text == text or reply.calls
 
 
-@settings(max_examples=200)
-@given(mutated())
+@property_test(200, mutated())
 def test_what_was_told_is_never_taken_back(damaged: tuple[str, str]) -> None:
     """What a beginning tells before it is known to be one is the beginning of what all of it tells."""
     name, text = damaged

@@ -37,17 +37,20 @@ class Told:
                 TimeElapsedColumn,
                 TimeRemainingColumn,
             )
+            from rich.table import Column
 
+            # Long names of models are cut, so that the counts stay in view on 80 columns.
             columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
+                TextColumn("{task.fields[model]}", table_column=Column(no_wrap=True, max_width=24)),
+                TextColumn("{task.fields[share]}"),
+                BarColumn(16),
                 MofNCompleteColumn(),
                 TimeElapsedColumn(),
                 TextColumn("left"),
                 TimeRemainingColumn(),
             )
             self.bar = Progress(*columns, console=console(sys.stderr), transient=True)
-            self.task = self.bar.add_task("", total=total)
+            self.task = self.bar.add_task("", total=total, model="", share="")
 
     def heard(self, record: Record, done: int, total: int) -> None:
         """Takes note of a case that is done."""
@@ -56,7 +59,7 @@ class Told:
         if self.bar is not None:
             if self.new == 1:
                 self.bar.start()
-            self.bar.update(self.task, completed=done, total=total, description=f"{record.contender}, {self._share()}")
+            self.bar.update(self.task, completed=done, total=total, model=record.contender, share=self._share())
         elif time.monotonic() - self.last > EVERY:
             self.last = time.monotonic()
             left = (self.last - self.began) / self.new * (total - done)

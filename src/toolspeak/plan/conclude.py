@@ -108,8 +108,9 @@ def _lines(value: Any, path: str = "") -> Iterator[str]:
             yield from _lines(part, f"{path} {key}".strip())
     elif isinstance(value, list | tuple | set | frozenset):
         rows = list(cast("list[Any]", value))
+        flat = _flat(rows)
         for i, part in enumerate(rows, 1):
-            yield from _lines(part, path if _flat(rows) else f"{path} {i}".strip())
+            yield from _lines(part, path if flat else f"{path} {i}".strip())
     else:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         yield f"{path}: {text}" if path else text

@@ -13,8 +13,8 @@ from ...errors import TemplateError
 
 SIZE = 1_000_000
 """The longest template, in characters."""
-FUEL = 50_000_000
-"""Steps that a template may take, so that none runs for ever: some seconds."""
+FUEL, FUEL_EACH, MOST_FUEL = 2_000_000, 20_000, 50_000_000
+"""Steps that a template may take at first, and for each message and each tool; the most is some seconds."""
 OUTPUT = 20_000_000
 """The longest prompt, in characters."""
 UNKNOWN = (
@@ -84,7 +84,7 @@ def _rendered(template: str, context: dict[str, Any], now: datetime | None) -> s
         filters["safe"] = _safe
         finish = _escaped
     engine = minijinja.Environment(
-        filters=filters, globals=_helpers(now), finalizer=_counted(finish), fuel=FUEL, debug=False
+        filters=filters, globals=_helpers(now), finalizer=_counted(finish), fuel=_fuel(context), debug=False
     )
     engine.trim_blocks = engine.lstrip_blocks = True
     try:
@@ -100,6 +100,11 @@ def _rendered(template: str, context: dict[str, Any], now: datetime | None) -> s
     raise TemplateError(f"the chat template cannot be rendered: {why}")
 
 
+def _fuel(context: Mapping[str, Any]) -> int:
+    rows = len(context["messages"]) + len(context["tools"] or ())
+    return min(MOST_FUEL, FUEL + FUEL_EACH * rows)
+
+
 def _by_jinja2(template: str, context: dict[str, Any], now: datetime | None, why: str) -> str:
     from .sandbox import installed, render_sandboxed
 
@@ -107,7 +112,7 @@ def _by_jinja2(template: str, context: dict[str, Any], now: datetime | None, why
         raise TemplateError(
             f"the chat template cannot be rendered: {why}; Jinja2 may know more: pip install 'toolspeak[jinja]'"
         )
-    return render_sandboxed(template, context, _helpers(now), {"tojson": tojson}, FUEL, OUTPUT)
+    return render_sandboxed(template, context, _helpers(now), {"tojson": tojson}, _fuel(context), OUTPUT)
 
 
 def _helpers(now: datetime | None) -> dict[str, Any]:

@@ -1,0 +1,58 @@
+"""What work costs, compared within one run: against twice as much of the same, or against work that is known.
+
+CPU time is compared, not what a clock shows. A comparison that fails is measured again, since another process may
+have emptied the caches. Work that costs too much fails every time.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from time import process_time
+from typing import Any
+
+TRIES = 6
+LINEAR = 2.7
+"""Twice as much work costs at most this many times as much; quadratic work costs four times as much."""
+ENOUGH = 0.002
+"""Seconds of CPU that the smaller work takes at least, so that the clock's steps do not matter."""
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """The CPU time of the work, done once, never 0."""
+    begin = process_time()
+    work()
+    return max(process_time() - begin, 1e-6)
+
+
+def growth(
+    work: Callable[[int], Callable[[], Any]], start: int = 400, most: int = 500_000, limit: float = LINEAR
+) -> float:
+    """cost(2n) / cost(n): the least of some medians of three. `work(n)` prepares work of size n."""
+    size = start
+    while size < most and seconds(work(size)) < ENOUGH:
+        size *= 2
+    small, large = work(size), work(2 * size)
+    least = float("inf")
+    with _no_collection():
+        for _ in range(TRIES):
+            least = min(least, median(seconds(large) / seconds(small) for _ in range(3)))
+            if least <= limit:
+                break
+    return least
+
+
+def costs_at_most(times: float, work: Callable[[], Any], known: Callable[[], Any]) -> bool:
+    """Whether the work costs at most so many times what the known work costs."""
+    return any(seconds(work) <= times * seconds(known) for _ in range(TRIES))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
