@@ -27,6 +27,7 @@ from .conclude import conclude
 from .effects import Ask, Plan, spending, tell
 from .formed import in_words
 from .held import held
+from .late import apart
 from .parts import has_parts, put_back, taken_out
 from .several import calls_for
 from .stops import Stops
@@ -79,8 +80,9 @@ def _told(
     raw: bool,
 ) -> Ask:
     """The question with the tools told in the dialect."""
-    messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
-    rendered = render(messages, tools, dialect, template, request.thinking, now, None, variables, request.choice, raw)
+    listed, messages = apart(request.messages, tools, request.late)
+    messages, parts = taken_out(messages) if has_parts(messages) else (messages, ())
+    rendered = render(messages, listed, dialect, template, request.thinking, now, None, variables, request.choice, raw)
     if parts:
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
     prompt = rendered.prompt if raw else ""
