@@ -62,7 +62,11 @@ def answer(asked: dict[str, Any], listed: list[dict[str, Any]]) -> dict[str, Any
     """The result of one request of the protocol."""
     if asked["method"] == "initialize":
         version = asked["params"]["protocolVersion"]
-        return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "ours", "version": "1"}}
+        return {
+            "protocolVersion": version,
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "ours", "version": "1"},
+        }
     return {"tools": listed} if asked["method"] == "tools/list" else {}
 
 

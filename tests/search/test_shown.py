@@ -17,6 +17,7 @@ from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished
 from toolspeak.models.base import Model
 from toolspeak.models.pool import Pool
 from toolspeak.models.scripted import Scripted
+from toolspeak.models.speaker import Speaker
 from toolspeak.search import kept, shown
 from toolspeak.search.kept import Indexes
 from toolspeak.search.question import Finds, Round
@@ -399,6 +400,30 @@ def test_a_tool_that_is_not_shown_can_be_called_all_the_same() -> None:
         reply = ts.decide("Cancel my hotel", tools=TOOLS, model=model)
         assert [(call.name, call.arguments) for call in reply.calls] == [("get_loan", {"which": "7"})]
         assert [note.rule for note in reply.notes] == ["tools-shown"]
+
+
+def shapes() -> list[Any]:
+    """Of each dialect that can write two calls side by side, what it writes."""
+    calls = [{"id": f"c{i}", "type": "function", "function": {"name": name, "arguments": '{"which":"7"}'}}
+             for i, name in enumerate(("cancel_hotel", "get_loan"))]  # fmt: skip
+    said: list[Message] = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+    ]
+    found: list[Any] = []
+    for name in ts.dialects():
+        text = str(ts.render(said, TOOLS, name).messages[-1]["content"])
+        if [call.name for call in ts.parse(text, name, TOOLS).calls] == ["cancel_hotel", "get_loan"]:
+            found.append(pytest.param(name, text, id=name))
+    return found
+
+
+@pytest.mark.parametrize(("dialect", "text"), shapes())
+def test_a_call_beside_another_to_a_tool_that_is_not_shown_does_not_vanish(dialect: str, text: str) -> None:
+    model = Speaker(Scripted([text]), dialect)
+    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=Routed(model, shown=3))
+    assert [call.name for call in reply.calls] == ["cancel_hotel", "get_loan"]
+    assert reply.text == ""
 
 
 def test_what_leaves_early_closes_the_model() -> None:

@@ -112,7 +112,9 @@ class Told:
     def asked(self, request: Request, without: Tool[..., Any] | None) -> Request:
         """The request as it goes on, without the search where there is enough of it."""
         tools = tuple(tool for tool in self.tools if tool is not without)
-        return replace(request, messages=self.messages, tools=tools, late=dict(self.late))
+        names = {tool.name for tool in tools}
+        hidden = tuple(tool for tool in request.hidden if tool.name not in names)
+        return replace(request, messages=self.messages, tools=tools, late=dict(self.late), hidden=hidden)
 
 
 def _spot(made: Sequence[Message], places: Sequence[int], at: int) -> int | None:

@@ -261,13 +261,15 @@ class Routed:
         """The request as the model is asked it first, and the tool to search by, whether or not it is offered."""
         indexed = view.indexed
         named = request.choice in indexed.places
-        apart = [indexed.tools[place].name for place in range(len(indexed.tools)) if place not in set(view.first)]
+        first, every = set(view.first), set(view.places)
+        apart = [tool.name for place, tool in enumerate(indexed.tools) if place not in first]
+        hidden = tuple(tool for place, tool in enumerate(indexed.tools) if place not in every)
         search = search_tool(indexed.places, len(apart), servers(apart) if indexed.own else [])
         offered = view.hidden and not (named or "weighs" in self.capabilities)
-        ranked = {indexed.tools[place].name: view.best[place] for place in view.best if place in set(view.places)}
+        ranked = {indexed.tools[place].name: view.best[place] for place in view.best if place in every}
         messages, late = replayed(view, request.messages, SEARCHES)
         tools = (*view.at_head(), *([search] if offered else []), *view.added())
-        return replace(request, messages=messages, tools=tools, late=late, ranked=ranked), search
+        return replace(request, messages=messages, tools=tools, late=late, hidden=hidden, ranked=ranked), search
 
     # choosing
 
