@@ -201,7 +201,9 @@ class Request:
     `tools`: None says nothing about tools, () offers none. `choice` is auto, none, required or the name
     of an offered tool. `ranked` are the names of those that whoever chose among more found to fit the question, best
     first, with their scores from 0 to 1: a model that weighs one tool at a time begins with them, and counts how well
-    each was found. `schema` is a JSON Schema that the text of the reply must fit, `grammar` a GBNF grammar, `tag` a
+    each was found. `late` are the names of tools that came up later in the conversation, with the place of the message that
+    each is told behind, so that the beginning of a prompt stays as it is; `hidden` are further tools that no model is shown,
+    and that it may call all the same. `schema` is a JSON Schema that the text of the reply must fit, `grammar` a GBNF grammar, `tag` a
     structural tag of xgrammar's; a model that cannot hold its sampling to them refuses. `max_tokens` bounds the reply.
     `thinking` asks for reasoning before the answer, or for none; None leaves it to the model. `logprobs` asks
     for the likelihood of each token of the text, beside that of so many others. `sampling` are further
@@ -227,3 +229,5 @@ class Request:
     sampling: Mapping[str, Any] = field(default_factory=dict[str, Any])
     whole: bool = False
     ranked: Mapping[str, float] = field(default_factory=dict[str, float])
+    late: Mapping[str, int] = field(default_factory=dict[str, int])
+    hidden: tuple[Tool[..., Any], ...] = ()

@@ -100,7 +100,7 @@ def test_a_question_that_shares_no_word_with_a_tool() -> None:
     done = run("Do I need an umbrella?")
     assert done.exit_code == 0
     assert "No tool shares a word with the question" in done.stdout
-    assert "shown 0 of 160" in done.stdout
+    assert "shown 20 of 160" in done.stdout  # the slots are filled, whatever is asked
 
 
 def test_a_question_from_a_pipe() -> None:
@@ -178,7 +178,15 @@ def test_recall_on_examples_and_cases() -> None:
     assert ["words"] in lines
     assert ["recall@1", "62", "%", "(22–91)"] in lines  # half of the two that the second one needs
     assert ["recall@10", "75", "%", "(30–95)"] in lines
-    assert ["shown", "to", "the", "model", "75", "%", "(30–95)"] in lines
+    assert [
+        "shown",
+        "to",
+        "the",
+        "model",
+        "100",
+        "%",
+        "(51–100)",
+    ] in lines  # the slots that nothing fits are filled, too
     assert ["MRR", "0.75", "(0.30–0.95)"] in lines
     assert "✗ line 4: Do I need an umbrella?\n    needs  get_weather (not found)\n    came   nothing\n" in done.stdout
     assert done.stderr == "left out, as they need no tool: 1 line\n"

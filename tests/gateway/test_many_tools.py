@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -137,9 +138,11 @@ def test_a_search_stays_here_and_what_it_found_stays_shown(play: Callable[..., N
     before, after, again, thanked = names(model)
     assert other not in before
     assert other in after
+    assert after[: len(before)] == before
     assert after == again
-    assert other in thanked
-    assert "search_tools" not in json.dumps([list(request.messages) for request in model.requests[2:]])
+    assert thanked[: len(again)] == again
+    sent = [list(request.messages) for request in model.requests]
+    assert all(later[: len(sooner)] == sooner for sooner, later in itertools.pairwise(sent))
 
 
 def test_the_notes_tell_of_it_and_the_log_does(serve_models: Callable[..., Any]) -> None:

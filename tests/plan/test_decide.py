@@ -10,6 +10,7 @@ import pytest
 import toolspeak as ts
 from replies import answered, calls, native
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished
+from toolspeak.models.speaker import Speaker
 
 
 def weather(city: str, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:
@@ -149,6 +150,32 @@ def test_no_call_passes_where_none_was_allowed() -> None:
     model = native(calls(("add", {"a": 1, "b": 2})), "Three.")
     reply = ts.decide("1 + 2?", tools=TOOLS, model=model, choice="none")
     assert (reply.text, reply.calls) == ("Three.", ())
+
+
+def written(dialect: str) -> str:
+    """What a call of `add` is in a dialect, "" where it is not read as it is written."""
+    arguments = '{"a": 1, "b": 2}'
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": arguments}}
+    said: list[Any] = [{"role": "user", "content": "x"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    text = str(ts.render(said, TOOLS, dialect).messages[-1]["content"])
+    return text if ts.parse(text, dialect, TOOLS).calls else ""
+
+
+@pytest.mark.parametrize("dialect", [name for name in ts.dialects() if written(name)])
+def test_no_markup_passes_where_no_call_was_allowed(dialect: str) -> None:
+    call = written(dialect)
+    model = Speaker(ts.Scripted([call, "Three.", call, call, call]), dialect)
+    reply = ts.decide("1 + 2?", tools=TOOLS, model=model, choice="none")
+    assert (reply.text, reply.calls) == ("Three.", ())
+    stubborn = ts.decide("1 + 2?", tools=TOOLS, model=model, choice="none")
+    assert (stubborn.text, stubborn.calls, stubborn.finish) == ("", (), "stop")
+    assert [note.rule for note in stubborn.notes][-1] == "call-not-allowed"
+
+
+def test_a_call_in_a_text_is_left_out_where_none_was_allowed() -> None:
+    model = Speaker(ts.Scripted([f"It is three.\n{written('hermes')}"]), "hermes")
+    reply = ts.decide("1 + 2?", tools=TOOLS, model=model, choice="none")
+    assert (reply.text.strip(), reply.calls) == ("It is three.", ())
 
 
 @pytest.mark.parametrize("choice", ["multiply", "REQUIRED", ""])

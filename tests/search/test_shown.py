@@ -1,6 +1,7 @@
 """What of many tools a model is shown, and that it may search for others."""
 
 import asyncio
+import itertools
 import json
 import threading
 from collections.abc import AsyncIterator
@@ -14,10 +15,12 @@ from many import NAMES, THINGS, definition
 from toolspeak.errors import MissingExtra, ModelUnreachable
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
 from toolspeak.models.base import Model
+from toolspeak.models.pool import Pool
 from toolspeak.models.scripted import Scripted
+from toolspeak.models.speaker import Speaker
 from toolspeak.search import kept, shown
 from toolspeak.search.kept import Indexes
-from toolspeak.search.question import Finds
+from toolspeak.search.question import Finds, Round
 from toolspeak.search.shown import Routed
 from toolspeak.types import Message, Request, Tool, Usage
 
@@ -110,7 +113,7 @@ def test_a_weaker_model_is_shown_fewer() -> None:
     assert len(names(model.requests[0])) == 11
 
 
-@pytest.mark.parametrize("count", [20, 40])
+@pytest.mark.parametrize("count", [20, 64])
 def test_few_tools_are_shown_as_they_came(count: int) -> None:
     model = native(said("Hello"))
     request = asking("Cancel my hotel", tools=TOOLS[:count])
@@ -126,11 +129,28 @@ def test_no_more_are_shown_than_providers_take(shown: int) -> None:
     assert len(found) <= 128
 
 
-def test_long_definitions_are_hidden_sooner() -> None:
+def test_definitions_take_half_of_a_known_context() -> None:
     long = tuple(made(f"t{i}", "word " * 2_000) for i in range(25))
-    assert len(shown_for(asking("word", tools=long))) == 4  # 8,000 tokens hold three, and search_tools
+    assert len(shown_for(asking("word", tools=long))) == 25  # nobody knows how much there is room for
+    assert len(shown_for(asking("word", tools=long), context=16_000)) == 4  # 8,000 tokens hold three, and search_tools
+    assert len(shown_for(asking("word", tools=long), context=150_000)) == 25
+    assert len(shown_for(asking("Cancel my hotel"), context=150_000)) == 160
+    assert len(shown_for(asking("word", tools=long), tokens=8_000)) == 4
     assert len(shown_for(asking("word", tools=long), tokens=100_000)) == 25
-    assert len(shown_for(asking("word", tools=long[:20]))) == 20
+
+
+def test_the_context_is_what_a_model_or_the_least_of_several_tells() -> None:
+    class Known(Scripted):
+        def __init__(self, context: int) -> None:
+            super().__init__([said("Hello")], capabilities=["tools"])
+            self.context = context
+
+    long = tuple(made(f"t{i}", "word " * 2_000) for i in range(25))
+    for contexts, count in (((16_000,), 4), ((150_000, 16_000), 4), ((150_000, 150_000), 25)):
+        models = [Known(context) for context in contexts]
+        one = models[0] if len(models) == 1 else Pool(models, name="m")
+        heard(routed(one), asking("word", tools=long))
+        assert {len(names(request)) for model in models for request in model.requests} == {count}
 
 
 def test_what_is_pinned_demanded_or_used_is_shown_whatever_is_asked() -> None:
@@ -151,7 +171,8 @@ def test_what_is_pinned_demanded_or_used_is_shown_whatever_is_asked() -> None:
     ]
     found = shown_for(Request(before, TOOLS))
     assert {"send_tax", "cancel_hotel"} < set(found)
-    assert "get_tax" not in found
+    assert found[:21] == shown_for(Request(before[:1], TOOLS))  # what was shown stays, where it was
+    assert "cancel_hotel" in found[21:]
 
 
 def test_no_more_is_shown_than_any_provider_takes() -> None:
@@ -190,17 +211,17 @@ def test_a_short_question_points_back_and_an_error_asks_too() -> None:
 
 
 def test_a_question_in_a_script_without_spaces_points_back_only_if_it_is_short() -> None:
-    tools = (*TOOLS, Tool("tq", "查询城市的天气预报"), Tool("yj", "发送电子邮件给联系人"))
+    tools = (*TOOLS, Tool("get_tq", "查询城市的天气预报"), Tool("get_yj", "发送电子邮件给联系人"))
     before = "北京明天天气预报怎么样"
-    assert "tq" in shown_for(asking(before, "那上海呢？", tools=tools))
-    found = shown_for(asking(before, "给张三发一封电子邮件，说我不能去参加会议了", tools=tools))
-    assert "yj" in found
-    assert "tq" not in found
+    assert "get_tq" in shown_for(asking(before, "那上海呢？", tools=tools), shown=1)
+    found = shown_for(asking(before, "给张三发一封电子邮件，说我不能去参加会议了", tools=tools), shown=1)
+    assert "get_yj" in found
+    assert "get_tq" not in found
 
 
-def test_what_fits_nothing_shows_the_search_alone() -> None:
-    assert shown_for(asking("Zzyzx")) == ["search_tools"]
-    assert len(shown_for(asking("Zzyzx", choice="required"))) == 21
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_what_fits_nothing_fills_the_slots(choice: str) -> None:
+    assert len(shown_for(asking("Zzyzx", choice=choice))) == 21
 
 
 def test_one_who_decides_by_likelihood_does_not_search() -> None:
@@ -220,8 +241,10 @@ def test_a_name_that_is_taken_is_not_taken_again() -> None:
     tools = (*TOOLS, made("search_tools", "Searches the user's own tools."))
     model = native(called("search_tools_2", query="loan"), said("Hello"))
     heard(routed(model), asking("Cancel my hotel", tools=tools))
-    assert [row[-1] for row in map(names, model.requests)] == ["search_tools_2"] * 2
-    assert "get_loan" in names(model.requests[1])
+    first, second = map(names, model.requests)
+    assert first[-1] == "search_tools_2"
+    assert second[: len(first)] == first
+    assert "get_loan" in second[len(first) :]
 
 
 def test_wrong_settings_are_told() -> None:
@@ -230,6 +253,73 @@ def test_wrong_settings_are_told() -> None:
             Routed(native(), **options)  # type: ignore[arg-type]
     with pytest.raises(ts.UsageError, match=r"ts\.model\('local'\), received 'local'"):
         Routed("local")  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------ a client's own tools
+
+
+def agent(own: list[str], server: str, separator: str, count: int, instructions: str = "") -> Request:
+    """What a coding agent sends: its own tools, and between them those of its servers."""
+    servers = [
+        made(f"{server}{at // 20}{separator}{NAMES[at]}", definition(NAMES[at])["description"]) for at in range(count)
+    ]
+    tools = sorted([*(made(name, "Works on files.") for name in own), *servers], key=lambda tool: tool.name)
+    messages: list[Message] = [
+        *([{"role": "system", "content": instructions}] if instructions else []),
+        {"role": "user", "content": [
+            {"type": "text", "text": "<reminder>Today is Monday, cancel the hotel.</reminder>"},
+            {"type": "text", "text": "hi"},
+        ]},
+    ]  # fmt: skip
+    return Request(messages, tuple(tools))
+
+
+OWN = ["Look", "Change", "Shell", "Find", "Ask"]
+
+
+@pytest.mark.parametrize(
+    ("own", "server", "separator"),
+    [(OWN, "mcp__house", "__"), (OWN, "house", "."), (["look", "change_text", "run"], "house", "_"), (OWN, "z", "/")],
+)
+@pytest.mark.parametrize("count", [100, 150])
+def test_a_clients_own_tools_go_before_those_of_its_servers(
+    own: list[str], server: str, separator: str, count: int
+) -> None:
+    found = shown_for(agent(own, server, separator, count))
+    assert set(own) < set(found)
+    assert len(found) == len(own) + 20 + 1
+
+
+def test_own_tools_and_those_that_the_instructions_name_come_first_where_room_is_short() -> None:
+    request = agent(OWN, "mcp__house", "__", 100, "Use `Shell` to run things, and mcp__house0__get_flight for flights.")
+    found = shown_for(request, context=300)
+    assert {"Shell", "mcp__house0__get_flight"} < set(found)
+    assert len(found) < 10
+    found = shown_for(request, context=700)
+    assert {"mcp__house0__get_flight", *OWN} < set(found)
+
+
+def test_where_all_tools_are_alike_none_is_the_clients_own() -> None:
+    assert shown_for(asking("Cancel my hotel"))[:20] != [tool.name for tool in TOOLS[:20]]
+
+
+def test_the_search_tells_of_what_is_not_shown() -> None:
+    model = native(said("Hello"))
+    heard(routed(model), agent(OWN, "mcp__house", "__", 100))
+    (search,) = [tool for tool in model.requests[0].tools or () if tool.name == "search_tools"]
+    assert "there are 80 more" in search.description
+    assert "mcp__house4 (20)" in search.description
+
+
+def test_what_a_program_says_beside_the_user_is_no_question() -> None:
+    parts = [
+        {"type": "text", "text": "<env note='x'>cancel the hotel</env>"},
+        {"type": "text", "text": "send an invoice to the user please"},
+    ]
+    found = shown_for(Request([{"role": "user", "content": parts}], TOOLS), shown=1)
+    assert found[0] == "send_invoice"
+    found = shown_for(asking("<b>cancel the hotel</b>"), shown=1)  # nothing else was said
+    assert found[0] == "cancel_hotel"
 
 
 # ------------------------------------------------------------------ searching
@@ -286,9 +376,9 @@ def test_a_search_beside_a_call_serves_the_next_turn() -> None:
 def test_what_is_searched_without_a_query_or_broken_is_answered() -> None:
     nothing = [CallStart("search_tools", "1"), ArgumentsDelta('"loan'), CallEnd(), Finished("tool_calls")]
     model = native(nothing, called("search_tools", query=""), said("Hello"))
-    events = heard(routed(model), asking("Cancel my hotel", tools=(*TOOLS, made("run_query", "Run a query."))))
+    events = heard(routed(model), asking("Cancel my hotel", tools=(*TOOLS, made("list_query", "Run a query."))))
     assert "get_loan" in names(model.requests[1])
-    assert "run_query" not in names(model.requests[2])
+    assert "list_query" not in names(model.requests[2])
     assert "No further tool" in str(model.requests[2].messages[-1]["content"])
     assert TextDelta("Hello") in events
 
@@ -310,6 +400,30 @@ def test_a_tool_that_is_not_shown_can_be_called_all_the_same() -> None:
         reply = ts.decide("Cancel my hotel", tools=TOOLS, model=model)
         assert [(call.name, call.arguments) for call in reply.calls] == [("get_loan", {"which": "7"})]
         assert [note.rule for note in reply.notes] == ["tools-shown"]
+
+
+def shapes() -> list[Any]:
+    """Of each dialect that can write two calls side by side, what it writes."""
+    calls = [{"id": f"c{i}", "type": "function", "function": {"name": name, "arguments": '{"which":"7"}'}}
+             for i, name in enumerate(("cancel_hotel", "get_loan"))]  # fmt: skip
+    said: list[Message] = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+    ]
+    found: list[Any] = []
+    for name in ts.dialects():
+        text = str(ts.render(said, TOOLS, name).messages[-1]["content"])
+        if [call.name for call in ts.parse(text, name, TOOLS).calls] == ["cancel_hotel", "get_loan"]:
+            found.append(pytest.param(name, text, id=name))
+    return found
+
+
+@pytest.mark.parametrize(("dialect", "text"), shapes())
+def test_a_call_beside_another_to_a_tool_that_is_not_shown_does_not_vanish(dialect: str, text: str) -> None:
+    model = Speaker(Scripted([text]), dialect)
+    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=Routed(model, shown=3))
+    assert [call.name for call in reply.calls] == ["cancel_hotel", "get_loan"]
+    assert reply.text == ""
 
 
 def test_what_leaves_early_closes_the_model() -> None:
@@ -357,6 +471,81 @@ def test_the_same_tools_are_told_from_turn_to_turn() -> None:
     assert {"get_loan", "cancel_hotel", "book_hotel"} < set(names(model.requests[-1]))
 
 
+def turns(model: Model, asked: Routed, *questions: str) -> None:
+    """A conversation as a client holds it, who knows of no search."""
+    messages: list[Message] = [{"role": "system", "content": "You help."}]
+    for question in questions:
+        messages.append({"role": "user", "content": question})
+        reply = ts.decide(messages, tools=TOOLS, model=asked)
+        messages = list(reply.messages)
+        messages += [{"role": "tool", "tool_call_id": call.id, "content": "done"} for call in reply.calls]
+
+
+def beginning(longer: list[Any], shorter: list[Any]) -> bool:
+    return longer[: len(shorter)] == shorter
+
+
+def test_the_beginning_of_what_is_sent_never_changes() -> None:
+    model = native(
+        said("Hi"),
+        [TextDelta("Let me look."), *searched("get a loan")],
+        [TextDelta("Here."), *called("get_loan")],
+        called("set_tax"),
+        searched("recipe"),
+        said("Sent"),
+        said("Bye"),
+        said("Bye"),
+    )
+    turns(model, routed(model), "hi", "Cancel my hotel", "and now?", "Send an email to the user", "thanks", "bye")
+    requests = model.requests
+    assert "get_loan" in names(requests[2])
+    assert "send_email" in names(requests[4])
+    assert "set_tax" in names(requests[-1])
+    for before, after in itertools.pairwise(requests):
+        assert beginning(names(after), names(before))
+        assert beginning(list(after.messages), list(before.messages))
+        assert before.late.items() <= after.late.items()
+
+
+def test_a_prompt_tells_what_was_found_where_it_was_found() -> None:
+    texts = [
+        '{"tool": "search_tools", "tool_input": {"query": "get a loan"}}',
+        '{"tool": "get_loan", "tool_input": {"which": "7"}}',
+        "You have it.",
+        '{"tool": "cancel_tax", "tool_input": {"which": "7"}}',
+        "Done.",
+    ]
+    model = Scripted(texts)
+    turns(model, routed(model), "Cancel my hotel", "So?", "Cancel my taxes", "Well?")
+    sent = [[str(message["content"]) for message in request.messages] for request in model.requests]
+    assert len(sent) == 5
+    for before, after in itertools.pairwise(sent):
+        assert beginning(after, before)
+    assert '"name": "get_loan"' not in sent[0][0]
+    assert any("get_loan" in text and '"which"' in text for text in sent[1][1:])
+
+
+def test_another_process_shows_what_was_called() -> None:
+    model = native(searched("get a loan"), called("get_loan"), said("Bye"))
+    first = routed(model)
+    reply = ts.decide("Cancel my hotel", tools=TOOLS, model=first)
+    messages = [*reply.messages, {"role": "tool", "tool_call_id": reply.calls[0].id, "content": "done"}]
+    heard(routed(model), Request(messages, TOOLS))
+    assert "get_loan" in names(model.requests[2])
+    assert beginning(names(model.requests[2]), names(model.requests[0]))
+
+
+def test_a_long_conversation_stays_within_bounds() -> None:
+    model = native(said("Yes"), repeat=True)
+    asked = routed(model)
+    turns(model, asked, *(f"{thing} {deed}" for thing in THINGS for deed in ("cancel", "send", "get")))
+    counts = [len(names(request)) for request in model.requests]
+    assert max(counts) <= 128
+    heads = [names(request)[:20] for request in model.requests]
+    breaks = sum(before != after for before, after in itertools.pairwise(heads))
+    assert breaks < len(heads) / 5
+
+
 def test_another_conversation_knows_nothing_of_it() -> None:
     model = native(searched("get a loan"), said("Done"), said("Hi"))
     asked = routed(model)
@@ -367,11 +556,14 @@ def test_another_conversation_knows_nothing_of_it() -> None:
 
 def test_finds_are_bounded() -> None:
     finds = Finds(2)
+    one = Round({"role": "assistant", "content": "x" * 100_000, "tool_calls": []}, (("a",),))
     for i in range(5):
-        finds.remember([{"role": "user", "content": str(i)}], "answer", [], ["a"])
-    for i, found in ((0, ()), (3, ("a",)), (4, ("a",))):
+        finds.remember([{"role": "user", "content": str(i)}], "answer", [], [one])
+    for i, found in ((0, []), (3, [(("a",),)]), (4, [(("a",),)])):
         answered: list[Message] = [{"role": "user", "content": str(i)}, {"role": "assistant", "content": " answer"}]
-        assert finds.recall(answered) == found
+        rounds = [one for rounds in finds.recall(answered).values() for one in rounds]
+        assert [one.found for one in rounds] == found
+        assert all(len(str(one.message)) < 1_000 for one in rounds)
 
 
 def test_asked_again_in_the_users_place_shows_the_same() -> None:
@@ -515,9 +707,9 @@ def test_an_index_that_was_given_is_asked_beside_the_loop() -> None:
 
     model = native(searched("get a loan"), called("get_loan"))
     heard(routed(model, index=Asking(TOOLS)), asking("Cancel my hotel"))
-    assert threads == [False] * 3
+    assert threads == [False] * 2  # once for the question, once for the model's search
     heard(routed(native(said("Hello")), index=Asking(TOOLS[:50])), asking("Cancel my hotel"))
-    assert threads == [False] * 3  # an index that lacks some of the tools is not asked
+    assert threads == [False] * 2  # an index that lacks some of the tools is not asked
 
 
 def test_an_index_that_finds_better_ones_which_are_not_offered_finds_what_is() -> None:

@@ -80,6 +80,7 @@ def _model(name: str, table: Table) -> ModelSettings:
         arguments=_word(table, "arguments", "whole", "live"),
         tries=table.take("tries", whole(1, 10), 3),
         shown=table.take("shown", whole(0, 127), None),
+        context=table.take("context", whole(1, ENOUGH), None),
         shown_tokens=table.take("shown_tokens", whole(1, ENOUGH), None),
         pinned=table.take("pinned", many(text), ()),
         key=table.secret("key"),

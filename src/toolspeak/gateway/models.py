@@ -52,7 +52,8 @@ class Served:
         if told.shown == 0 or len(request.tools or ()) <= (told.shown or FEW):
             return self.model
         return Routed(
-            self.model, shown=told.shown, tokens=told.shown_tokens, pinned=told.pinned, strict=_chooses(told)
+            self.model, shown=told.shown, tokens=told.shown_tokens, context=told.context, pinned=told.pinned,
+            strict=_chooses(told),
         )  # fmt: skip
 
 

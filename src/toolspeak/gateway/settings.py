@@ -44,7 +44,8 @@ class ModelSettings:
     several are taken in turns. `mode` says how tools are offered: `native` as the API has them, `chat` in a dialect
     inside messages, `raw` with the model's own template over /v1/completions, `auto` as a probe found.
     `arguments`: a call leaves `whole` and checked, or `live` as it is written. `tries`: how often a wrong reply is
-    asked for again. `shown` is how many of many tools are chosen for a question (None: what suits the model; 0: all are
+    asked for again. `context` is how many tokens the model can read and write at once, where its server does not tell.
+    `shown` is how many of many tools are chosen for a question (None: what suits the model; 0: all are
     shown, however many), `shown_tokens` what the definitions of those that are shown may have, `pinned` are names of tools
     that are always shown, or patterns of them. `key` is the upstream's.
     """
@@ -56,6 +57,7 @@ class ModelSettings:
     template: str | None = None
     arguments: Literal["whole", "live"] = "whole"
     tries: int = 3
+    context: int | None = None
     shown: int | None = None
     shown_tokens: int | None = None
     pinned: tuple[str, ...] = ()

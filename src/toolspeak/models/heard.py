@@ -47,7 +47,7 @@ class Heard:
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         async with aclosing(self.model.stream(request)) as events:
             listener: Listener | None = None
-            deaf = not request.tools or request.choice == "none"
+            deaf = not request.tools  # where none may come, a call is no text either
             async for event in events:
                 if deaf:
                     yield event
@@ -81,7 +81,8 @@ class Listener:
         """What an event of the server's comes to."""
         if isinstance(event, TextDelta):
             if self._decoder is None:
-                self._decoder = Decoder(self._dialect, self._request.tools, ids=new_id)
+                tools = (*(self._request.tools or ()), *self._request.hidden)
+                self._decoder = Decoder(self._dialect, tools, ids=new_id)
             return self._counted(self._decoder.feed(event.text))
         if self._decoder is not None and isinstance(event, CallStart | Finished):
             # The text before a call of the server's own is over: what was held back of it comes first.

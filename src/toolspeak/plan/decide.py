@@ -40,7 +40,8 @@ def decide(
     `read` sees each reply first. `can` is what the model can do: one without "schema" is asked in words, and again
     where the text does not fit, unless it was `told` as it came and cannot be said anew. With `cut_stands` a reply
     that was cut at its length is one, without the call that was cut. Where only one call may come, others are left
-    out with a note, if `first`. `rungs` are the ways in which the model is asked again, `tokens` what all tries may
+    out with a note, if `first`; where none may come, one is left out of a text, and asked again where nothing else was
+    said. `rungs` are the ways in which the model is asked again, `tokens` what all tries may
     cost until then. Raises GenerationError with every attempt when no reply fits.
     """
     asked = request if request.schema is None or "schema" in can else in_words(request, request.schema)
@@ -52,7 +53,14 @@ def decide(
         reply, wrong, again = _judged(bounded, trying.climb.demanded(request, bounded), cut_stands)
         if not wrong:
             return trying.right(reply)
-        yield from trying.wrong(reply, wrong, again)
+        if request.choice == "none" and reply.calls and reply.text.strip():
+            return trying.right(_in_words(reply))
+        try:
+            yield from trying.wrong(reply, wrong, again)
+        except GenerationError:
+            if request.choice != "none" or not reply.calls:
+                raise
+            return trying.right(_in_words(reply))
 
 
 def call(
@@ -94,6 +102,12 @@ def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
         notes.append(Note("one-call", f"left out: {', '.join(call.name for call in calls[1:])}"))
         calls = calls[:1]
     return reply if calls == reply.calls else replace(reply, calls=calls, notes=tuple(notes))
+
+
+def _in_words(reply: Reply) -> Reply:
+    """The reply without its calls, where none may come."""
+    notes = [Note("call-not-allowed", call.name) for call in reply.calls]
+    return replace(reply, calls=(), finish="stop", notes=(*reply.notes, *notes))
 
 
 def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, str, list[Message]]:

@@ -27,6 +27,7 @@ from .conclude import conclude
 from .effects import Ask, Plan, spending, tell
 from .formed import in_words
 from .held import held
+from .late import apart
 from .parts import has_parts, put_back, taken_out
 from .several import calls_for
 from .stops import Stops
@@ -50,7 +51,7 @@ def speak(
         return
     tools = offered(request)
     if not tools and not raw:
-        yield from _words(request, dialect, can)
+        yield from _words(request, dialect, can, ids)
         return
     raw = raw or bool(template)
     _speakable(request, bool(tools), can, raw)
@@ -79,12 +80,14 @@ def _told(
     raw: bool,
 ) -> Ask:
     """The question with the tools told in the dialect."""
-    messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
-    rendered = render(messages, tools, dialect, template, request.thinking, now, None, variables, request.choice, raw)
+    listed, messages = apart(request.messages, tools, request.late)
+    messages, parts = taken_out(messages) if has_parts(messages) else (messages, ())
+    rendered = render(messages, listed, dialect, template, request.thinking, now, None, variables, request.choice, raw)
     if parts:
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
     prompt = rendered.prompt if raw else ""
-    asked = _asked(request, rendered, Decoder(dialect, tools, prompt, ids=ids), raw)
+    callable_too = request.hidden if request.choice in ("auto", "required") else ()
+    asked = _asked(request, rendered, Decoder(dialect, (*tools, *callable_too), prompt, ids=ids), raw)
     if request.thinking is not None and _says_thinking(dialect, template):
         asked = replace(asked, request=replace(asked.request, thinking=None))
     held_to = held(replace(asked.request, choice=request.choice), tools, dialect, can, prompt, bool(template))
@@ -138,9 +141,9 @@ def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) ->
     """One question through a dialect, its answer read as it comes."""
     # The user's stop strings could cut a call: they are held to the text that is read.
     if raw:
-        asked = replace(request, tools=None, choice="auto", prompt=rendered.prompt, stop=rendered.stop)
+        asked = replace(request, tools=None, hidden=(), choice="auto", prompt=rendered.prompt, stop=rendered.stop)
     else:  # a chat server ends a turn by itself, and the stops of a raw prompt could cut a text
-        asked = replace(request, tools=None, choice="auto", messages=rendered.messages, stop=())
+        asked = replace(request, tools=None, hidden=(), choice="auto", messages=rendered.messages, stop=())
     heard = _read_by(decoder)
     if not request.stop:
         return Ask(asked, live=True, read=heard, kept=False)
@@ -175,17 +178,22 @@ def _finish(read: Finished, told: Finished) -> Finished:
     return Finished(finish, told.usage)
 
 
-def _words(request: Request, dialect: Dialect, can: Collection[str]) -> Plan[None]:
-    """An answer in words, earlier calls and results told in the dialect."""
+def _words(
+    request: Request, dialect: Dialect, can: Collection[str], ids: Callable[[], str] | None
+) -> Plan[None]:  # fmt: skip
+    """An answer in words, earlier calls and results told in the dialect. Where none of the tools may be called, a
+    call is read as one all the same: it is no text."""
     if request.schema is not None and "schema" not in can:
         request = in_words(request, request.schema)
     messages, parts = taken_out(request.messages) if has_parts(request.messages) else (request.messages, ())
     told = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
-    asked = replace(request, messages=told, tools=None, choice="auto")
-    if dialect.thinking is None:
+    asked = replace(request, messages=told, tools=None, hidden=(), choice="auto")
+    unwanted = (*(request.tools or ()), *request.hidden) if request.choice == "none" else ()
+    if dialect.thinking is None and not unwanted:
         yield Ask(asked, live=True, kept=False)
     else:
-        yield Ask(asked, live=True, read=_read_by(Decoder(dialect, ())), kept=False)
+        read = Decoder(dialect, unwanted, ids=ids)
+        yield Ask(asked, live=True, read=_read_by(read), kept=False)
 
 
 def _weighed(
@@ -199,7 +207,7 @@ def _weighed(
     question, results = asked_last(request.messages)
     if results and request.choice == "auto":
         if request.schema is not None:
-            yield from _words(request, dialect, can)
+            yield from _words(request, dialect, can, ids)
             return
         reply = yield from conclude(question, results[0] if len(results) == 1 else "\n".join(results))
         said = Stops(request.stop).feed([TextDelta(reply.text), Finished("stop", reply.usage)])
@@ -208,7 +216,7 @@ def _weighed(
     spent: list[Usage] = []
     choice = yield from choose(tools, question, may_reply=request.choice == "auto", ranked=request.ranked)
     if choice is None:
-        yield from _words(request, dialect, can)
+        yield from _words(request, dialect, can, ids)
         return
     tool = choice.tool
     calls, notes = yield from spending(calls_for(tool, question, several=request.parallel), spent)
@@ -217,7 +225,7 @@ def _weighed(
     if request.choice == "auto" and (problems or not choice.stands(notes)):
         # No tool is called on arguments that the request does not hold.
         yield from tell(*(Noted(note) for note in unfilled))
-        yield from _words(request, dialect, can)
+        yield from _words(request, dialect, can, ids)
         return
     events: list[Event] = []
     for arguments in calls:

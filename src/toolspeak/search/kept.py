@@ -9,13 +9,18 @@ import json
 import threading
 from collections import OrderedDict
 from concurrent.futures import Future
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from ..models.counting import about
 from ..types import Tool
 from .index import ToolIndex
+from .priority import own
 
 Toolset = tuple[Tool[..., Any], ...]
+
+QUESTIONS = 256
+"""Questions whose findings are kept, for each set of tools."""
 
 
 @runtime_checkable
@@ -41,6 +46,7 @@ class Indexed:
         self.finder = finder
         self._sizes: dict[int, int] = {}
         self._matching: tuple[tuple[str, ...], tuple[int, ...]] = ((), ())
+        self._searched: dict[tuple[str, int], list[tuple[int, float]]] = {}
 
     def size(self, place: int) -> int:
         """About how many tokens the definition of a tool has."""
@@ -56,11 +62,23 @@ class Indexed:
             self._matching = patterns, found  # as one: other threads ask with other patterns
         return found
 
+    @cached_property
+    def own(self) -> list[int]:
+        """The places of the tools that are the client's own; see `priority.own`."""
+        return own([tool.name for tool in self.tools])
+
     def search(self, question: str, k: int) -> list[tuple[int, float]]:
-        """The places of the at most `k` tools that fit a question best, with their scores."""
+        """The places of the at most `k` tools that fit a question best, with their scores. The questions of a
+        conversation come again with each request of it: what they found is kept for the latest."""
         others = max(0, len(self.finder) - len(self.tools))  # that the finder knows, and that are not offered
+        if (kept := self._searched.get((question, k + others))) is not None:
+            return kept
         found = self.finder.search(question, k + others)
-        return [(self.places[tool.name], score) for tool, score in found if tool.name in self.places][:k]
+        places = [(self.places[tool.name], score) for tool, score in found if tool.name in self.places][:k]
+        if len(self._searched) >= QUESTIONS:
+            self._searched = dict(list(self._searched.items())[QUESTIONS // 2 :])
+        self._searched[question, k + others] = places
+        return places
 
 
 def _fits(name: str, patterns: tuple[str, ...]) -> bool:

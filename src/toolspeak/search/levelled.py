@@ -106,6 +106,10 @@ class Levelled(Routed):
         self._most = most
         self._looks = looks
 
+    @property
+    def _by_room(self) -> bool:
+        return False  # who asks for levels wants them wherever a list would be long
+
     def stream(self, request: Request) -> AsyncIterator[Event]:
         """The reply's events; see the protocol."""
         return super().stream(request) if self._at_once(request) else self._by_levels(request)

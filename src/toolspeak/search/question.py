@@ -24,6 +24,8 @@ EARLIER = 0.5
 """What the question before a short one counts."""
 ERRORS = 3
 """Errors of tools that are searched by, the last ones."""
+TAG = re.compile(r"<([A-Za-z][\w-]{0,60})[^<>]{0,200}>")
+"""How a text begins that a program put beside what the user typed."""
 FAILED = re.compile(r'\s*(?:\{\s*"error"|(?:Error|Exception|Traceback)\b)')
 """How a tool's result begins that is an error."""
 
@@ -34,6 +36,10 @@ class Question:
 
     text: str
     weight: float = 1.0
+
+
+MOST_SAID = 20_000
+"""Characters of a message with searches that are kept."""
 
 
 def questions(messages: Sequence[Message]) -> list[Question]:
@@ -54,14 +60,21 @@ def ranked(
     return sorted(scores.items(), key=lambda found: (-found[1], found[0]))[:k]
 
 
+def error(message: Message) -> str:
+    """The error that a tool's result tells, "" for none."""
+    if message.get("role") != "tool" or not FAILED.match(text := text_of(message)):
+        return ""
+    return bounded(text)
+
+
 def errors(messages: Sequence[Message]) -> list[str]:
     """The errors that tools gave since the user spoke last, the latest first."""
     found: list[str] = []
     for message in reversed(messages):
         if message.get("role") == "user" or len(found) == ERRORS:
             break
-        if message.get("role") == "tool" and FAILED.match(text := text_of(message)):
-            found.append(bounded(text))
+        if text := error(message):
+            found.append(text)
     return found
 
 
@@ -69,7 +82,7 @@ def used(messages: Sequence[Message]) -> list[str]:
     """The names of the tools that were called in a conversation, the one called last first."""
     found: dict[str, None] = {}
     for message in reversed(messages):
-        found |= dict.fromkeys(reversed(_called(message)))
+        found |= dict.fromkeys(reversed(called(message)))
     return list(found)
 
 
@@ -79,38 +92,62 @@ def bounded(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} {text[-LONGEST // 2 :]}"
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One reply of a model that searched: the message with its searches, and for each search what it found, by name.
+
+    `beside`: the reply went on to the client, for it held other calls too, or was the last."""
+
+    message: Message
+    found: tuple[tuple[str, ...], ...]
+    beside: bool = False
+
+
 class Finds:
-    """What the searches in conversations found, which stands in none of their messages: kept by how a conversation began
-    and was answered then, for the `most` latest of them."""
+    """The searches in conversations, which stand in none of their messages: kept by how a conversation began and was
+    answered then, for the `most` latest of them."""
 
     def __init__(self, most: int = 4_096) -> None:
         self._most = most
-        self._kept: OrderedDict[bytes, tuple[str, ...]] = OrderedDict()
+        self._kept: OrderedDict[bytes, tuple[Round, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def recall(self, messages: Sequence[Message]) -> tuple[str, ...]:
-        """The names of the tools that were found in the conversation that these messages go on, the latest first."""
+    def recall(self, messages: Sequence[Message]) -> dict[int, tuple[Round, ...]]:
+        """The searches that were made in the conversation that these messages go on, by the place of the answer that
+        followed them."""
+        found: dict[int, tuple[Round, ...]] = {}
         if not self._kept:
-            return ()
-        found: tuple[str, ...] = ()
+            return found
         digest = hashlib.blake2b(digest_size=16)
-        for message in messages:
+        for place, message in enumerate(messages):
             if message.get("role") == "assistant":
-                found = self._kept.get(_answered(digest, text_of(message), _called(message)), found)
+                key = _answered(digest, text_of(message), called(message))
+                with self._lock:
+                    if key in self._kept:
+                        found[place] = self._kept[key]
+                        self._kept.move_to_end(key)
             digest.update(_written(message))
         return found
 
-    def remember(self, messages: Sequence[Message], text: str, calls: Sequence[str], found: Sequence[str]) -> None:
-        """Keeps what was found while these messages were answered by a text, and calls of these names."""
+    def remember(self, messages: Sequence[Message], text: str, calls: Sequence[str], rounds: Sequence[Round]) -> None:
+        """Keeps what was searched while these messages were answered by a text, and calls of these names."""
         digest = hashlib.blake2b(digest_size=16)
         for message in messages:
             digest.update(_written(message))
         key = _answered(digest, text, calls)
         with self._lock:
-            self._kept[key] = tuple(dict.fromkeys(found))
+            self._kept[key] = tuple(map(_small, rounds))
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
+
+
+def _small(one: Round) -> Round:
+    """The same without its words where these are many: what is kept is bounded."""
+    if len(json.dumps(one.message, default=str)) <= MOST_SAID:
+        return one
+    calls = one.message.get("tool_calls") or []
+    return Round({"role": "assistant", "content": "", "tool_calls": calls}, one.found, one.beside)
 
 
 def _written(message: Message) -> bytes:
@@ -124,19 +161,41 @@ def _answered(begun: hashlib.blake2b, text: str, calls: Sequence[str]) -> bytes:
     return digest.digest()
 
 
-def _called(message: Message) -> list[str]:
+def called(message: Message) -> list[str]:
     """The names of the tools that a message calls."""
     functions = [record(call.get("function")) for call in records(message.get("tool_calls"))]
     return [name for function in functions if isinstance(name := function.get("name"), str)]
 
 
 def _said(messages: Sequence[Message]) -> list[str]:
-    """What the user said, the last first, as far as it is looked at."""
+    """What the user said, the last first, as far as it is looked at; where that is nothing, what programs said there."""
+    return _texts(messages, typed) or _texts(messages, text_of)
+
+
+def _texts(messages: Sequence[Message], read: Callable[[Message], str]) -> list[str]:
     found: list[str] = []
     for message in reversed(messages):
-        text = bounded(text_of(message)) if message.get("role") == "user" else ""
+        text = bounded(read(message)) if message.get("role") == "user" else ""
         if text and not text.startswith((NO_CALL, NO_FIT)):  # what we say in the user's place asks for nothing new
             found.append(text)
             if len(found) == 2:
                 break
     return found
+
+
+def typed(message: Message) -> str:
+    """The text of a user's message, without the parts that a program put beside it: those that stand in one tag whole,
+    as `<environment>…</environment>`."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return "" if _enclosed(text := text_of(message)) else text
+    texts = [str(part.get("text") or "") for part in content]
+    return " ".join(text for text in texts if text and not _enclosed(text))
+
+
+def _enclosed(text: str) -> bool:
+    """Whether all of a text stands within one tag."""
+    text = text.strip()
+    if not (opened := TAG.match(text)):
+        return False
+    return text.endswith(f"</{opened[1]}>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from typing import Any
 
 from ..errors import ToolspeakError
 from ..models.base import Counter, Model
@@ -25,6 +26,25 @@ _ratios: OrderedDict[str, float] = OrderedDict()
 def ratio(model: Model) -> float:
     """Tokens of the model's for an estimated one, 1 where it was not asked."""
     return _ratios.get(model.name, 1.0)
+
+
+def known(model: Model, told: float, bound: float) -> bool:
+    """Whether it is known well enough that definitions of `told` estimated tokens stay within a bound."""
+    return model.name in _ratios or not isinstance(model, Counter) or told < NEAR * bound
+
+
+def context_of(model: Any) -> int | None:
+    """How many tokens a model can read and write at once, as far as it or what it is put around tells; of several
+    upstreams the least."""
+    while model is not None:
+        if isinstance(tokens := getattr(model, "context", None), int) and tokens > 0:
+            return tokens
+        if upstreams := getattr(model, "upstreams", None):
+            each = [context_of(getattr(one, "model", one)) for one in upstreams]
+            return None if None in each else min(tokens for tokens in each if tokens)
+        inner = getattr(model, "model", None)
+        model = None if inner is model or isinstance(inner, str) else inner
+    return None
 
 
 async def learn(model: Model, tools: Toolset, bound: int) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from ..errors import MissingExtra, ModelError, UsageError
@@ -20,29 +20,31 @@ from ..events import Event, Finished, Noted
 from ..models.base import Capability, Counter, Model, Scorer
 from ..models.speaker import speaking
 from ..running import in_thread
-from ..types import Message, Note, Request, Tool, Usage
+from ..types import Note, Request, Tool, Usage
 from ..wire.collect import add_usage
-from .kept import Finder, Indexed, Indexes, Toolset, size
-from .lookup import Ear, search_tool, told
-from .question import Finds, errors, ranked, used
-from .ratio import learn, ratio
+from .kept import Finder, Indexed, Indexes, size
+from .lookup import Ear, Told, replayed, search_tool
+from .priority import servers
+from .question import Finds, Round
+from .ratio import context_of, known, learn, ratio
+from .views import MOST, Room, View, view, weighed
 
 log = logging.getLogger(__name__)
 
+ALL = 64
+"""Tools that are all shown to a model whose context nobody knows."""
+HALF = 0.5
+"""The share of a known context that definitions may have."""
 FEW, MANY = 10, 20
-"""Tools that are chosen for a question: for a model that tells likelihoods, which are those that run here and were
-taught no tools, and for any other."""
+"""Tools that are chosen for a question where not all can be shown: for a model that tells likelihoods, which are those
+that run here and were taught no tools, and for any other."""
 FEW_TOKENS, MANY_TOKENS = 2_000, 8_000
-"""What the definitions of the tools that are shown may have, in tokens, for the same."""
+"""What the definitions of those may have, in tokens."""
 SPARE, WEIGHED_SPARE = 2, 4
-"""Up to so many times as many tools are all shown where their definitions fit: hiding some of 25 costs more than it
-saves. A model that decides by likelihood reads one definition at a time, so that it can be given more of them."""
-MOST = 127
-"""Tools that are shown at most, `search_tools` beside them: some providers refuse more than 128."""
+"""A model that tells likelihoods is shown up to so many times as many at once, where their definitions fit; one that
+decides by them reads one definition at a time, so that it can be given more of them."""
 FOUND = 5
 """Tools that one search finds."""
-AFTER_ERROR = 3
-"""Tools that are shown more for each error of a tool."""
 SEARCHES = 3
 """How often a model may search before it must do with what it has found."""
 INDEXES = Indexes()
@@ -51,38 +53,20 @@ FINDS = Finds()
 """What was found in the conversations of this process."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """What a model is shown of the tools of a request: `places` are where they stand among all, `best` the same of those
-    that fit what is asked, best first, with their scores."""
-
-    indexed: Indexed
-    places: tuple[int, ...]
-    best: Mapping[int, float]
-
-    @property
-    def tools(self) -> Toolset:
-        """The tools that are shown, in the order of the whole set: the same ones give the same prompt."""
-        return tuple(self.indexed.tools[place] for place in self.places)
-
-    @property
-    def hidden(self) -> int:
-        """How many are not shown."""
-        return len(self.indexed.tools) - len(self.places)
-
-
 class Routed:
-    """A model that is shown, of many tools, those that fit a request; all of them where they are few.
+    """A model that is shown all tools where there is room for them, and else those that a conversation needs.
 
-    Shown are the tools whose names are `pinned` (or fit such a pattern), the one that is demanded, those that the
-    conversation has called, those that the model's searches in it found, and the `shown` tools that `index` finds best
-    for what the user asked last; all within `tokens` of definitions, in that order, the pinned and the demanded in any
-    case. A model that was not shown all may call `search_tools`, unless it decides by likelihood; that is answered here.
+    There is room for definitions that take half of the model's `context` (without one: what the model tells of itself)
+    or `tokens`; where nothing is known of it, for 64 tools. A model that tells likelihoods is shown fewer. Where there is
+    no room for all, shown are the tools whose names are `pinned` (or fit such a pattern), those that the instructions
+    name, the client's own before those of its servers, and beside these `shown` tools that fit the first question best,
+    or any. What the conversation calls, what later questions are about and what the model finds by `search_tools` is
+    added where it came up, so that the beginning of the prompt stays as it is; see `views`. The search is answered here.
     Whatever was not shown can be called too, by its exact name.
 
-    `shown` tools or fewer are all shown, and twice as many where they fit in `tokens`. Without an `index`, or where a
-    request offers others than that knows, one is made for the request's tools and kept. Where the extra `search` is
-    missing all tools are shown, with a warning; if `strict`, MissingExtra is raised. A text model is spoken for.
+    Without an `index`, or where a request offers others than that knows, one is made for the request's tools and kept.
+    Where the extra `search` is missing all tools are shown, with a warning; if `strict`, MissingExtra is raised. A text
+    model is spoken for.
     """
 
     def __init__(
@@ -92,6 +76,7 @@ class Routed:
         *,
         shown: int | None = None,
         tokens: int | None = None,
+        context: int | None = None,
         pinned: Sequence[str] = (),
         strict: bool = True,
         indexes: Indexes = INDEXES,
@@ -101,7 +86,7 @@ class Routed:
             raise UsageError(f"model: expected a model, such as ts.model('local'), received {model!r}")
         if index is not None and not isinstance(index, Finder):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"index: expected a ToolIndex, received {type(index).__name__}")
-        for name, value in (("shown", shown), ("tokens", tokens)):
+        for name, value in (("shown", shown), ("tokens", tokens), ("context", context)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UsageError(f"{name}: expected a whole number of 1 or more, received {value!r}")
         if isinstance(pinned, str) or not all(isinstance(one, str) for one in pinned):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -112,6 +97,7 @@ class Routed:
         self.strict = strict
         self._shown = shown
         self._tokens = tokens
+        self._context = context
         self._indexes = indexes
         self._finds = FINDS if finds is None else finds
 
@@ -139,13 +125,30 @@ class Routed:
 
     @property
     def shown(self) -> int:
-        """How many tools are chosen for a question."""
-        return self._shown or (FEW if "score" in self.capabilities else MANY)
+        """How many tools are chosen for a question where not all can be shown."""
+        return self._shown or (FEW if self._scored else MANY)
 
     @property
     def tokens(self) -> int:
-        """How many tokens the definitions may have."""
-        return self._tokens or (FEW_TOKENS if "score" in self.capabilities else MANY_TOKENS)
+        """How many tokens the definitions of those may have."""
+        return self._tokens or (FEW_TOKENS if self._scored else MANY_TOKENS)
+
+    @property
+    def whole(self) -> int | None:
+        """How many tokens the definitions of all that is shown may have; None where nobody knows."""
+        if self._tokens or self._scored:
+            return self.tokens
+        context = self._context or context_of(self.model)
+        return int(HALF * context) if context else None
+
+    @property
+    def _by_room(self) -> bool:
+        """Whether all tools are shown that there is room for; else their number decides."""
+        return self._shown is None and not self._scored
+
+    @property
+    def _scored(self) -> bool:
+        return "score" in self.capabilities
 
     # asking
 
@@ -175,7 +178,7 @@ class Routed:
         if self.fits(request):
             return request
         view = await self._view(request)
-        return self._asked(request, view)[0] if view else request
+        return self._begun(request, view)[0] if view and view.hidden else request
 
     def narrowed_now(self, request: Request) -> Request:
         """As `narrowed`, for code that does not await."""
@@ -186,37 +189,46 @@ class Routed:
         except MissingExtra as error:
             self._do_without(error)
             return request
-        return self._asked(request, self._chosen(indexed, request, self._finds.recall(request.messages)))[0]
+        return self._begun(request, self._chosen(indexed, request))[0]
 
     def fits(self, request: Request) -> bool:
-        """Whether all tools of a request are shown."""
+        """Whether all tools of a request are surely shown."""
         tools = request.tools or ()
-        if request.prompt is not None:
+        if request.prompt is not None or not tools:
             return True
-        if len(tools) > MOST:
+        if not self._by_room:
+            return self._few(tools)
+        if self.whole is None:
+            return len(tools) <= ALL
+        whole = sum(map(size, tools))
+        return whole * ratio(self.model) <= self.whole and known(self.model, whole, self.whole)
+
+    def _few(self, tools: Sequence[Tool[..., Any]]) -> bool:
+        """The same where the number decides."""
+        if len(tools) <= min(self.shown, MOST):
+            return True
+        if self._shown is not None or len(tools) > MOST:
             return False
-        if len(tools) <= self.shown:
-            return True
         if "weighs" in self.capabilities:
             return len(tools) <= WEIGHED_SPARE * self.shown
         return len(tools) <= SPARE * self.shown and sum(map(size, tools)) * ratio(self.model) <= self.tokens
 
     async def _routed(self, request: Request) -> AsyncGenerator[Event]:
-        found = self._finds.recall(request.messages)
-        view = await self._view(request, found)
-        if view is None:
+        view = await self._view(request)
+        if view is None or not view.hidden:
             async with aclosing(_events(self.model, request)) as events:
                 async for event in events:
                     yield event
             return
         first: Event | None = Noted(Note("tools-shown", f"{len(view.places)} of {len(view.indexed.tools)}"))
-        usage, said, searched = Usage(), "", False
-        messages: list[Message] = list(request.messages)
-        left = SEARCHES
+        usage, said = Usage(), ""
+        rounds: list[Round] = []
+        begun, search = self._begun(request, view)
+        told = Told(list(begun.messages), dict(begun.late), list(begun.tools or ()))
         while True:
-            asked, search = self._asked(replace(request, messages=messages), view, last=not left)
+            last = len(rounds) == SEARCHES
             ear = Ear(search.name, view.indexed.places, after=said, held=request.schema is not None)
-            async with aclosing(_events(self.model, asked)) as events:
+            async with aclosing(_events(self.model, told.asked(begun, without=search if last else None))) as events:
                 async for event in events:
                     if first:  # not before the model has begun: until then all can be asked elsewhere, or refused
                         yield first
@@ -225,46 +237,53 @@ class Routed:
                         yield heard
             usage = add_usage(usage, ear.end.usage)
             searches = ear.searches()
-            goes_on = bool(searches and left and not ear.called)
+            goes_on = bool(searches and not last and not ear.called)
             for event in ear.rest(dropped=goes_on):
                 yield event
             said += ear.text
-            results: list[str] = []
+            found: list[tuple[str, ...]] = []
+            shown = {tool.name for tool in told.tools}
             for call in searches:
-                names = await self._search(view, call.arguments["query"])
-                found, searched = (*names, *found), True
-                results.append(told([view.indexed.tools[view.indexed.places[name]] for name in names]))
+                names = await self._search(view.indexed, shown, call.arguments["query"])
+                shown.update(names)
+                found.append(tuple(names))
                 yield Noted(Note("tools-searched", f"{call.arguments['query']}: {', '.join(names) or 'nothing'}"))
+            if searches:
+                rounds.append(Round(ear.message(searches), tuple(found), beside=not goes_on))
             if not goes_on:
                 break
-            left -= 1
-            messages = [*messages, *ear.messages(searches, results)]
-            view = await self._choose(view.indexed, request, found)
-        if searched:
-            self._finds.remember(request.messages, said, ear.called, found)
+            told.add(view.indexed, rounds[-1], last=len(rounds) == SEARCHES)
+        if rounds:
+            self._finds.remember(request.messages, said, ear.called, rounds)
         yield Finished(ear.finish, usage)
 
-    def _asked(self, request: Request, view: View, *, last: bool = False) -> tuple[Request, Tool[..., Any]]:
-        """The request as the model is asked it, and the tool to search by, whether or not it is offered."""
-        search = search_tool(view.indexed.places)
-        named = request.choice in view.indexed.places
-        offered = view.hidden and not (named or last or "weighs" in self.capabilities)
-        ranked = {view.indexed.tools[place].name: score for place, score in view.best.items()}
-        return replace(request, tools=(*view.tools, search) if offered else view.tools, ranked=ranked), search
+    def _begun(self, request: Request, view: View) -> tuple[Request, Tool[..., Any]]:
+        """The request as the model is asked it first, and the tool to search by, whether or not it is offered."""
+        indexed = view.indexed
+        named = request.choice in indexed.places
+        first, every = set(view.first), set(view.places)
+        apart = [tool.name for place, tool in enumerate(indexed.tools) if place not in first]
+        hidden = tuple(tool for place, tool in enumerate(indexed.tools) if place not in every)
+        search = search_tool(indexed.places, len(apart), servers(apart) if indexed.own else [])
+        offered = view.hidden and not (named or "weighs" in self.capabilities)
+        ranked = {indexed.tools[place].name: view.best[place] for place in view.best if place in every}
+        messages, late = replayed(view, request.messages, SEARCHES)
+        tools = (*view.at_head(), *([search] if offered else []), *view.added())
+        return replace(request, messages=messages, tools=tools, late=late, hidden=hidden, ranked=ranked), search
 
     # choosing
 
-    async def _view(self, request: Request, found: tuple[str, ...] | None = None) -> View | None:
+    async def _view(self, request: Request) -> View | None:
         """What is shown for a request; None for all."""
         try:
             indexed = await self._indexes.of(request.tools or (), self.index)
         except MissingExtra as error:
             self._do_without(error)
             return None
-        names = self._finds.recall(request.messages) if found is None else found
-        view = await self._choose(indexed, request, names)
-        if await learn(self.model, view.tools, self.tokens):
-            view = await self._choose(indexed, request, names)
+        view = await self._choose(indexed, request)
+        bound = self.whole or self.tokens
+        if await learn(self.model, view.at_head(), bound):
+            view = await self._choose(indexed, request)
         return view
 
     def _do_without(self, error: MissingExtra) -> None:
@@ -275,46 +294,32 @@ class Routed:
             _warned = True
             log.warning("all tools are shown, however many: %s", error)
 
-    async def _choose(self, indexed: Indexed, request: Request, found: Sequence[str]) -> View:
+    async def _choose(self, indexed: Indexed, request: Request) -> View:
         """As `_chosen`, beside the loop where a search may take long."""
         if indexed.quick:
-            return self._chosen(indexed, request, found)
-        return await in_thread(lambda: self._chosen(indexed, request, found))
+            return self._chosen(indexed, request)
+        return await in_thread(lambda: self._chosen(indexed, request))
 
-    def _chosen(self, indexed: Indexed, request: Request, found: Sequence[str]) -> View:
-        """What is shown, `found` being what the model has searched for."""
-        places = indexed.places
-        demanded = [places[request.choice]] if request.choice in places else []
-        sure = [*demanded, *indexed.matching(self.pinned)]  # the demanded first: it is never one too many
-        wanted = [places[name] for name in (*used(request.messages), *found) if name in places]
-        best = self._best(indexed, request)
-        taken = dict.fromkeys(sure[:MOST])
-        left = self.tokens / ratio(self.model) - sum(map(indexed.size, taken))
-        for place in (*wanted, *best):
-            if place in taken or len(taken) == MOST or (indexed.size(place) > left and taken):
-                continue
-            taken[place] = None
-            left -= indexed.size(place)
-        return View(indexed, tuple(sorted(taken)), {place: best[place] for place in best if place in taken})
+    def _chosen(self, indexed: Indexed, request: Request) -> View:
+        """What is shown of the tools."""
+        times, whole = ratio(self.model), self.whole
+        room = Room(self.shown, self.tokens / times, None if whole is None else whole / times)
+        if "weighs" in self.capabilities:
+            return weighed(indexed, request, self.pinned, room)
+        everything = tuple(range(len(indexed.tools)))
+        if self._by_room and room.whole and sum(map(indexed.size, everything)) <= room.whole:
+            return View(indexed, everything, {})
+        return view(indexed, request, self._finds.recall(request.messages), self.pinned, room)
 
-    def _best(self, indexed: Indexed, request: Request) -> dict[int, float]:
-        """The places of the tools that fit what is asked, the best first, with their scores."""
-        best = dict(ranked(indexed.search, request.messages, self.shown))
-        for error in errors(request.messages):
-            for place, score in indexed.search(error, AFTER_ERROR):
-                best.setdefault(place, score)
-        if not best and request.choice == "required":  # one of them must be called, whatever was asked
-            return dict.fromkeys(range(min(self.shown, len(indexed.tools))), 0.0)
-        return best
-
-    async def _search(self, view: View, query: str) -> list[str]:
-        """The names of the tools that a search finds beside those that are shown."""
-        shown = set(view.places)
+    async def _search(self, indexed: Indexed, shown: set[str], query: str) -> list[str]:
+        """The names of the tools that a search finds beside those that are shown, as many as may still be added."""
         if not query:
             return []
-        indexed, most = view.indexed, len(shown) + FOUND
+        most = len(shown) + FOUND
         ranked = indexed.search(query, most) if indexed.quick else await in_thread(lambda: indexed.search(query, most))
-        return [view.indexed.tools[place].name for place, _ in ranked if place not in shown][:FOUND]
+        return [name for place, _ in ranked if (name := indexed.tools[place].name) not in shown][
+            : min(FOUND, max(0, MOST + 1 - len(shown)))
+        ]
 
 
 _warned = False

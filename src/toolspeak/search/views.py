@@ -1,0 +1,228 @@
+"""What a model is shown of many tools over a whole conversation: chosen where it begins, and only added to from there.
+
+The view is made anew of the messages in each request, in the order in which they came, so that any process gives the same.
+What begins a conversation chooses what stands at the head of the prompt. Whatever comes into view later, because it was
+searched, called, or fits a later question, is added at the message that brought it: a server that keeps the beginning of a
+prompt keeps it. Only where the room for additions is used up is all chosen again: one break in many turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..types import Message, Request
+from .kept import Indexed, Toolset
+from .priority import named
+from .question import Round, called, error, ranked, typed
+
+MOST = 127
+"""Tools that are shown at most, `search_tools` beside them: some providers refuse more than 128."""
+LATER = 5
+"""Tools that a later question brings at most."""
+AFTER_ERROR = 3
+"""Tools that an error of a tool brings at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What may be shown: `count` tools beside those that stay, the definitions of all within `whole` tokens (None: any),
+    those that a question brings within `tokens`. Tokens are estimated ones."""
+
+    count: int
+    tokens: float
+    whole: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a model is shown of the tools of a request.
+
+    `first` are the places of those at the head of the prompt, in the order of all; `later` the places of those that were
+    added, in the order in which they came, each with the place of the message that brought it (None: of none); `best`
+    the scores of those that fit what was asked, best first; `rounds` the searches that were made, by the place of the
+    answer that followed them.
+    """
+
+    indexed: Indexed
+    first: tuple[int, ...]
+    best: Mapping[int, float]
+    later: Mapping[int, int | None] = field(default_factory=dict[int, "int | None"])
+    rounds: Mapping[int, tuple[Round, ...]] = field(default_factory=dict[int, tuple[Round, ...]])
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places of all that are shown, those at the head first."""
+        return (*self.first, *self.later)
+
+    @property
+    def hidden(self) -> int:
+        """How many are not at the head."""
+        return len(self.indexed.tools) - len(self.first)
+
+    def at_head(self) -> Toolset:
+        """The tools at the head."""
+        return tuple(self.indexed.tools[place] for place in self.first)
+
+    def added(self) -> Toolset:
+        """The tools that were added."""
+        return tuple(self.indexed.tools[place] for place in self.later)
+
+
+def view(
+    indexed: Indexed, request: Request, rounds: Mapping[int, tuple[Round, ...]], pinned: tuple[str, ...], room: Room
+) -> View:
+    """What is shown for a request, `rounds` being the searches that were made in its conversation."""
+    made = _Making(indexed, request.messages, pinned, room)
+    begun = _begun(request.messages)
+    made.begin(begun)
+    for place in range(begun, len(request.messages)):
+        for one in rounds.get(place, ()):
+            made.keep(_places(indexed, (name for found in one.found for name in found)), place)
+        made.read(place)
+    if request.choice in indexed.places:
+        made.demand(indexed.places[request.choice])
+    return View(indexed, made.head(), made.best, made.later, rounds)
+
+
+def weighed(indexed: Indexed, request: Request, pinned: tuple[str, ...], room: Room) -> View:
+    """What is shown to a model that reads one tool at a time: what fits the last question, whatever was shown before."""
+    made = _Making(indexed, request.messages, pinned, room)
+    made.choose(len(request.messages), request.choice)
+    return View(indexed, made.head(), made.best)
+
+
+def _begun(messages: Sequence[Message]) -> int:
+    """The place of the first answer to the user; a greeting that stands before all questions is none."""
+    spoken = False
+    for place, message in enumerate(messages):
+        spoken = spoken or message.get("role") == "user"
+        if spoken and message.get("role") == "assistant":
+            return place
+    return len(messages)
+
+
+def _places(indexed: Indexed, names: Iterable[str]) -> list[int]:
+    return [indexed.places[name] for name in names if name in indexed.places]
+
+
+class _Making:
+    """A view that is being made, message by message."""
+
+    def __init__(self, indexed: Indexed, messages: Sequence[Message], pinned: tuple[str, ...], room: Room) -> None:
+        self.indexed = indexed
+        self.messages = messages
+        self.pinned = pinned
+        self.room = room
+        self.taken: dict[int, None] = {}
+        self.later: dict[int, int | None] = {}
+        self.best: dict[int, float] = {}
+        self._added = 0.0
+        self._used: dict[int, None] = {}
+
+    def head(self) -> tuple[int, ...]:
+        """The places of those at the head, in the order of all."""
+        return tuple(sorted(self.taken))
+
+    # where a conversation begins
+
+    def begin(self, upto: int) -> None:
+        """Chooses what stands at the head, by the messages up to that place: what stays, what fits, then any."""
+        self.taken, self.later, self._added = {}, {}, 0.0
+        self._take(self.indexed.matching(self.pinned), None)
+        whole = self.room.whole
+        left = None if whole is None else whole - self._size(self.taken)
+        left = self._take([*self._used, *self._standing(upto)], left)
+        found = dict(ranked(self.indexed.search, self.messages[:upto], MOST))
+        self.best = dict(list(found.items())[: self.room.count])
+        tokens = self.room.tokens if left is None else min(self.room.tokens, left)
+        self._take([*found, *range(len(self.indexed.tools))], tokens, self.room.count)
+
+    def choose(self, upto: int, choice: str) -> None:
+        """As `begin`, for a model that weighs: nothing that fits nothing, unless a call is required."""
+        demanded = _places(self.indexed, [choice])
+        self._take([*demanded, *self.indexed.matching(self.pinned)], None)
+        self.best = dict(ranked(self.indexed.search, self.messages[:upto], self.room.count))
+        for message in self.messages[:upto][::-1]:
+            if message.get("role") == "user":
+                break
+            if text := error(message):
+                for place, score in self.indexed.search(text, AFTER_ERROR):
+                    self.best.setdefault(place, score)
+        if not self.best and choice == "required":  # one of them must be called, whatever was asked
+            self.best = dict.fromkeys(range(min(self.room.count, len(self.indexed.tools))), 0.0)
+        used = dict.fromkeys(name for message in self.messages[::-1] for name in reversed(called(message)))
+        whole = self.room.tokens if self.room.whole is None else self.room.whole
+        self._take([*_places(self.indexed, used), *self.best], whole - self._size(self.taken))
+        self.best = {place: score for place, score in self.best.items() if place in self.taken}
+
+    def _standing(self, upto: int) -> list[int]:
+        """The places of those that stay whatever is asked: named in the instructions, most often first, and own ones."""
+        words = named(self.messages[:upto])
+        names = [(-words[name], place) for name, place in self.indexed.places.items() if name in words]
+        return [*(place for _, place in sorted(names)), *self.indexed.own]
+
+    def _take(self, places: Iterable[int], left: float | None, count: int = MOST) -> float | None:
+        """Takes of these places as many as there is room for, and gives what is left of it. One that is too large is
+        passed over."""
+        for place in places:
+            if count == 0 or len(self.taken) >= MOST:
+                break
+            size = self.indexed.size(place)
+            if place in self.taken or (left is not None and size > left and self.taken):
+                continue
+            self.taken[place] = None
+            count -= 1
+            left = None if left is None else left - size
+        return left
+
+    def _size(self, places: Iterable[int]) -> float:
+        return sum(map(self.indexed.size, places))
+
+    # as it goes on
+
+    def read(self, place: int) -> None:
+        """Adds what one message brings."""
+        message = self.messages[place]
+        if message.get("role") == "assistant":
+            self.keep(_places(self.indexed, called(message)), place + 1)
+        elif message.get("role") == "user" and typed(message):
+            fitting = ranked(self.indexed.search, self.messages[: place + 1], LATER)
+            self.best = dict(fitting) or self.best
+            self._bring([found for found, _ in fitting], place)
+        elif text := error(message):
+            self._bring([found for found, _ in self.indexed.search(text, AFTER_ERROR)], place)
+
+    def keep(self, places: Sequence[int], at: int) -> None:
+        """Adds what stays as long as the conversation lasts."""
+        self._used |= dict.fromkeys(places)
+        self.add(places, at)
+
+    def add(self, places: Iterable[int], at: int) -> None:
+        """Adds these at that message, whatever room they take."""
+        for place in places:
+            if place not in self.taken and place not in self.later and len(self.taken) + len(self.later) < MOST:
+                self.later[place] = at
+                self._added += self.indexed.size(place)
+
+    def demand(self, place: int) -> None:
+        """Adds the one that is demanded, which is never one too many."""
+        if place not in self.taken and place not in self.later:
+            if len(self.taken) + len(self.later) >= MOST:
+                (self.later or self.taken).popitem()
+            self.later[place] = None
+
+    def _bring(self, places: Sequence[int], at: int) -> None:
+        """Adds what fits a question, as far as there is room for it; where additions have used that up, all is chosen
+        again."""
+        new = [place for place in places if place not in self.taken and place not in self.later]
+        left = (
+            self.room.tokens if self.room.whole is None else min(self.room.tokens, self.room.whole)
+        ) / 2 - self._added
+        if self.later and new and (self._size(new) > left or len(self.taken) + len(self.later) + len(new) > MOST):
+            self.begin(at + 1)
+            return
+        for place in new:
+            if self.indexed.size(place) <= left:
+                left -= self.indexed.size(place)
+                self.add([place], at)
