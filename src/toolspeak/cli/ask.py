@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .base import Command, approve_option, asked_model, asker, model_option, question, system_option, tools_option
+from .base import (
+    Command,
+    approve_option,
+    asked_model,
+    asker,
+    model_option,
+    question,
+    sampling_of,
+    sampling_options,
+    system_option,
+    tools_option,
+)
 
 if TYPE_CHECKING:
     from .screen import Out
@@ -17,6 +28,7 @@ if TYPE_CHECKING:
 @tools_option
 @model_option
 @system_option
+@sampling_options
 @click.option("--explain", is_flag=True, help="Print exactly what the model would be sent, and send nothing.")
 @click.option("--dry-run", is_flag=True, help="Print the calls that the model wants, and run none.")
 @approve_option
@@ -54,7 +66,7 @@ def _explain(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> None:
     from ..explain import explain
     from ..schema.result import jsonable
 
-    told = explain(prompt, tools=box, model=given["model"], system=given["system"])
+    told = explain(prompt, tools=box, model=given["model"], system=given["system"], **sampling_of(given))
     if given["as_json"]:
         out.json(jsonable(told) | {"body": told.body.decode()})
     else:
@@ -70,7 +82,7 @@ def _decide(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> None:
     progress = Progress()
     progress.waiting()
     try:
-        reply = decide(prompt, tools=box, model=model, system=given["system"])
+        reply = decide(prompt, tools=box, model=model, system=given["system"], **sampling_of(given))
     finally:
         progress.ready()
     if given["as_json"]:
@@ -92,7 +104,9 @@ def _run(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> bool:
     live = out.terminal or not len(box)
     show = Show(None if given["as_json"] else out, live=live, asks=approve is not None)
     try:
-        reply = answer(prompt, runnable(box), show, model=model, system=given["system"], approve=approve)
+        reply = answer(
+            prompt, runnable(box), show, model=model, system=given["system"], approve=approve, **sampling_of(given)
+        )
     finally:
         out.end_line()
     if given["as_json"]:

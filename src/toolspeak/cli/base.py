@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,10 +17,13 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from ..models.base import Model
     from ..toolbox import Approve
+    from ..verbs import Sampled
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEBUG = "toolspeak.debug"
+NAMES = ("temperature", "top_p", "top_k", "max_tokens", "extra_body")
+"""The options of sampling, as verbs call them."""
 
 
 def switches() -> list[click.Parameter]:
@@ -108,6 +112,49 @@ model_option = click.option(
     help="local, local:FILE.gguf, ollama:NAME, openai:NAME, http://host:8000/v1#NAME, …  [default: $TOOLSPEAK_MODEL, else local]",
 )
 system_option = click.option("-s", "--system", metavar="TEXT", help="What the model is told before the question.")
+
+
+def extra_body(_: click.Context, __: click.Parameter, text: str | None) -> dict[str, Any] | None:
+    """The JSON object that an option holds. Raises click.BadParameter."""
+    if text is None:
+        return None
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        value = error
+    if not isinstance(value, dict):
+        raise click.BadParameter(f'expected a JSON object such as {{"min_p": 0.1}}, received {text[:80]}')
+    return cast("dict[str, Any]", value)
+
+
+SAMPLING = (
+    click.option("--temperature", type=float, metavar="NUMBER", help="0 takes the likeliest token each time."),
+    click.option(
+        "--top-p", type=float, metavar="NUMBER", help="Sample from the likeliest tokens of this share, 0 to 1."
+    ),
+    click.option("--top-k", type=int, metavar="N", help="Sample from the N likeliest tokens."),
+    click.option("--max-tokens", type=int, metavar="N", help="End each reply after N tokens."),
+    click.option(
+        "--extra-body",
+        metavar="JSON",
+        callback=extra_body,
+        help="""Further fields for the model's server, such as '{"min_p": 0.1}'.""",
+    ),
+)
+
+
+def sampling_options(command: F) -> F:
+    """Gives a command the options `--temperature`, `--top-p`, `--top-k`, `--max-tokens` and `--extra-body`."""
+    for option in reversed(SAMPLING):
+        command = option(command)
+    return command
+
+
+def sampling_of(given: Mapping[str, Any]) -> Sampled:
+    """The sampling settings among a command's options, for a verb."""
+    return cast("Sampled", {name: given[name] for name in NAMES if given.get(name) is not None})
+
+
 approve_option = click.option("--approve", is_flag=True, help="Ask before each call is run.")
 
 

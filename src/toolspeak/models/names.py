@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,12 +13,24 @@ from ..errors import UnknownModel, UsageError
 from .address import USERINFO
 from .base import Model
 from .providers import PROVIDERS
+from .sampling import NONE, sampling
 
 DEFAULT = "local"
 VARIABLE = "TOOLSPEAK_MODEL"
 
 
-def model(name: str | Model | None = None, *, dialect: Any = None, key: str | None = None, **options: Any) -> Model:
+def model(
+    name: str | Model | None = None,
+    *,
+    dialect: Any = None,
+    key: str | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    top_p: float | None = None,
+    top_k: int | None = None,
+    extra_body: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Model:
     """The model of that name; without one that of $TOOLSPEAK_MODEL, else `local`. A model is itself.
 
     - `local`, `local:/path/to.gguf`: llama.cpp in this process
@@ -29,16 +42,22 @@ def model(name: str | Model | None = None, *, dialect: Any = None, key: str | No
     With `dialect` tools are written into the prompt in that dialect. Without it the model is asked as `toolspeak tune`
     found best, where it did (see `models.profiles`). Else a server is offered them natively, and gets them in the
     prompt once it has refused; a choice of `native` or `api` counts before a profile. `key` stands before the
-    environment.
+    environment. `temperature`, `max_tokens`, `top_p`, `top_k` and `extra_body` (further fields for the server, such as
+    `{"min_p": 0.1}`) are for requests that set none of their own.
     `options` go to the model's own class: for HTTP see `models.http.Http`. Raises UnknownModel for a name
-    that means none.
+    that means none, UsageError for a setting that cannot be.
     """
     chosen = name if name is not None else os.environ.get(VARIABLE) or DEFAULT
+    settings = {"temperature": temperature, "max_tokens": max_tokens, "top_p": top_p, "top_k": top_k}
+    defaults = sampling(settings | {"extra_body": extra_body})
+    if defaults != NONE:
+        options["defaults"] = defaults
     if not isinstance(chosen, str):
         if not isinstance(cast("object", chosen), Model):
             raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {_known()}")
         if options or key is not None:
-            raise UsageError(f"{', '.join(options) or 'key'} cannot be set on a model that is already made")
+            names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
+            raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
         return _spoken(chosen, dialect)
     if dialect is not None and "native" not in options and over_http(chosen):
         options["native"] = False
