@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +18,10 @@ from .sampling import NONE, sampling
 
 DEFAULT = "local"
 VARIABLE = "TOOLSPEAK_MODEL"
+KINDS = ("local", "scripted", "http", "https")
+"""What a name may begin with beside the name of a provider."""
+WHOLE = {"local": "local", "scripted": "scripted:TEXT", "http": "http://host:8000/v1", "https": "https://host/v1"}
+"""How a name that begins so goes on."""
 
 
 def model(
@@ -54,7 +59,7 @@ def model(
         options["defaults"] = defaults
     if not isinstance(chosen, str):
         if not isinstance(cast("object", chosen), Model):
-            raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {_known()}")
+            raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {EXPECTED}")
         if options or key is not None:
             names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
             raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
@@ -95,7 +100,7 @@ def _made(name: str, key: str | None, options: dict[str, Any]) -> Model:
         return _local(rest, options)
     if kind == "scripted" and colon:
         return _scripted(rest, options)
-    raise UnknownModel(f"no model is called {_bare(name)!r}{_near(kind, name)}; {_known()}")
+    raise _unknown(name)
 
 
 def _server(name: str, key: str | None, options: dict[str, Any]) -> Model:
@@ -181,21 +186,63 @@ def over_http(name: str) -> bool:
     return kind in PROVIDERS or kind in ("http", "https")
 
 
-def _near(kind: str, name: str) -> str:
-    known = [*PROVIDERS, "local", "scripted", "http", "https"]
-    near = difflib.get_close_matches(kind.lower(), known, n=2, cutoff=0.6)
-    if near:
-        return f" (did you mean {' or '.join(near)}?)"
+ADDRESS = re.compile(
+    r"(?:[^\s/@]+@)?((?:localhost|\[[\da-fA-F:]+\])(?::\d+)?(?:[/#].*)?|[\w.-]+:\d{2,5}(?:[/#].*)?|[\w-]+(?:\.[\w-]+)+/v\d.*)"
+)
+"""An address without its scheme, such as `localhost:8000/v1#NAME`."""
+SCHEME = re.compile(r"(https?)[:/]*/(?=[^/])", re.IGNORECASE)
+"""A mistyped beginning of an address."""
+
+
+def _meant(name: str) -> list[str]:
+    """The names of models that a name was probably meant to be, the likeliest first."""
+    kind, colon, rest = name.partition(":")
+    company, slash, product = name.partition("/")
     if Path(name).suffix == ".gguf":
-        return f" (did you mean local:{name}?)"
-    return ""
+        return [f"local:{name}"]
+    if kind.lower() in (*KINDS, *PROVIDERS) and colon:
+        return [f"{kind.lower()}:{rest}"]
+    if slash and company.lower() in PROVIDERS:  # as other libraries write it
+        return [f"{company.lower()}:{product}"]
+    if mistyped := SCHEME.match(name):
+        return [f"{mistyped[1].lower()}://{name[mistyped.end() :]}"]
+    if owners := [one.name for one in PROVIDERS.values() if name.lower().startswith(one.models)]:
+        return [f"{owner}:{name}" for owner in owners]
+    if _is_known(kind):
+        return _servers_of(name)
+    if bare_address := ADDRESS.fullmatch(name):
+        return [f"http://{bare_address[1]}"]
+    close = difflib.get_close_matches(kind.lower(), [*KINDS, *PROVIDERS], n=2, cutoff=0.7)
+    if colon:
+        return [f"{one}:{rest}" for one in close] or _servers_of(name)
+    return [WHOLE.get(one, f"{one}:MODEL") for one in close] or _servers_of(name)
+
+
+def _servers_of(name: str) -> list[str]:
+    """What a model's name without a provider may mean: a model of one's own, behind a server."""
+    if not name or not re.fullmatch(r"[\w./:@+-]+", name):
+        return []
+    engine = "vllm" if "/" in name else "ollama"
+    return [f"{engine}:{name}", f"http://localhost:8000/v1#{name}"]
+
+
+def _is_known(name: str) -> bool:
+    """Whether the name holds that of a family of models, so that its dots and digits are a version."""
+    from ..wire.detect import detect
+
+    return bool(name) and detect(model=name).origin.startswith("by the model's name")
 
 
 def _bare(name: str) -> str:
     """The name without the user and password that a mistyped address may hold."""
-    return USERINFO.sub("//", name)[:200]
+    return re.sub(r"^[^\s/@]*:[^\s/@]*@", "", USERINFO.sub("//", name))[:200]
 
 
-def _known() -> str:
-    names = ", ".join(f"{name}:MODEL" for name in PROVIDERS)
-    return f"known are local, local:/path/to.gguf, {names}, http://host:8000/v1#MODEL, scripted:TEXT"
+def _unknown(name: str) -> UnknownModel:
+    """The error for a name that means no model: what was probably meant, else how models are named."""
+    meant = [_bare(one) for one in _meant(name)]
+    advice = f"did you mean {' or '.join(meant)}?" if meant else EXPECTED
+    return UnknownModel(f"no model is called {_bare(name)!r}; {advice} `toolspeak models list` lists the names")
+
+
+EXPECTED = "expected local, local:/path/to.gguf, PROVIDER:MODEL such as ollama:gemma3, http://host:8000/v1#MODEL or scripted:TEXT."
