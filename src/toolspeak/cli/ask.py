@@ -9,6 +9,7 @@ import click
 from .base import (
     Command,
     approve_option,
+    asked_in_option,
     asked_model,
     asker,
     model_option,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.argument("words", metavar="QUESTION", nargs=-1)
 @tools_option
 @model_option
+@asked_in_option
 @system_option
 @sampling_options
 @click.option("--explain", is_flag=True, help="Print exactly what the model would be sent, and send nothing.")
@@ -64,9 +66,11 @@ def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **gi
 
 def _explain(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> None:
     from ..explain import explain
+    from ..models.names import model
     from ..schema.result import jsonable
 
-    told = explain(prompt, tools=box, model=given["model"], system=given["system"], **sampling_of(given))
+    made = model(given["model"], dialect=given["dialect"])
+    told = explain(prompt, tools=box, model=made, system=given["system"], **sampling_of(given))
     if given["as_json"]:
         out.json(jsonable(told) | {"body": told.body.decode()})
     else:
@@ -78,7 +82,7 @@ def _decide(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> None:
     from .screen import Progress, shown_json
     from .turn import as_json
 
-    model = asked_model(given["model"])
+    model = asked_model(given["model"], given["dialect"])
     progress = Progress()
     progress.waiting()
     try:
@@ -99,7 +103,7 @@ def _run(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> bool:
     from .turn import Show, answer, as_json, failed
 
     approve = asker() if given["approve"] else None
-    model = asked_model(given["model"])
+    model = asked_model(given["model"], given["dialect"])
     # Words before a call are no answer, and only the end of a turn tells: piped, they are held back until then.
     live = out.terminal or not len(box)
     show = Show(None if given["as_json"] else out, live=live, asks=approve is not None)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..models.base import Model
     from ..toolbox import Approve
     from ..verbs import Sampled
+    from ..wire.syntax import Dialect
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -93,6 +94,36 @@ def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> lis
     return [CompletionItem(incomplete, type="file")]
 
 
+def complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of dialects."""
+    from ..dialects import names
+
+    return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+
+def _dialect(_: click.Context, __: click.Parameter, given: str | None) -> Dialect | None:
+    """The dialect that an option names."""
+    from ..sources.dialects import load_dialect
+
+    return None if given is None else load_dialect(given)
+
+
+def dialect_option(about: str, *, required: bool = False) -> Callable[[F], F]:
+    """The option `--dialect`, whose value is a Dialect."""
+    return click.option(
+        "-d",
+        "--dialect",
+        metavar="NAME|FILE",
+        required=required,
+        callback=_dialect,
+        shell_complete=complete_dialect,
+        help=f"{about} A name (`toolspeak dialects` lists them), a .py file with a Dialect in it, or a .json file: a "
+        "tokenizer_config.json or a response template.",
+    )
+
+
+asked_in_option = dialect_option("Write the tools into the prompt in this dialect.")
+read_in_option = dialect_option("The dialect.", required=True)
 tools_option = click.option(
     "-t",
     "--tools",
@@ -158,14 +189,14 @@ def sampling_of(given: Mapping[str, Any]) -> Sampled:
 approve_option = click.option("--approve", is_flag=True, help="Ask before each call is run.")
 
 
-def asked_model(name: str | None) -> Model:
-    """The model of that name, ready: where its file has to be fetched first, that is done here and told."""
+def asked_model(name: str | None, dialect: Dialect | None = None) -> Model:
+    """The model of that name, ready; its file, if it has to be fetched first, is fetched here."""
     from ..models.local import Local
     from ..models.names import model
     from ..models.speaker import Speaker
     from ..models.weights import ensure
 
-    made = model(name)
+    made = model(name, dialect=dialect)
     inner = made.model if isinstance(made, Speaker) else made
     if isinstance(inner, Local) and inner.path is None:
         ensure()

@@ -14,6 +14,7 @@ from ..errors import ToolspeakError, UsageError
 from .base import (
     Command,
     approve_option,
+    asked_in_option,
     asked_model,
     asker,
     model_option,
@@ -41,6 +42,7 @@ Ctrl-C stops an answer; the next one starts where the last whole answer ended.""
 @click.command(cls=Command)
 @tools_option
 @model_option
+@asked_in_option
 @system_option
 @sampling_options
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the last conversation.")
@@ -65,7 +67,7 @@ def chat(files: tuple[str, ...], go_on: bool, **given: Any) -> None:
         path = history.latest() if go_on else history.new()
         messages = history.read(path) if go_on else []
         ask = asker() if given["approve"] else None
-        talk = Talk(out, asked_model(given["model"]), box, ask, given["system"], path, messages)
+        talk = Talk(out, asked_model(given["model"], given["dialect"]), box, ask, given["system"], path, messages)
         talk.sampling = sampling_of(given)
         if go_on:
             talk.note(f"going on with {path}: {len(messages)} messages")
