@@ -18,6 +18,7 @@ from .events import Event
 from .models.base import Model
 from .models.names import model as named_model
 from .models.rungs import Ladder, ladder
+from .models.sampling import sampling
 from .models.speaker import speaking
 from .plan import checked
 from .plan import conclude as concluding
@@ -35,14 +36,25 @@ T = TypeVar("T")
 Prompt = str | Sequence[Message]
 
 
-class Settings(TypedDict, total=False):
+class Sampled(TypedDict, total=False):
+    """How tokens are chosen, and how many; see `models.sampling`."""
+
+    temperature: float | None
+    max_tokens: int | None
+    top_p: float | None
+    top_k: int | None
+    extra_body: Mapping[str, Any] | None
+
+
+class Settings(Sampled, total=False):
     """What every verb that asks a model takes.
 
     `system` is a system message; `limits` a Limits or a dict of its fields; `approve` is asked before each
     call is run and may be async: it gets the checked call and returns True, or False, or the reason
     against it. `choice` is auto, none, required or a tool's name. `ladder` is how the model is asked again where its
     reply is wrong: "told", "alone", "dialect", "sampling", "model:NAME" or a model, in that or another order; see
-    `plan.ladder`. The rest is passed on to the model.
+    `plan.ladder`. `extra_body` is a dict of further fields for the model's server, such as `{"min_p": 0.1}`. The rest
+    is passed on to the model too; a setting that it has no place for is a UsageError.
     """
 
     system: str | None
@@ -51,8 +63,6 @@ class Settings(TypedDict, total=False):
     ladder: Sequence[str | Model] | None
     choice: str
     parallel: bool
-    temperature: float | None
-    max_tokens: int | None
     seed: int | None
     stop: Sequence[str]
 
@@ -116,15 +126,17 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         raise TypeError(f"unexpected option {', '.join(unknown)}; there are: {', '.join(Options.__annotations__)}")
     index = tools if hasattr(tools, "search") and not callable(tools) else None
     box = tools if isinstance(tools, Toolbox) else Toolbox.of(as_tools(tools) or () if index is None else index)
+    settings = sampling(options)
     request = Request(
         messages=_messages(prompt, options.get("system")),
         tools=tuple(box),
         choice=options.get("choice", "auto"),
         parallel=options.get("parallel", True),
-        max_tokens=options.get("max_tokens"),
-        temperature=options.get("temperature"),
+        max_tokens=settings.max_tokens,
+        temperature=settings.temperature,
         seed=options.get("seed"),
         stop=tuple(options.get("stop", ())),
+        sampling=settings.more,
     )
     offered(request)
     model = _shown(speaking(named_model(options.get("model"))), index, len(box))

@@ -307,3 +307,26 @@ def test_closed_standard_streams_do_no_harm() -> None:
             timeout=60,
         )
         assert (done.returncode, done.stderr) == (0, ""), closing
+
+
+def test_sampling_settings_reach_the_body(cli: Cli) -> None:
+    options = ["--temperature", "0.5", "--top-p", "0.9", "--top-k", "40", "--max-tokens", "7"]
+    model = ["-m", "http://127.0.0.1:9/v1#m"]
+    done = cli("ask", "hi", "--explain", "--json", *options, "--extra-body", '{"min_p": 0.1}', *model)
+    sent = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "max_tokens": 7, "min_p": 0.1}
+    assert json.loads(json.loads(done.stdout)["body"]).items() >= sent.items()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--extra-body", "[1]"], "expected a JSON object"),
+        (["--extra-body", "{"], "expected a JSON object"),
+        (["--extra-body", '{"messages": []}'], "extra_body: messages cannot be set there"),
+        (["--temperature", "9"], "temperature: expected a number from 0 to 2, received 9.0"),
+    ],
+)
+def test_settings_that_cannot_be_are_usage_errors(cli: Cli, options: list[str], words: str) -> None:
+    done = cli("ask", "hi", "-m", "scripted:x", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
+import toolspeak as ts
 from properties import property_test
 from toolspeak.errors import UsageError
 from toolspeak.gateway.config import parse_config, read_config, summary
@@ -79,7 +80,8 @@ def test_all_of_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "upstream-secret",
         "raw",
     )
-    assert (big.dialect, big.template, big.arguments, big.tries) == ("seed-oss", "{{ messages }}", "live", 1)
+    assert big.dialect == ts.dialect("seed-oss")
+    assert (big.dialect.name, big.template, big.arguments, big.tries) == ("seed-oss", "{{ messages }}", "live", 1)
     alice, bob = settings.keys
     assert (alice.digest, alice.models, alice.rates) == (digest("a-long-key"), ("small",), Rates(60, 100_000, 4))
     assert (bob.models, bool(bob.rates)) == (None, False)
@@ -130,7 +132,7 @@ path = 5
         "gateway.toml:6: models.small: expected an upstream",
         "gateway.toml:7: models.small.upstrem: there is no such field. Did you mean 'upstream'",
         "gateway.toml:8: models.small.mode: expected one of auto, native, chat, raw, got \"nativ\". Did you mean 'native'?",
-        "gateway.toml:11: models.big.upstreams: expected the name of a model: no model is called 'olama:x' (did you mean ollama",
+        "gateway.toml:11: models.big.upstreams: expected the name of a model: no model is called 'olama:x'; did you mean ollama:x",
         'gateway.toml:12: models.big.key: expected { env = "VARIABLE" } or { file = "PATH" }',
         "gateway.toml:13: models.big.dialect: expected the name of a dialect: no dialect is called 'sed-oss'; near ones: seed-oss",
         "gateway.toml:14: models.big.template: nope.jinja: No such file",

@@ -165,10 +165,10 @@ def test_closing_the_stream_stops_it() -> None:
 
 
 def test_a_request_without_a_bound_has_one() -> None:
-    from toolspeak.models.local import LONGEST, _body
+    from toolspeak.models.llama_body import LONGEST, body_of
 
-    assert _body(Request(prompt="x"))["max_tokens"] == LONGEST
-    assert _body(Request(prompt="x", max_tokens=3))["max_tokens"] == 3
+    assert body_of(Request(prompt="x"))["max_tokens"] == LONGEST
+    assert body_of(Request(prompt="x", max_tokens=3))["max_tokens"] == 3
 
 
 def test_a_conversation_that_is_too_long() -> None:
@@ -346,9 +346,10 @@ def test_ctrl_c_during_a_reply() -> None:
 
 
 def test_the_embedded_model_is_told_what_it_is_where_nobody_says() -> None:
-    from toolspeak.models.local import EMBEDDED_SYSTEM, _body
+    from toolspeak.models.llama_body import body_of
+    from toolspeak.models.local import EMBEDDED_SYSTEM
 
     assert ts.generate(MODEL, "Hello!", max_tokens=2).startswith("Hello")
     own = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
-    assert _body(Request(messages=own), EMBEDDED_SYSTEM)["messages"] == own
-    assert _body(Request(messages=own[1:]), EMBEDDED_SYSTEM)["messages"][0]["content"] == EMBEDDED_SYSTEM
+    assert body_of(Request(messages=own), EMBEDDED_SYSTEM)["messages"] == own
+    assert body_of(Request(messages=own[1:]), EMBEDDED_SYSTEM)["messages"][0]["content"] == EMBEDDED_SYSTEM

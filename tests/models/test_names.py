@@ -136,9 +136,22 @@ def test_a_script_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("opnai:gpt-5", "did you mean openai"),
-        ("Ollama:gemma3", "did you mean ollama"),
-        ("gpt-5", "known are local, "),
+        ("opnai:gpt-5", r"did you mean openai:gpt-5\?"),
+        ("olama:gemma3", r"did you mean ollama:gemma3\?"),
+        ("Ollama:gemma3", r"did you mean ollama:gemma3\?"),
+        ("openai/gpt-5", r"did you mean openai:gpt-5\?"),
+        ("gpt-4o", r"did you mean openai:gpt-4o\?"),
+        ("claude-sonnet-4-5", r"did you mean anthropic:claude-sonnet-4-5\?"),
+        ("gemma3", r"did you mean ollama:gemma3 or http://localhost:8000/v1#gemma3\?"),
+        ("llama3.2:3b", r"did you mean ollama:llama3.2:3b or "),
+        ("gpt-oss:20b", r"did you mean ollama:gpt-oss:20b or "),
+        ("Qwen/Qwen2.5-7B-Instruct", r"did you mean vllm:Qwen/Qwen2.5-7B-Instruct or "),
+        ("localhost:8000/v1", r"did you mean http://localhost:8000/v1\?"),
+        ("127.0.0.1:8080#m", r"did you mean http://127.0.0.1:8080#m\?"),
+        ("host.example.com/v1", r"did you mean http://host.example.com/v1\?"),
+        ("http//host:8000/v1", r"did you mean http://host:8000/v1\?"),
+        ("ollma", r"did you mean ollama:MODEL\?"),
+        ("what is this", "expected local, local:/path/to.gguf, PROVIDER:MODEL such as ollama:"),
         ("weights/x.gguf", "did you mean local:weights/x.gguf"),
         ("openai:", "name of a model after openai:"),
         ("", "no model is called ''"),
@@ -155,6 +168,19 @@ def test_a_mistyped_address_is_shown_without_its_password() -> None:
     with pytest.raises(UnknownModel) as caught:
         model("htp://user:pa55word@host/v1")
     assert "pa55word" not in str(caught.value)
+    with pytest.raises(UnknownModel, match=r"did you mean http://host:8000/v1\?") as caught:
+        model("user:pa55word@host:8000/v1")
+    assert "pa55word" not in str(caught.value)
+
+
+def test_every_name_that_is_meant_can_be_used() -> None:
+    for name in ("gpt-4o", "gemma3", "localhost:8000/v1#m", "Qwen/Qwen3-8B", "openai/gpt-5", "olama:x", "[::1]:8000"):
+        with pytest.raises(UnknownModel) as caught:
+            model(name)
+        meant = str(caught.value).partition("did you mean ")[2].partition("?")[0].split(" or ")
+        assert meant
+        for one in meant:
+            assert model(one).name
 
 
 def test_a_key_for_a_model_that_takes_none() -> None:

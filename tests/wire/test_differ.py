@@ -142,7 +142,7 @@ def test_each_hole_is_found(name: str) -> None:
     assert found is not None
     assert found.call == parts
     for key in ("open", "close", "between", "items", "index_base"):
-        assert getattr(found, key) == more.get(key, getattr(Dialect("", ()), key)), key
+        assert getattr(found, key) == more.get(key, getattr(Dialect("", (JsonCall(),)), key)), key
     assert found.stop == ("<end>",)
     assert (found.thinking, found.frame, found.guard) == (None, (), False)
     p = probe(text)

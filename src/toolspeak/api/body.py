@@ -15,7 +15,8 @@ TEMPERATURE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 2}
 SHARE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
 PENALTY: Schema = {"type": ["number", "null"], "minimum": -2, "maximum": 2}
 LIKELIEST: Schema = {"type": ["integer", "null"], "minimum": 0, "maximum": 20}
-MODEL: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
+MODEL: Schema = {"type": "string", "maxLength": 256}
+"""An empty name is the only model that there is."""
 STOP: Schema = {
     "anyOf": [
         {"type": "null"},

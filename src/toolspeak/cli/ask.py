@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .base import Command, approve_option, asked_model, asker, model_option, question, system_option, tools_option
+from .base import (
+    Command,
+    approve_option,
+    asked_in_option,
+    asked_model,
+    asker,
+    model_option,
+    question,
+    sampling_of,
+    sampling_options,
+    system_option,
+    tools_option,
+)
 
 if TYPE_CHECKING:
     from .screen import Out
@@ -16,7 +28,9 @@ if TYPE_CHECKING:
 @click.argument("words", metavar="QUESTION", nargs=-1)
 @tools_option
 @model_option
+@asked_in_option
 @system_option
+@sampling_options
 @click.option("--explain", is_flag=True, help="Print exactly what the model would be sent, and send nothing.")
 @click.option("--dry-run", is_flag=True, help="Print the calls that the model wants, and run none.")
 @approve_option
@@ -52,9 +66,11 @@ def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **gi
 
 def _explain(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> None:
     from ..explain import explain
+    from ..models.names import model
     from ..schema.result import jsonable
 
-    told = explain(prompt, tools=box, model=given["model"], system=given["system"])
+    made = model(given["model"], dialect=given["dialect"])
+    told = explain(prompt, tools=box, model=made, system=given["system"], **sampling_of(given))
     if given["as_json"]:
         out.json(jsonable(told) | {"body": told.body.decode()})
     else:
@@ -66,11 +82,11 @@ def _decide(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> None:
     from .screen import Progress, shown_json
     from .turn import as_json
 
-    model = asked_model(given["model"])
+    model = asked_model(given["model"], given["dialect"])
     progress = Progress()
     progress.waiting()
     try:
-        reply = decide(prompt, tools=box, model=model, system=given["system"])
+        reply = decide(prompt, tools=box, model=model, system=given["system"], **sampling_of(given))
     finally:
         progress.ready()
     if given["as_json"]:
@@ -87,12 +103,14 @@ def _run(out: Out, prompt: str, box: Any, given: dict[str, Any]) -> bool:
     from .turn import Show, answer, as_json, failed
 
     approve = asker() if given["approve"] else None
-    model = asked_model(given["model"])
+    model = asked_model(given["model"], given["dialect"])
     # Words before a call are no answer, and only the end of a turn tells: piped, they are held back until then.
     live = out.terminal or not len(box)
     show = Show(None if given["as_json"] else out, live=live, asks=approve is not None)
     try:
-        reply = answer(prompt, runnable(box), show, model=model, system=given["system"], approve=approve)
+        reply = answer(
+            prompt, runnable(box), show, model=model, system=given["system"], approve=approve, **sampling_of(given)
+        )
     finally:
         out.end_line()
     if given["as_json"]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,10 +17,14 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from ..models.base import Model
     from ..toolbox import Approve
+    from ..verbs import Sampled
+    from ..wire.syntax import Dialect
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEBUG = "toolspeak.debug"
+NAMES = ("temperature", "top_p", "top_k", "max_tokens", "extra_body")
+"""The options of sampling, as verbs call them."""
 
 
 def switches() -> list[click.Parameter]:
@@ -89,6 +94,36 @@ def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> lis
     return [CompletionItem(incomplete, type="file")]
 
 
+def complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of dialects."""
+    from ..dialects import names
+
+    return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+
+def _dialect(_: click.Context, __: click.Parameter, given: str | None) -> Dialect | None:
+    """The dialect that an option names."""
+    from ..sources.dialects import load_dialect
+
+    return None if given is None else load_dialect(given)
+
+
+def dialect_option(about: str, *, required: bool = False) -> Callable[[F], F]:
+    """The option `--dialect`, whose value is a Dialect."""
+    return click.option(
+        "-d",
+        "--dialect",
+        metavar="NAME|FILE",
+        required=required,
+        callback=_dialect,
+        shell_complete=complete_dialect,
+        help=f"{about} A name (`toolspeak dialects` lists them), a .py file with a Dialect in it, or a .json file: a "
+        "tokenizer_config.json or a response template.",
+    )
+
+
+asked_in_option = dialect_option("Write the tools into the prompt in this dialect.")
+read_in_option = dialect_option("The dialect.", required=True)
 tools_option = click.option(
     "-t",
     "--tools",
@@ -108,17 +143,60 @@ model_option = click.option(
     help="local, local:FILE.gguf, ollama:NAME, openai:NAME, http://host:8000/v1#NAME, …  [default: $TOOLSPEAK_MODEL, else local]",
 )
 system_option = click.option("-s", "--system", metavar="TEXT", help="What the model is told before the question.")
+
+
+def extra_body(_: click.Context, __: click.Parameter, text: str | None) -> dict[str, Any] | None:
+    """The JSON object that an option holds. Raises click.BadParameter."""
+    if text is None:
+        return None
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        value = error
+    if not isinstance(value, dict):
+        raise click.BadParameter(f'expected a JSON object such as {{"min_p": 0.1}}, received {text[:80]}')
+    return cast("dict[str, Any]", value)
+
+
+SAMPLING = (
+    click.option("--temperature", type=float, metavar="NUMBER", help="0 takes the likeliest token each time."),
+    click.option(
+        "--top-p", type=float, metavar="NUMBER", help="Sample from the likeliest tokens of this share, 0 to 1."
+    ),
+    click.option("--top-k", type=int, metavar="N", help="Sample from the N likeliest tokens."),
+    click.option("--max-tokens", type=int, metavar="N", help="End each reply after N tokens."),
+    click.option(
+        "--extra-body",
+        metavar="JSON",
+        callback=extra_body,
+        help="""Further fields for the model's server, such as '{"min_p": 0.1}'.""",
+    ),
+)
+
+
+def sampling_options(command: F) -> F:
+    """Gives a command the options `--temperature`, `--top-p`, `--top-k`, `--max-tokens` and `--extra-body`."""
+    for option in reversed(SAMPLING):
+        command = option(command)
+    return command
+
+
+def sampling_of(given: Mapping[str, Any]) -> Sampled:
+    """The sampling settings among a command's options, for a verb."""
+    return cast("Sampled", {name: given[name] for name in NAMES if given.get(name) is not None})
+
+
 approve_option = click.option("--approve", is_flag=True, help="Ask before each call is run.")
 
 
-def asked_model(name: str | None) -> Model:
-    """The model of that name, ready: where its file has to be fetched first, that is done here and told."""
+def asked_model(name: str | None, dialect: Dialect | None = None) -> Model:
+    """The model of that name, ready; its file, if it has to be fetched first, is fetched here."""
     from ..models.local import Local
     from ..models.names import model
     from ..models.speaker import Speaker
     from ..models.weights import ensure
 
-    made = model(name)
+    made = model(name, dialect=dialect)
     inner = made.model if isinstance(made, Speaker) else made
     if isinstance(inner, Local) and inner.path is None:
         ensure()

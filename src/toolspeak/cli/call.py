@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import CallError, UsageError
-from .base import Command, complete_file, piped_text
+from .base import Command, complete_file, dialect_option, piped_text
+
+if TYPE_CHECKING:
+    from ..toolbox import Toolbox
+    from ..wire.syntax import Dialect
 
 
 @click.command(cls=Command)
 @click.argument("target", metavar="FILE:NAME", shell_complete=complete_file)
 @click.argument("arguments", metavar="[ARGUMENTS]", default="{}")
+@dialect_option("Read the call out of what a model wrote in this dialect; ARGUMENTS is that text.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, a text too.")
 @click.pass_context
-def call(ctx: click.Context, target: str, arguments: str, as_json: bool) -> None:
+def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | None, as_json: bool) -> None:
     """Check one call of a function, run it and print its result.
 
     \b
     toolspeak call weather.py:forecast '{"city": "Xiamen", "days": 3}'
     echo '{"city": "Xiamen"}' | toolspeak call weather.py:forecast -
+    toolspeak call weather.py:forecast - --dialect tool-json < reply.txt
 
     ARGUMENTS is a JSON object, `-` reads it from standard input. Arguments that do not fit are refused
     with all that is wrong with them, and nothing is run.
@@ -33,13 +39,16 @@ def call(ctx: click.Context, target: str, arguments: str, as_json: bool) -> None
 
     if not names_in(target):
         raise click.UsageError(f"expected FILE:NAME, such as weather.py:forecast, or mcp:SERVER#NAME; got {target}")
-    given = _parsed(piped_text() if arguments == "-" else arguments)
+    text = piped_text() if arguments == "-" else arguments
+    given = _parsed(text) if dialect is None else {}
     with answers() as out:
         box = runnable(toolbox([target]))
         if len(box) != 1:
             raise click.UsageError(
                 f"expected one tool; {target} names {len(box)}: {', '.join(one.name for one in box)}"
             )
+        if dialect is not None:
+            given = _read(text, dialect, box)
         checked = box.validate({"name": next(iter(box)).name, "arguments": given})
         if checked.call is None or checked.error is not None:
             _refuse(ctx, checked.error)
@@ -51,6 +60,22 @@ def call(ctx: click.Context, target: str, arguments: str, as_json: bool) -> None
             out.json(jsonable(value))
         elif value is not None:
             out.line(result_text(value, None))
+
+
+def _read(text: str, dialect: Dialect, box: Toolbox) -> dict[str, Any]:
+    """The arguments of the one call in what a model wrote. UsageError where there is none, or more than one."""
+    from ..text import parse
+
+    (tool,) = box
+    reply = parse(text, dialect, list(box))
+    named = [one.name for one in reply.calls]
+    if named != [tool.name]:
+        found = f"found {len(named)}: {', '.join(named)}" if named else "found none"
+        raise UsageError(f"expected one call of {tool.name} in the dialect {dialect.name}, {found}")
+    (found_call,) = reply.calls
+    if not found_call.whole:
+        raise UsageError(f"the call of {tool.name} is cut off: {found_call.json[:80]}")
+    return found_call.arguments
 
 
 def _parsed(text: str) -> dict[str, Any]:

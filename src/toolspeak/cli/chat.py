@@ -6,17 +6,30 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import ToolspeakError, UsageError
-from .base import Command, approve_option, asked_model, asker, model_option, system_option, tools_option, typed
+from .base import (
+    Command,
+    approve_option,
+    asked_in_option,
+    asked_model,
+    asker,
+    model_option,
+    sampling_of,
+    sampling_options,
+    system_option,
+    tools_option,
+    typed,
+)
 
 if TYPE_CHECKING:
     from ..models.base import Model
     from ..toolbox import Approve, Toolbox
     from ..types import Message
+    from ..verbs import Sampled
     from .screen import Out
 
 HELP = """\
@@ -29,10 +42,12 @@ Ctrl-C stops an answer; the next one starts where the last whole answer ended.""
 @click.command(cls=Command)
 @tools_option
 @model_option
+@asked_in_option
 @system_option
+@sampling_options
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the last conversation.")
 @approve_option
-def chat(files: tuple[str, ...], model: str | None, system: str | None, go_on: bool, approve: bool) -> None:
+def chat(files: tuple[str, ...], go_on: bool, **given: Any) -> None:
     """Talk with a model that may call your functions.
 
     \b
@@ -51,8 +66,9 @@ def chat(files: tuple[str, ...], model: str | None, system: str | None, go_on: b
         box = runnable(toolbox(files))
         path = history.latest() if go_on else history.new()
         messages = history.read(path) if go_on else []
-        ask = asker() if approve else None
-        talk = Talk(out, asked_model(model), box, ask, system, path, messages)
+        ask = asker() if given["approve"] else None
+        talk = Talk(out, asked_model(given["model"], given["dialect"]), box, ask, given["system"], path, messages)
+        talk.sampling = sampling_of(given)
         if go_on:
             talk.note(f"going on with {path}: {len(messages)} messages")
         elif talk.interactive:
@@ -79,6 +95,7 @@ class Talk:
 
         self.out, self.model, self.box, self.approve, self.system = out, model, box, approve, system
         self.path, self.messages = path, messages
+        self.sampling: Sampled = {}
         self.interactive = typed()
         self.note = Progress().note
 
@@ -149,7 +166,7 @@ class Talk:
         question: list[Message] = [*self.messages, *begin, {"role": "user", "content": line}]
         show = Show(self.out, live=self.out.terminal or not len(self.box), asks=self.approve is not None)
         try:
-            reply = answer(question, self.box, show, model=self.model, approve=self.approve)
+            reply = answer(question, self.box, show, model=self.model, approve=self.approve, **self.sampling)
         finally:
             self.out.end_line()
         self.messages = reply.messages

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from ..errors import ModelError, UsageError
-from .base import Command, asked_model, complete_file, complete_model, switches, tools_option
-from .inputs import complete_dialect
+from .base import Command, asked_model, complete_dialect, complete_file, complete_model, switches, tools_option
 
 OWN = "own"
 """What is given for a dialect to mean the model's own way."""

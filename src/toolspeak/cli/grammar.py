@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import UsageError
-from .base import Command, tools_option
-from .inputs import dialect_option, told_tools
+from .base import Command, read_in_option, tools_option
+from .inputs import told_tools
 
 if TYPE_CHECKING:
     from ..wire.grammar import Form
+    from ..wire.syntax import Dialect
 
 
 @click.command(cls=Command)
-@dialect_option
+@read_in_option
 @tools_option
 @click.option(
     "--choice", metavar="CHOICE", default="auto", help="auto, required, none, or a tool's name.  [default: auto]"
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     help="For llguidance, llama.cpp, servers that take a JSON Schema, xgrammar.  [default: lark]",
 )
 @click.option("--single", is_flag=True, help="One call at most.")
-def grammar(dialect: str, files: tuple[str, ...], choice: str, form: Form, single: bool) -> None:
+def grammar(dialect: Dialect, files: tuple[str, ...], choice: str, form: Form, single: bool) -> None:
     """Print the grammar of a dialect's calls to these tools.
 
     \b

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
-from click.shell_completion import CompletionItem
 
 from ..errors import UsageError
 from .base import as_utf8, complete_file, piped_text, typed
@@ -18,27 +17,12 @@ if TYPE_CHECKING:
     from ..types import Tool
 
 
-def complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of dialects."""
-    from ..dialects import names
-
-    return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
-
-
 def _piped(_: click.Context, __: click.Parameter, file: str | None) -> str:
     if file is None and typed():
         raise click.UsageError("nothing to read. Expected a FILE, or a text on standard input")
     return file or "-"
 
 
-dialect_option = click.option(
-    "-d",
-    "--dialect",
-    metavar="NAME",
-    required=True,
-    shell_complete=complete_dialect,
-    help="The dialect; `toolspeak dialects` lists them.",
-)
 file_argument = click.argument("file", metavar="[FILE]", required=False, callback=_piped, shell_complete=complete_file)
 
 

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from .base import Command, tools_option
-from .inputs import dialect_option, file_argument, texts_of, told_tools
+from .base import Command, read_in_option, tools_option
+from .inputs import file_argument, texts_of, told_tools
 
 if TYPE_CHECKING:
     from ..events import Event
     from ..types import Reply
+    from ..wire.syntax import Dialect
     from .screen import Out
 
 
 @click.command(cls=Command)
 @file_argument
-@dialect_option
+@read_in_option
 @tools_option
 @click.option("--no-tools", is_flag=True, help="Nothing is a call: the text passes unchanged.")
 @click.option("--prompt", metavar="FILE", help="What the text goes on from; it may end inside a thought.")
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--stream", metavar="N", type=click.IntRange(min=1), help="Show events as pieces of N characters arrive.")
 def parse(
     file: str,
-    dialect: str,
+    dialect: Dialect,
     files: tuple[str, ...],
     no_tools: bool,
     prompt: str | None,

@@ -6,18 +6,21 @@ import dataclasses
 import datetime
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from ..errors import UsageError
-from .base import Command, tools_option
-from .inputs import Template, dialect_option, file_argument, is_gguf, template_of, texts_of, told_tools
+from .base import Command, read_in_option, tools_option
+from .inputs import Template, file_argument, is_gguf, template_of, texts_of, told_tools
+
+if TYPE_CHECKING:
+    from ..wire.syntax import Dialect
 
 
 @click.command(cls=Command)
 @file_argument
-@dialect_option
+@read_in_option
 @tools_option
 @click.option(
     "--template", metavar="FILE", help="The model's own chat template: Jinja, a tokenizer_config.json or a GGUF file."
@@ -30,7 +33,7 @@ from .inputs import Template, dialect_option, file_argument, is_gguf, template_o
 @click.option("--json", "as_json", is_flag=True, help="Print prompt, messages, stop strings and notes as JSON.")
 def render(
     file: str,
-    dialect: str,
+    dialect: Dialect,
     files: tuple[str, ...],
     template: str | None,
     given: tuple[str, ...],

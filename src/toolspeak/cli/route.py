@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from .base import Command, complete_file, model_option, question, tools_option
+from .base import Command, asked_in_option, complete_file, model_option, question, tools_option
 
 if TYPE_CHECKING:
     from ..search import ToolIndex
@@ -25,6 +25,7 @@ MISSED = 10
 @click.argument("words", metavar="[QUESTION]", nargs=-1)
 @tools_option
 @model_option
+@asked_in_option
 @click.option(
     "--embed",
     metavar="minilm|URL",
@@ -103,9 +104,10 @@ def _index(box: Toolbox, embed: str | None) -> ToolIndex:
 
 
 def _route(out: Out, asked: str, box: Toolbox, given: dict[str, Any]) -> None:
+    from ..models.names import model
     from .routed import routed, told
 
-    found = routed(asked, _index(box, given["embed"]), given["model"])
+    found = routed(asked, _index(box, given["embed"]), model(given["model"], dialect=given["dialect"]))
     k = given["k"] or len(found.shown) + MORE
     if given["as_json"]:
         out.json(found.as_json(k))
@@ -124,7 +126,7 @@ def _measure(out: Out, box: Toolbox, given: dict[str, Any]) -> None:
 
     k = given["k"] or MISSED
     examples, left = recall.load(given["examples"], [tool.name for tool in box])
-    asked = speaking(model(given["model"]))
+    asked = speaking(model(given["model"], dialect=given["dialect"]))
     ways = {"words": None} | ({f"words and {given['embed']}": given["embed"]} if given["embed"] else {})
     measured = [recall.measure(examples, _index(box, embed), asked, by) for by, embed in ways.items()]
     about = f"{len(examples)} questions of {given['examples'].name}, {len(box):,} tools, shown to {asked.name}"

@@ -60,15 +60,14 @@ class Routing:
         }
 
 
-def routed(question: str, index: ToolIndex, name: str | None) -> Routing:
-    """What the question brings, for the model of that name."""
+def routed(question: str, index: ToolIndex, model: Model) -> Routing:
+    """What the question brings, for that model."""
     from ..drive import run_sync
-    from ..models.names import model
     from ..models.speaker import speaking
     from ..search.shown import Routed
     from .screen import Progress
 
-    asked = speaking(model(name))
+    asked = speaking(model)
     tools = tuple(index)
     router = Routed(asked, index)
     progress = Progress()

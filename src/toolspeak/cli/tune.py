@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ModelError, UsageError
-from .base import Command, asked_model, complete_file, complete_model, tools_option
-from .inputs import complete_dialect
+from .base import Command, asked_model, complete_dialect, complete_file, complete_model, tools_option
 
 if TYPE_CHECKING:
     from ..models.profiles import Profile

@@ -16,8 +16,10 @@ def names() -> list[str]:
     return sorted(_all())
 
 
-def get(name: str) -> Dialect:
-    """The dialect of that name, `-` and `_` alike. Raises UnknownDialect, which names the nearest."""
+def get(name: str | Dialect) -> Dialect:
+    """The dialect of that name, `-` and `_` alike; a dialect is itself. Raises UnknownDialect, which names the nearest."""
+    if isinstance(name, Dialect):
+        return name
     wanted = name.strip().lower().replace("_", "-")
     found = _all().get(wanted)
     if found is None:

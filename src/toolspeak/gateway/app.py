@@ -164,6 +164,8 @@ class Gateway:
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = parse_body(raw, limits)
         check_body(body, schema)
+        if body.get("model") == "":
+            body["model"] = self.models.only(exchange.visible)
         return body
 
     async def generate(self, exchange: Exchange, codec: Codec, session: Session | None = None) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..dialects import get as get_dialect
-from ..errors import TemplateError, ToolspeakError, UnknownDialect, UsageError
+from ..errors import TemplateError, ToolspeakError, UsageError
 from ..models.address import USERINFO
 from ..models.names import model as named_model
+from ..sources.dialects import load_dialect
+from ..wire.syntax import Dialect
 from ..wire.templates.engine import render_template
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
 from .keys import PREFIX
@@ -75,7 +77,7 @@ def _model(name: str, table: Table) -> ModelSettings:
         name,
         several or (one,),
         mode=_word(table, "mode", "auto", "native", "chat", "raw"),
-        dialect=table.take("dialect", _dialect, None),
+        dialect=table.take("dialect", lambda value: _dialect(value, table.file.folder), None),
         template=_template(table),
         arguments=_word(table, "arguments", "whole", "live"),
         tries=table.take("tries", whole(1, 10), 3),
@@ -100,10 +102,10 @@ def _template(table: Table) -> str | None:
     return found
 
 
-def _dialect(value: Any) -> str:
+def _dialect(value: Any, folder: Path) -> Dialect:
     try:
-        return get_dialect(text(value)).name
-    except UnknownDialect as error:
+        return load_dialect(text(value), folder)
+    except ToolspeakError as error:
         raise Unexpected(f"the name of a dialect: {error}") from None
 
 
@@ -215,7 +217,7 @@ def summary(settings: Settings) -> list[str]:
     workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
     lines = [f"server  {settings.host}:{settings.port}, {workers}"]
     for name, model in settings.models.items():
-        spoken = f", dialect {model.dialect}" if model.dialect else ""
+        spoken = f", dialect {get_dialect(model.dialect).name}" if model.dialect else ""
         lines.append(f"model   {name}: {', '.join(map(bare, model.upstreams))} ({model.mode}{spoken})")
     for key in settings.keys:
         rates = [

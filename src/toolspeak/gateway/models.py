@@ -19,7 +19,7 @@ from ..models.names import over_http
 from ..models.pool import Care, Pool
 from ..models.speaker import Speaker, speaking
 from ..models.wrap import NativeOrSpoken
-from ..schema.near import did_you_mean, near
+from ..schema.near import did_you_mean, listed, near
 from ..search import ToolIndex
 from ..search.shown import FEW, Routed
 from ..types import Reply, Request
@@ -114,6 +114,14 @@ class Models:
     def names(self, visible: Callable[[str], bool]) -> list[str]:
         """The names that may be seen, in the order of the settings."""
         return [name for name in self.served if visible(name)]
+
+    def only(self, visible: Callable[[str], bool]) -> str:
+        """The name of the one model that may be seen. Raises Refused, which lists them, where there are others."""
+        names = self.names(visible)
+        if len(names) != 1:
+            there = f"there are {listed(names)}" if names else "there is none for this key"
+            raise Refused(f"name a model: {there}", status=404, code="model_not_found", param="model")
+        return names[0]
 
     def find(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> Served:
         """Raises Refused (404), which names the near ones; one that may not be seen is not there."""

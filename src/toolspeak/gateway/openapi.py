@@ -208,7 +208,7 @@ def _narrowed(operation: Operation, names: Sequence[str]) -> dict[str, Any]:
     """The schema of a body, with what is known of this gateway: its models, and what is never taken together."""
     schema: dict[str, Any] = dict(operation.body or {})
     properties: Mapping[str, Any] = schema["properties"]
-    schema["properties"] = {**properties, "model": _model(names)}
+    schema["properties"] = {**properties, "model": _model(["", *names] if len(names) == 1 else names)}
     if operation.never:
         schema["not"] = {"anyOf": list(operation.never)}
     return schema

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..wire.syntax import Dialect
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -53,7 +55,7 @@ class ModelSettings:
     name: str
     upstreams: tuple[str, ...]
     mode: Literal["auto", "native", "chat", "raw"] = "auto"
-    dialect: str | None = None
+    dialect: str | Dialect | None = None
     template: str | None = None
     arguments: Literal["whole", "live"] = "whole"
     tries: int = 3

@@ -24,7 +24,7 @@ class Heard:
     call comes as text: `<tool_call>{…}</tool_call>` in the content, and a client takes it for an answer.
     """
 
-    def __init__(self, model: Http, dialect: str | None = None) -> None:
+    def __init__(self, model: Http, dialect: str | Dialect | None = None) -> None:
         self.model = model
         self.dialect = dialect
         self.name = model.name
@@ -105,7 +105,7 @@ class Listener:
 
 
 @lru_cache(256)
-def own_dialect(name: str | None, model: str | None) -> Dialect | None:
+def own_dialect(name: str | Dialect | None, model: str | None) -> Dialect | None:
     """The dialect to read a native model's text in: the one `name`d, else that of models called like this `model`;
     None where neither tells one, for the generic one would read calls into any JSON."""
     if name is not None:

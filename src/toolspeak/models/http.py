@@ -39,6 +39,7 @@ from .exchange import Timeouts, clean_key, timeouts
 from .patience import Patience
 from .providers import ANY, Provider
 from .retry import pause
+from .sampling import NONE, Sampling, check_settings
 from .sessions import close_sessions, get_session
 from .wishes import granted
 
@@ -60,8 +61,8 @@ class Http:
     prompt. `timeout` is one number of seconds for all waits, or Timeouts. `retries` bounds how often a
     request is sent again, only while nothing of the reply has been passed on; a server's Retry-After is
     honoured up to a minute, a longer one ends in RateLimited at once. Proxies of the environment are used
-    with `trust_env`. Connections are kept for reuse, by all models alike, until the event loop ends or
-    `aclose` is called.
+    with `trust_env`. `defaults` are sampling settings for requests that have none. Connections are kept for reuse, by all
+    models alike, until the event loop ends or `aclose` is called.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Http:
         retries: int = 2,
         trust_env: bool = False,
         provider: Provider = ANY,
+        defaults: Sampling = NONE,
     ) -> None:
         kind: str = api or provider.api
         if kind not in APIS:
@@ -95,6 +97,7 @@ class Http:
         self.retries = retries
         self._key = clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
         self._trust_env = trust_env
+        self.defaults = defaults
 
     def __repr__(self) -> str:
         return f"Http({self.address.shown!r}, {self.model!r})"
@@ -222,7 +225,7 @@ class Http:
         if refused:
             advice = "; give the model a dialect, so that tools go into the prompt" if "tools" in refused else ""
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
-        self._check_settings(request)
+        check_settings(request, self.name, self._api.sampling, logprobs=self._api.logprobs)
 
     def _written(self, request: Request) -> bytes:
         """The body of a request that is granted and checked."""
@@ -232,16 +235,7 @@ class Http:
     def _granted(self, request: Request) -> tuple[Request, list[Note]]:
         thinks = self._provider.thinks and self._api.thinks and request.prompt is None
         engine = self._held.get("engine", self._provider.engine)
-        return granted(request, self._api.sampling, thinks=thinks, engine=engine)
-
-    def _check_settings(self, request: Request) -> None:
-        """Raises UsageError for what the API has no place for: it would be dropped."""
-        known = self._api.sampling
-        unknown = [] if known is None else [name for name in request.sampling if name not in known]
-        if request.logprobs is not None and not self._api.logprobs:
-            unknown.append("logprobs")
-        if unknown:
-            raise UsageError(f"{self.name} takes no {' and no '.join(unknown)}")
+        return granted(self.defaults.fill(request), self._api.sampling, thinks=thinks, engine=engine)
 
     async def _once(self, request: Request, notes: Sequence[Note]) -> AsyncGenerator[Event]:
         """One exchange, its errors told. `notes` come with the first event: until then somebody may ask again."""

@@ -66,6 +66,7 @@ class Weighing:
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol. It is bounded as in process, where the request sets no bound."""
+        request = self.model.defaults.fill(request)
         if request.max_tokens is None:
             request = replace(request, max_tokens=LONGEST)
         return self.model.stream(request)

@@ -20,7 +20,7 @@ import threading
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from ..api.completions.likelihood import Token, read_tokens, weigh, write_tokens
 from ..api.payloads import paired, sound
@@ -31,16 +31,14 @@ from ..types import Finish, Reply, Request, Usage
 from . import gguf, llama, weights
 from .base import Capability
 from .llama import Llama
+from .llama_body import SAMPLING, SHORT, body_of, is_short, raise_error, read_chunk, unused
+from .sampling import NONE, Sampling
 from .wishes import granted
 
-LONGEST = 512
-"""Tokens of a reply where the request gives no `max_tokens`: a weak model may never stop by itself."""
 CONTEXT = 4096
 """Tokens of context. The embedded model was trained on 8,192; half of it takes 300 MB, and 500 with `llama`."""
 
 
-SHORT = 64
-"""Tokens of a reply that is not worth a stream."""
 SLOTS = 4
 """Prompts that are remembered side by side; they share the tokens of context."""
 
@@ -54,14 +52,18 @@ class Local:
 
     The file is loaded on the first request (0.5 s), and fetched before where it is the embedded one.
     A reply ends after 512 tokens unless the request says otherwise. Raises MissingExtra without
-    xllamacpp, WeightsError for a file that is missing or no GGUF.
+    xllamacpp, WeightsError for a file that is missing or no GGUF. `defaults` are sampling settings for requests that have
+    none.
     """
 
     capabilities: frozenset[Capability] = frozenset({"prompt", "schema", "grammar", "free", "score"})
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, context: int = CONTEXT) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, context: int = CONTEXT, defaults: Sampling = NONE
+    ) -> None:
         self.path = Path(path).expanduser() if path else None
         self.context = context
+        self.defaults = defaults
         self.name = f"local:{self.path}" if self.path else "local"
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
@@ -69,12 +71,14 @@ class Local:
             raise UsageError(
                 "the local model takes text alone, and a message holds an image or another part that is none"
             )
+        short = is_short(request)
+        request = self.defaults.fill(request)
         request, notes = granted(request, SAMPLING, thinks=request.prompt is None, engine="llama.cpp")
-        for note in notes:
+        for note in (*notes, *unused(request)):
             yield Noted(note)
-        body = _body(request, EMBEDDED_SYSTEM if self.path is None else "")
+        body = body_of(request, EMBEDDED_SYSTEM if self.path is None else "")
         server = await asyncio.to_thread(self._server)
-        if _short(request) and (written := await asyncio.to_thread(server.write, request)):
+        if short and (written := await asyncio.to_thread(server.write, request)):
             yield TextDelta(written.text)
             yield Finished(written.finish, written.usage)
             return
@@ -108,7 +112,7 @@ class Local:
             while (chunk := await queue.get()) is not None:
                 if isinstance(chunk, ModelError):
                     raise chunk
-                text, tokens, ended, spent = _read(chunk)
+                text, tokens, ended, spent = read_chunk(chunk)
                 if tokens:
                     yield Logprobs(tokens)
                 if text:
@@ -130,7 +134,7 @@ class Local:
     async def count(self, request: Request) -> int | None:
         """The tokens of the prompt, by the file's own template and tokenizer."""
         server = await asyncio.to_thread(self._server)
-        body = _body(request, EMBEDDED_SYSTEM if self.path is None else "")
+        body = body_of(request, EMBEDDED_SYSTEM if self.path is None else "")
         return await asyncio.to_thread(server.count, body)
 
     @functools.cached_property
@@ -214,7 +218,7 @@ class Server:
             while True:
                 with self.turn:
                     answer: dict[str, Any] = self.server.handle_completions(body)
-                _raise(answer)
+                raise_error(answer)
                 body = steps.send(answer)
         except StopIteration as end:
             return end.value
@@ -321,80 +325,3 @@ def _library() -> Any:
 def _threads() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-SAMPLING = {
-    "top_p": "top_p", "top_k": "top_k", "min_p": "min_p", "presence_penalty": "presence_penalty",
-    "frequency_penalty": "frequency_penalty", "repetition_penalty": "repeat_penalty", "logit_bias": "logit_bias",
-}  # fmt: skip
-"""The settings of `Request.sampling` that llama.cpp takes, by its own names."""
-
-
-def _short(request: Request) -> bool:
-    """Whether a request wants a few words, greedily, and nothing else."""
-    plain = Request(prompt=request.prompt, stop=request.stop, max_tokens=request.max_tokens, temperature=0)
-    return bool(request.prompt) and request == plain and 0 < (request.max_tokens or LONGEST) <= SHORT
-
-
-def _body(request: Request, system: str = "") -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "stream": True,
-        "stream_options": {"include_usage": True},
-        "cache_prompt": True,
-        "temperature": request.temperature or 0,
-    }
-    if request.prompt is None:
-        told = any(message.get("role") == "system" for message in request.messages)
-        first = [{"role": "system", "content": system}] if system and not told else []
-        body["messages"] = [*first, *request.messages]
-    else:
-        body["prompt"] = request.prompt
-    if unknown := sorted(request.sampling.keys() - SAMPLING.keys()):
-        raise UsageError(f"the local model takes no {' and no '.join(unknown)}")
-    body |= {SAMPLING[name]: value for name, value in request.sampling.items()}
-    if request.logprobs is not None:
-        body["logprobs"] = True if request.prompt is None else max(1, request.logprobs)
-        body["top_logprobs"] = request.logprobs
-    if request.thinking is not None:
-        body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
-    optional = {"max_tokens": request.max_tokens or LONGEST, "seed": request.seed, "grammar": request.grammar}
-    body |= {key: value for key, value in optional.items() if value is not None}
-    if request.stop:
-        body["stop"] = list(request.stop)
-    if request.schema is not None:
-        body["json_schema"] = dict(request.schema)
-    return body
-
-
-def _read(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish | None, Usage | None]:
-    """A chunk's text, the likelihoods of its tokens, why it ended, and what was spent."""
-    _raise(chunk)
-    text, finish, usage = "", None, None
-    tokens: list[dict[str, Any]] = []
-    choices: list[dict[str, Any]] = chunk.get("choices") or []
-    for choice in choices:
-        delta: dict[str, Any] = choice.get("delta") or {}
-        text += str(choice.get("text") or delta.get("content") or "")
-        told: dict[str, list[dict[str, Any]]] = choice.get("logprobs") or {}
-        tokens += [_token(token) for token in told.get("content") or ()]
-        if reason := choice.get("finish_reason"):
-            finish = "length" if reason == "length" else "stop"
-    if spent := cast("dict[str, Any] | None", chunk.get("usage")):
-        details: dict[str, int] = spent.get("prompt_tokens_details") or {}
-        usage = Usage(spent["prompt_tokens"], spent["completion_tokens"], details.get("cached_tokens", 0))
-    return text, tokens, finish, usage
-
-
-def _token(told: dict[str, Any]) -> dict[str, Any]:
-    """A token in OpenAI's form: llama.cpp also tells its number."""
-    others: list[dict[str, Any]] = told.get("top_logprobs") or []
-    kept = {key: told[key] for key in ("token", "logprob", "bytes") if key in told}
-    return {**kept, "top_logprobs": [{key: one[key] for key in one if key != "id"} for one in others]}
-
-
-def _raise(answer: dict[str, Any]) -> None:
-    if error := answer.get("error"):
-        message = str(error.get("message") or error)
-        if error.get("type") == "exceed_context_size_error":
-            message += ". Give fewer tools or messages, or Local(path, context=…) more room"
-        raise (BadRequest if error.get("code") == 400 else ServerFailed)(f"the local model: {message}")

@@ -13,6 +13,7 @@ from ..errors import ModelError, ToolspeakError, UsageError
 from ..events import Event
 from ..types import Request
 from ..wire.detect import detect
+from ..wire.syntax import Dialect
 from .abilities import Abilities, Mode, recall, remember
 from .base import Capability, Counter, Model
 from .heard import Heard
@@ -30,7 +31,7 @@ AGAIN, LONGEST = 5.0, 300.0
 
 
 def in_mode(
-    mode: Mode, model: Http, *, dialect: str | None = None, template: str = "", known: Abilities | None = None
+    mode: Mode, model: Http, *, dialect: str | Dialect | None = None, template: str = "", known: Abilities | None = None
 ) -> Model:
     """The model, asked in that way; what is `known` of its server is made use of. Raises UsageError."""
     fields = known.fields if known else {}
@@ -55,7 +56,7 @@ def in_mode(
             return Raw(model.able(model.capabilities, **fields), template, dialect)
 
 
-def _holding(model: Http, known: Abilities, more: set[Capability], dialect: str | None) -> Speaker | None:
+def _holding(model: Http, known: Abilities, more: set[Capability], dialect: str | Dialect | None) -> Speaker | None:
     """The model asked in a dialect that its server holds it to, where that is in its power."""
     asked = model.able((model.capabilities - {"tools"}) | more, **known.fields)
     if known.grammar_field or known.tag_field:
@@ -72,7 +73,12 @@ class Auto:
     """
 
     def __init__(
-        self, model: Http, mode: Literal["auto", "raw"] = "auto", *, dialect: str | None = None, template: str = ""
+        self,
+        model: Http,
+        mode: Literal["auto", "raw"] = "auto",
+        *,
+        dialect: str | Dialect | None = None,
+        template: str = "",
     ) -> None:
         self.http = model
         self.name = model.name

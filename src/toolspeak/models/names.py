@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,12 +14,28 @@ from ..errors import UnknownModel, UsageError
 from .address import USERINFO
 from .base import Model
 from .providers import PROVIDERS
+from .sampling import NONE, sampling
 
 DEFAULT = "local"
 VARIABLE = "TOOLSPEAK_MODEL"
+KINDS = ("local", "scripted", "http", "https")
+"""What a name may begin with beside the name of a provider."""
+WHOLE = {"local": "local", "scripted": "scripted:TEXT", "http": "http://host:8000/v1", "https": "https://host/v1"}
+"""How a name that begins so goes on."""
 
 
-def model(name: str | Model | None = None, *, dialect: Any = None, key: str | None = None, **options: Any) -> Model:
+def model(
+    name: str | Model | None = None,
+    *,
+    dialect: Any = None,
+    key: str | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    top_p: float | None = None,
+    top_k: int | None = None,
+    extra_body: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Model:
     """The model of that name; without one that of $TOOLSPEAK_MODEL, else `local`. A model is itself.
 
     - `local`, `local:/path/to.gguf`: llama.cpp in this process
@@ -29,16 +47,22 @@ def model(name: str | Model | None = None, *, dialect: Any = None, key: str | No
     With `dialect` tools are written into the prompt in that dialect. Without it the model is asked as `toolspeak tune`
     found best, where it did (see `models.profiles`). Else a server is offered them natively, and gets them in the
     prompt once it has refused; a choice of `native` or `api` counts before a profile. `key` stands before the
-    environment.
+    environment. `temperature`, `max_tokens`, `top_p`, `top_k` and `extra_body` (further fields for the server, such as
+    `{"min_p": 0.1}`) are for requests that set none of their own.
     `options` go to the model's own class: for HTTP see `models.http.Http`. Raises UnknownModel for a name
-    that means none.
+    that means none, UsageError for a setting that cannot be.
     """
     chosen = name if name is not None else os.environ.get(VARIABLE) or DEFAULT
+    settings = {"temperature": temperature, "max_tokens": max_tokens, "top_p": top_p, "top_k": top_k}
+    defaults = sampling(settings | {"extra_body": extra_body})
+    if defaults != NONE:
+        options["defaults"] = defaults
     if not isinstance(chosen, str):
         if not isinstance(cast("object", chosen), Model):
-            raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {_known()}")
+            raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {EXPECTED}")
         if options or key is not None:
-            raise UsageError(f"{', '.join(options) or 'key'} cannot be set on a model that is already made")
+            names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
+            raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
         return _spoken(chosen, dialect)
     if dialect is not None and "native" not in options and over_http(chosen):
         options["native"] = False
@@ -76,7 +100,7 @@ def _made(name: str, key: str | None, options: dict[str, Any]) -> Model:
         return _local(rest, options)
     if kind == "scripted" and colon:
         return _scripted(rest, options)
-    raise UnknownModel(f"no model is called {_bare(name)!r}{_near(kind, name)}; {_known()}")
+    raise _unknown(name)
 
 
 def _server(name: str, key: str | None, options: dict[str, Any]) -> Model:
@@ -162,21 +186,63 @@ def over_http(name: str) -> bool:
     return kind in PROVIDERS or kind in ("http", "https")
 
 
-def _near(kind: str, name: str) -> str:
-    known = [*PROVIDERS, "local", "scripted", "http", "https"]
-    near = difflib.get_close_matches(kind.lower(), known, n=2, cutoff=0.6)
-    if near:
-        return f" (did you mean {' or '.join(near)}?)"
+ADDRESS = re.compile(
+    r"(?:[^\s/@]+@)?((?:localhost|\[[\da-fA-F:]+\])(?::\d+)?(?:[/#].*)?|[\w.-]+:\d{2,5}(?:[/#].*)?|[\w-]+(?:\.[\w-]+)+/v\d.*)"
+)
+"""An address without its scheme, such as `localhost:8000/v1#NAME`."""
+SCHEME = re.compile(r"(https?)[:/]*/(?=[^/])", re.IGNORECASE)
+"""A mistyped beginning of an address."""
+
+
+def _meant(name: str) -> list[str]:
+    """The names of models that a name was probably meant to be, the likeliest first."""
+    kind, colon, rest = name.partition(":")
+    company, slash, product = name.partition("/")
     if Path(name).suffix == ".gguf":
-        return f" (did you mean local:{name}?)"
-    return ""
+        return [f"local:{name}"]
+    if kind.lower() in (*KINDS, *PROVIDERS) and colon:
+        return [f"{kind.lower()}:{rest}"]
+    if slash and company.lower() in PROVIDERS:  # as other libraries write it
+        return [f"{company.lower()}:{product}"]
+    if mistyped := SCHEME.match(name):
+        return [f"{mistyped[1].lower()}://{name[mistyped.end() :]}"]
+    if owners := [one.name for one in PROVIDERS.values() if name.lower().startswith(one.models)]:
+        return [f"{owner}:{name}" for owner in owners]
+    if _is_known(kind):
+        return _servers_of(name)
+    if bare_address := ADDRESS.fullmatch(name):
+        return [f"http://{bare_address[1]}"]
+    close = difflib.get_close_matches(kind.lower(), [*KINDS, *PROVIDERS], n=2, cutoff=0.7)
+    if colon:
+        return [f"{one}:{rest}" for one in close] or _servers_of(name)
+    return [WHOLE.get(one, f"{one}:MODEL") for one in close] or _servers_of(name)
+
+
+def _servers_of(name: str) -> list[str]:
+    """What a model's name without a provider may mean: a model of one's own, behind a server."""
+    if not name or not re.fullmatch(r"[\w./:@+-]+", name):
+        return []
+    engine = "vllm" if "/" in name else "ollama"
+    return [f"{engine}:{name}", f"http://localhost:8000/v1#{name}"]
+
+
+def _is_known(name: str) -> bool:
+    """Whether the name holds that of a family of models, so that its dots and digits are a version."""
+    from ..wire.detect import detect
+
+    return bool(name) and detect(model=name).origin.startswith("by the model's name")
 
 
 def _bare(name: str) -> str:
     """The name without the user and password that a mistyped address may hold."""
-    return USERINFO.sub("//", name)[:200]
+    return re.sub(r"^[^\s/@]*:[^\s/@]*@", "", USERINFO.sub("//", name))[:200]
 
 
-def _known() -> str:
-    names = ", ".join(f"{name}:MODEL" for name in PROVIDERS)
-    return f"known are local, local:/path/to.gguf, {names}, http://host:8000/v1#MODEL, scripted:TEXT"
+def _unknown(name: str) -> UnknownModel:
+    """The error for a name that means no model: what was probably meant, else how models are named."""
+    meant = [_bare(one) for one in _meant(name)]
+    advice = f"did you mean {' or '.join(meant)}?" if meant else EXPECTED
+    return UnknownModel(f"no model is called {_bare(name)!r}; {advice} `toolspeak models list` lists the names")
+
+
+EXPECTED = "expected local, local:/path/to.gguf, PROVIDER:MODEL such as ollama:gemma3, http://host:8000/v1#MODEL or scripted:TEXT."

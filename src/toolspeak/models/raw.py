@@ -7,6 +7,7 @@ from typing import Any
 
 from ..dialects import get
 from ..wire.detect import ANY, detect
+from ..wire.syntax import Dialect
 from .http import Http
 from .speaker import Speaker
 
@@ -19,7 +20,7 @@ class Raw(Speaker):
         self,
         model: Http,
         template: str = "",
-        dialect: str | None = None,
+        dialect: str | Dialect | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> None:
         told = bool(template or model.model)

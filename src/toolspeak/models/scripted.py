@@ -8,6 +8,7 @@ from ..errors import ModelError
 from ..events import Event, Finished, TextDelta
 from ..types import Request
 from .base import Capability
+from .sampling import NONE, Sampling
 
 
 class Scripted:
@@ -28,16 +29,18 @@ class Scripted:
         capabilities: Iterable[Capability] = (),
         chunk: int = 4,
         repeat: bool = False,
+        defaults: Sampling = NONE,
     ) -> None:
         self.replies = [replies] if isinstance(replies, str) else list(replies)
         self.requests: list[Request] = []
         self.capabilities: frozenset[Capability] = frozenset(capabilities)
         self.chunk = chunk
         self.repeat = repeat
+        self.defaults = defaults
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
         turn = len(self.requests)
-        self.requests.append(request)
+        self.requests.append(self.defaults.fill(request))
         if turn >= len(self.replies) and not (self.repeat and self.replies):
             raise ModelError(f"the script holds {len(self.replies)} replies and was asked for one more")
         reply = self.replies[min(turn, len(self.replies) - 1)]

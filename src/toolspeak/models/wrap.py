@@ -10,6 +10,7 @@ from ..errors import BadRequest, ModelUnreachable
 from ..events import Event
 from ..plan.effects import Ask
 from ..types import Request
+from ..wire.syntax import Dialect
 from .base import Capability, Model
 from .heard import Heard
 from .http import Http
@@ -73,7 +74,7 @@ class NativeOrSpoken:
     shall `look`.
     """
 
-    def __init__(self, model: Http, dialect: str = DEFAULT, *, look: bool = True) -> None:
+    def __init__(self, model: Http, dialect: str | Dialect = DEFAULT, *, look: bool = True) -> None:
         self.model = model
         self.spoken = Speaker(model.without_tools(), dialect)
         self.refused = False

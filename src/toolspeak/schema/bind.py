@@ -33,6 +33,8 @@ class Parameter:
     """It can only be given by position."""
     explicit: bool = False
     """The default in the signature is not the value itself (pydantic's `Field(...)`): it has to be passed."""
+    whole: bool = False
+    """It takes all arguments at once, as a dict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Binding:
         for p in self.parameters:
             if p.name in self.injected:
                 value = injected.get(p.name, p.default)
+            elif p.whole:
+                value = dict(arguments)
             elif p.name in arguments:
                 value = self._make(p.adapter, p.name, arguments[p.name], problems)
             elif p.positional or p.explicit:

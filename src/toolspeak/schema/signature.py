@@ -8,7 +8,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from ..errors import InvalidTool
@@ -63,9 +63,9 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
 def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Binding | None]:
     """(schema, binding) of a function under a schema that was given for it; arguments pass as JSON gave them.
 
-    What the function cannot do without is required, whatever the schema says. Raises InvalidTool where the
-    schema promises an argument that the function does not take. A callable that does not tell its parameters
-    gets no binding.
+    What the function cannot do without is required, whatever the schema says. A function of one dict (`def f(args)`,
+    `def f(*args)`) gets all arguments as that. Raises InvalidTool where the schema promises an argument that the function
+    does not take. A callable that does not tell its parameters gets no binding.
     """
     try:
         parameters, method_of = _parameters(fn, tool)
@@ -76,16 +76,40 @@ def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Bin
     rest = any(p.kind is _REST for p in parameters)
     named = {p.name: p for p in parameters if p.kind not in (_REST, _MANY)}
     offered = cast("Mapping[str, Any]", schema.get("properties", {}))
+    if one := _one_dict([p for p in parameters if p.name not in injected], offered, hints):
+        by_place = (_POSITIONAL, _MANY)
+        bound = tuple(Parameter(p.name, None, p.default, p.kind in by_place, whole=p.name == one) for p in parameters)
+        return schema, Binding(tool, bound, frozenset(injected), method_of=method_of)
     for name in offered:
         if name in injected or (name not in named and not rest):
             why = "is injected" if name in injected else "is in the schema and not in the function's signature"
-            _refuse(tool, name, f"{why}; the function takes: {', '.join(named) or 'nothing by name'}")
+            advice = ". To get all arguments as one dict, annotate it as dict" if len(named) == 1 else ""
+            _refuse(tool, name, f"{why}; the function takes: {', '.join(named) or 'nothing by name'}{advice}")
     needed = [name for name, p in named.items() if p.default is EMPTY and name not in injected and name in offered]
     lacking = [name for name in needed if name not in schema.get("required", ())]
     if lacking:
         schema = {**schema, "required": [*schema.get("required", ()), *lacking]}
     bound = tuple(Parameter(p.name, None, p.default, p.kind is _POSITIONAL) for p in named.values())
     return schema, Binding(tool, bound, frozenset(injected), None, rest, method_of)
+
+
+def _one_dict(parameters: Sequence[inspect.Parameter], offered: Mapping[str, Any], hints: _Hints) -> str:
+    """The name of the one parameter that takes all arguments as a dict, "" where there is none.
+
+    One that is annotated as a dict, or `*args`. One without an annotation only where the schema offers several arguments,
+    which it cannot take otherwise: a single one may be its own under a mistyped name.
+    """
+    if len(parameters) != 1 or not offered or parameters[0].name in offered:
+        return ""
+    (only,) = parameters
+    if only.kind is _MANY:
+        return only.name
+    if only.kind not in (_POSITIONAL, inspect.Parameter.POSITIONAL_OR_KEYWORD):
+        return ""
+    if only.annotation is EMPTY:
+        return only.name if len(offered) > 1 else ""
+    kind = hints.of(only)
+    return only.name if (typing.get_origin(kind) or kind) in (dict, Mapping) else ""
 
 
 def _refuse(tool: str, parameter: str, why: str) -> typing.NoReturn:

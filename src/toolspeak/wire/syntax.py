@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
+from ..errors import UsageError
+
 
 class Slot(Enum):
     """What a key of a JSON object, or a gap in a text, holds."""
@@ -327,5 +329,48 @@ class Dialect:
     models: tuple[str, ...] = ()
     origin: str = field(default="by name", compare=False)
 
+    def __post_init__(self) -> None:
+        """Raises UsageError for a dialect in which no call could ever be found."""
+        check_call(self)
+
     def __hash__(self) -> int:  # a whole dialect takes 10 µs to hash, and caches ask for it with every reply
         return hash(self.name)
+
+
+def check_call(d: Dialect) -> None:
+    """Raises UsageError for a dialect whose calls have no name or no arguments: it could be written and never read."""
+    for at, parts in (("call", d.call), *((f"forms[{i}]", form) for i, form in enumerate(d.forms))):
+        where = f"the dialect {d.name!r}: {at}"
+        if not isinstance(parts, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(parts).__name__
+            raise UsageError(
+                f'{where}: expected a tuple of parts such as ("<call>", JsonCall(), "</call>"), got {kind}'
+            )
+        for part in parts:
+            if not isinstance(part, Part):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(f"{where}: expected literals and holes, got {part!r:.80}")
+        everywhere = [*parts, *(d.header.call if d.header else ())]
+        if not any(_names(part) for part in everywhere):
+            raise UsageError(
+                f"{where} holds no name of a tool: put NAME, JsonCall() or another hole with a name into it"
+            )
+        if not any(_has_arguments(part) for part in parts):
+            raise UsageError(
+                f"{where} holds no arguments: put Json(), JsonCall(), Tagged(…) or another such hole into it"
+            )
+
+
+def _names(part: Part) -> bool:
+    """Whether a part tells the tool's name."""
+    if isinstance(part, JsonCall):
+        return any(key is NAME or means in (NAME, CALL) for key, means in part.keys)
+    if isinstance(part, Maybe):
+        return NAME in part.parts
+    return part is NAME or isinstance(part, NumberedName | Raw)
+
+
+def _has_arguments(part: Part) -> bool:
+    """Whether a part holds the arguments."""
+    if isinstance(part, JsonCall):
+        return any(means in (ARGS, CALL) or isinstance(means, Kind) for _, means in part.keys)
+    return isinstance(part, Arguments)

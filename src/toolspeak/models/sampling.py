@@ -1,0 +1,100 @@
+"""Sampling settings by the names that people write: for one request, and as the defaults of a model.
+
+`temperature` and `max_tokens` are fields of a Request. `top_p`, `top_k` and whatever stands in `extra_body` go into
+`Request.sampling`, which each API writes in its own words or refuses. A default fills in what a request leaves open, so
+that a request which the library makes itself (greedy, a few tokens) stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any, cast
+
+from ..errors import UsageError
+from ..schema.near import did_you_mean, near
+from ..types import Request
+
+RANGES: Mapping[str, tuple[type, float, float, str]] = {
+    "temperature": (float, 0, 2, "a number from 0 to 2"),
+    "max_tokens": (int, 1, 10_000_000, "a whole number from 1"),
+    "top_p": (float, 0, 1, "a number from 0 to 1"),
+    "top_k": (int, -1, 100_000, "a whole number from -1"),
+}
+"""What each setting may be; the gateway has the same bounds."""
+NAMES = (*RANGES, "extra_body")
+"""The settings of this module."""
+WRITTEN = frozenset({
+    "model", "messages", "prompt", "input", "instructions", "system", "stream", "stream_options", "tools", "tool_choice",
+    "parallel_tool_calls", "functions", "function_call", "response_format", "text", "format", "n", "stop", "seed",
+    "stop_sequences", "max_completion_tokens", "max_output_tokens", "logprobs", "top_logprobs", *RANGES,
+})  # fmt: skip
+"""Fields that the library writes: `extra_body` may not replace them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Settings of one request, or the defaults of a model."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def fill(self, request: Request) -> Request:
+        """The request with these settings where it has none of its own."""
+        if self == NONE:
+            return request
+        return replace(
+            request,
+            temperature=self.temperature if request.temperature is None else request.temperature,
+            max_tokens=self.max_tokens if request.max_tokens is None else request.max_tokens,
+            sampling={**self.more, **request.sampling},
+        )
+
+
+NONE = Sampling()
+
+
+def sampling(options: Mapping[str, Any]) -> Sampling:
+    """The settings among `options`. Raises UsageError for a value that cannot be one."""
+    found = {name: _checked(name, options.get(name)) for name in RANGES}
+    more = {name: found[name] for name in ("top_p", "top_k") if found[name] is not None}
+    return Sampling(found["temperature"], found["max_tokens"], more | _extra(options.get("extra_body")))
+
+
+def _checked(name: str, value: Any) -> Any:
+    kind, least, most, expected = RANGES[name]
+    if value is None:
+        return None
+    fits = isinstance(value, int | kind) and not isinstance(value, bool) and isfinite(value) and least <= value <= most
+    if not fits:
+        raise UsageError(f"{name}: expected {expected}, received {value!r:.80}")
+    return value
+
+
+def _extra(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in cast("Mapping[Any, Any]", value)):
+        raise UsageError(f'extra_body: expected a dict such as {{"min_p": 0.1}}, received {value!r:.80}')
+    extra = {str(name): inner for name, inner in cast("Mapping[str, Any]", value).items()}
+    if own := sorted(WRITTEN & extra.keys()):
+        names = ", ".join(own)
+        raise UsageError(f"extra_body: {names} cannot be set there: the library writes {names} from its own options")
+    return extra
+
+
+def check_settings(request: Request, who: str, known: Collection[str] | None, *, logprobs: bool = True) -> None:
+    """Raises UsageError for settings that the API of `who` has no place for: they would be dropped.
+
+    `known` are the names of `Request.sampling` that there is a place for, None for all.
+    """
+    unknown = [] if known is None else [name for name in request.sampling if name not in known]
+    if request.logprobs is not None and not logprobs:
+        unknown.append("logprobs")
+    if not unknown:
+        return
+    meant = did_you_mean(near(unknown[0], known or ())) if len(unknown) == 1 else ""
+    takes = f" It takes {', '.join(sorted(known))}." if known else ""
+    raise UsageError(f"{who} takes no {' and no '.join(unknown)}.{meant}{takes}")

@@ -1,0 +1,134 @@
+"""`--dialect NAME|FILE` at every door of the command line and in the gateway's configuration."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import toolspeak as ts
+from toolspeak.cli import root
+from toolspeak.gateway.config import read_config
+from toolspeak.wire.syntax import ARGS, NAME, Json, JsonCall
+
+MINE = """\
+from toolspeak.wire.syntax import NAME, Dialect, Json
+
+MINE = Dialect("mine", ("<do ", NAME, ">", Json(), "</do>"))
+"""
+DECLARED = {"chat_template": "{% for m in messages %}{% for c in m.tool_calls or [] %}<act>{\"name\": \"{{ c.function.name }}\", "
+    "\"arguments\": {{ c.function.arguments | tojson }}}</act>{% endfor %}{{ m.content or '' }}{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}"}  # fmt: skip
+TEXTS = {
+    "hermes": '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+    "mine.py": '<do weather>{"city": "Oslo"}</do>',
+    "declared.json": '<act>{"name": "weather", "arguments": {"city": "Oslo"}}</act>',
+}
+
+
+def run(*args: str, stdin: str = "") -> Result:
+    return CliRunner().invoke(root, args, input=stdin)
+
+
+@pytest.fixture(autouse=True)
+def files(place: Path) -> Path:
+    (place / "mine.py").write_text(MINE, "utf-8")
+    (place / "declared.json").write_text(json.dumps(DECLARED), "utf-8")
+    return place
+
+
+@pytest.mark.parametrize("dialect", TEXTS)
+def test_each_door_takes_a_name_and_a_file(files: Path, dialect: str) -> None:
+    text = TEXTS[dialect]
+    (files / "script.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (text, "Sunny.")), "utf-8")
+    model = ("-m", f"scripted:{files}/script.jsonl", "-t", "weather.py:weather", "-d", dialect)
+    parsed = json.loads(run("parse", "-d", dialect, "-", stdin=text).stdout)
+    assert parsed["calls"][0]["arguments"] == {"city": "Oslo"}
+    assert json.loads(run("call", "weather.py:weather", "-", "-d", dialect, "--json", stdin=text).stdout).startswith(
+        "Sunny in Oslo"
+    )
+    asked = json.loads(run("ask", "Weather?", "--json", *model).stdout)
+    assert (asked["text"], asked["steps"][0]["calls"][0]["arguments"]) == ("Sunny.", {"city": "Oslo"})
+    assert json.loads(run("ask", "Weather?", "--dry-run", "--json", *model).stdout)["calls"][0]["name"] == "weather"
+    assert "Sunny." in run("chat", *model, stdin="Weather?\n").stdout
+    assert run("ask", "Weather?", "--explain", *model).exit_code == 0
+    assert json.loads(run("route", "Weather?", "--json", *model).stdout)["shown"] == ["weather"]
+    assert run("render", "-", "-d", dialect, "-t", "weather.py:weather", stdin="Weather?").exit_code == 0
+    assert run("grammar", "-d", dialect, "-t", "weather.py:weather").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It is sunny.", "expected one call of weather in the dialect hermes, found none"),
+        (TEXTS["hermes"] * 2, "found 2: weather, weather"),
+        (TEXTS["hermes"].replace("weather", "other"), "expected one call of weather in the dialect hermes, found"),
+        (TEXTS["hermes"][:45], "is cut off|found none"),
+    ],
+)
+def test_no_call_is_run_that_was_not_written(text: str, words: str) -> None:
+    done = run("call", "weather.py:weather", "-", "-d", "hermes", stdin=text)
+    assert done.exit_code != 0
+    assert done.stdout == ""
+    assert re.search(words, f"{done.exception} {done.stderr}")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("absent.py", None, "there is no such file"),
+        ("none.py", "x = 1\n", "expected one Dialect, such as MINE = Dialect(…), found none"),
+        ("two.py", MINE + 'OTHER = Dialect("other", (NAME, Json()))\n', "found 2 of them: 'mine', 'other'"),
+        ("broken.py", "def\n", "SyntaxError"),
+        ("plain.json", "{}", "declares no dialect"),
+        ("broken.json", "{", "cannot be read as JSON"),
+        ("useless.py", MINE.replace("Json()", '"x"'), "holds no arguments"),
+        ("hermse", None, "near ones: hermes"),
+    ],
+)
+def test_a_file_that_holds_no_dialect(cli: Any, files: Path, name: str, content: str | None, words: str) -> None:
+    if content is not None:
+        (files / name).write_text(content, "utf-8")
+    done = cli("ask", "Weather?", "-m", "scripted:x", "--dialect", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    (files / "g.toml").write_text(f'[models.m]\nupstream = "scripted:x"\nmode = "chat"\ndialect = "{name}"\n', "utf-8")
+    with pytest.raises(ts.UsageError, match=r"models\.m\.dialect: expected the name of a dialect: "):
+        read_config(str(files / "g.toml"))
+
+
+@pytest.mark.parametrize("dialect", TEXTS)
+def test_the_gateways_configuration_takes_them(files: Path, dialect: str) -> None:
+    folder = files / "etc"
+    folder.mkdir()
+    for name in ("mine.py", "declared.json"):
+        (files / name).rename(folder / name)
+    (folder / "g.toml").write_text(
+        f'[models.m]\nupstream = "scripted:x"\nmode = "chat"\ndialect = "{dialect}"\n', "utf-8"
+    )
+    found = read_config(str(folder / "g.toml")).models["m"].dialect
+    assert isinstance(found, ts.Dialect)
+    assert ts.parse(TEXTS[dialect], found).calls[0].arguments == {"city": "Oslo"}
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("<tool>", "expected a tuple of parts"),
+        ((), "holds no name"),
+        (("<tool>",), "holds no name"),
+        (("<tool>", NAME, "</tool>"), "holds no arguments"),
+        ((Json(),), "holds no name"),
+        ((JsonCall((("name", NAME),)),), "holds no arguments"),
+        ((JsonCall((("args", ARGS),)),), "holds no name"),
+        (("<tool>", 7, JsonCall()), "expected literals and holes"),
+    ],
+)
+def test_a_dialect_that_can_find_no_call_is_refused_when_it_is_made(call: Any, words: str) -> None:
+    with pytest.raises(ts.UsageError, match=words):
+        ts.Dialect("mine", call)
+    with pytest.raises(ts.UsageError, match=words):
+        ts.Dialect("mine", (JsonCall(),), forms=(call,))
