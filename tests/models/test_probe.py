@@ -18,7 +18,7 @@ from toolspeak.events import CallStart, Event, TextDelta
 from toolspeak.gateway.answer import sure
 from toolspeak.models import probe as probing
 from toolspeak.models.abilities import Abilities, Finding, recall, remember
-from toolspeak.models.heard import Heard
+from toolspeak.models.text_calls import TextCalls
 from toolspeak.models.http import Http
 from toolspeak.models.modes import Auto, abilities, in_mode
 from toolspeak.models.pool import Pool
@@ -411,7 +411,7 @@ def test_a_server_that_is_down_is_probed_again(serve: Serve, monkeypatch: pytest
             assert isinstance(made.model, NativeOrSpoken)
             assert "could not be probed" in made.why
             down = False
-            while not isinstance(made.model, Heard):
+            while not isinstance(made.model, TextCalls):
                 await asyncio.sleep(0.02)
             await made.aclose()
 

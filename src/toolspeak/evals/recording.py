@@ -20,6 +20,7 @@ from ..events import Event
 from ..explain import Remote
 from ..models.base import Capability, Counter, Model, Scorer
 from ..models.speaker import Speaker, speaking
+from ..models.text_calls import TextCalls
 from ..models.wrap import NativeOrSpoken
 from ..types import Reply, Request, Usage
 from ..wire.collect import add_usage, collect
@@ -87,7 +88,7 @@ class _Recorded(NativeOrSpoken):
         self.spoken = _below(model.spoken)
 
     def natively(self, request: Request) -> AsyncGenerator[Event]:
-        return Recorder(self.model).stream(request)
+        return TextCalls(self.model, model=Recorder(self.model)).stream(request)
 
     def speaks(self, model: Model) -> Speaker:
         return _below(super().speaks(model))

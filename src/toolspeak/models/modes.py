@@ -16,7 +16,7 @@ from ..wire.detect import detect
 from ..wire.syntax import Dialect
 from .abilities import Abilities, Mode, recall, remember
 from .base import Capability, Counter, Model
-from .heard import Heard
+from .text_calls import TextCalls
 from .http import Http
 from .likelihood import Way, Weighing
 from .probe import probe, told_template
@@ -43,7 +43,7 @@ def in_mode(
     match mode:
         case "native":
             held: frozenset[Capability] = known.capabilities & {"required"} if known else frozenset()
-            native = Heard(model.able(model.capabilities | held | more, **fields), dialect)
+            native = TextCalls(model.able(model.capabilities | held | more, **fields), dialect)
             spoken = _holding(model, known, more, dialect) if known and not held else None
             return Demanding(native, spoken) if spoken else native
         case "chat":

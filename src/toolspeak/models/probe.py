@@ -25,9 +25,9 @@ from ..wire.grammar import grammar
 from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, TAG_FIELDS, Abilities, Finding
 from .base import Capability
 from .exchange import Timeouts
-from .heard import Listener, own_dialect
 from .http import Http
 from .likelihood import find_way, slots_of
+from .text_calls import Listener, own_dialect
 
 FIRST, EACH = 90.0, 60.0
 """Seconds for the first request, which may have to wait for a model to be loaded, and for each of the others."""
@@ -170,9 +170,7 @@ async def _asked(model: Http, request: Request, judge: Judge) -> Finding:
 
 
 async def _ask(model: Http, request: Request) -> Heard:
-    listener = None
-    if request.tools and (dialect := own_dialect(None, model.model)):
-        listener = Listener(request, dialect)
+    listener = Listener(request, own_dialect(None, model.model)) if request.tools else None
     events: list[Event] = []
     async with aclosing(model.stream(request)) as stream:
         async for event in stream:

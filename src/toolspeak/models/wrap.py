@@ -12,10 +12,10 @@ from ..plan.effects import Ask
 from ..types import Request
 from ..wire.syntax import Dialect
 from .base import Capability, Model
-from .heard import Heard
 from .http import Http
 from .likelihood import instead_of_tools
 from .speaker import DEFAULT, Speaker
+from .text_calls import TextCalls
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Demanding:
     For a server that takes `tool_choice` and does not hold to it, but does to a grammar or a schema.
     """
 
-    def __init__(self, model: Heard, spoken: Speaker) -> None:
+    def __init__(self, model: TextCalls, spoken: Speaker) -> None:
         self.model = model
         self.spoken = spoken
         self.name = model.name
@@ -120,7 +120,7 @@ class NativeOrSpoken:
 
     def natively(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events, the tools being offered to the server."""
-        return self.model.stream(request)
+        return TextCalls(self.model).stream(request)
 
     def speaks(self, model: Model) -> Speaker:
         """What asks in place of the server's own tools, by likelihood."""

@@ -1,0 +1,192 @@
+"""Calls that a server left in the text of its model's reply, read through every verb."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+import toolspeak as ts
+from toolspeak.events import ArgumentsDelta, CallStart, Noted, TextDelta
+
+Serve = Callable[..., Any]
+
+OBJECT = '{"name": "weather", "arguments": {"city": "Xiamen"}}'
+HERMES = f"<tool_call>\n{OBJECT}\n</tool_call>"
+LEFT = {
+    "hermes": ("Qwen2.5-7B-Instruct", HERMES),
+    "Qwen XML": (
+        "Qwen3-Coder-30B",
+        "<tool_call>\n<function=weather>\n<parameter=city>\nXiamen\n</parameter>\n</function>\n</tool_call>",
+    ),
+    "Llama JSON": ("Llama-3.1-8B-Instruct", '{"name": "weather", "parameters": {"city": "Xiamen"}}'),
+    "Mistral JSON": ("Mistral-7B-Instruct-v0.3", f"[TOOL_CALLS][{OBJECT}]"),
+    "LFM2": ("LFM2-1.2B", '<|tool_call_start|>[weather(city="Xiamen")]<|tool_call_end|>'),
+    "functools": ("firefunction-v2", f"functools[{OBJECT}]"),
+    "ReAct": ("", 'Thought: I should look it up.\nAction: weather\nAction Input: {"city": "Xiamen"}'),
+    "tool_code fence": ("gemma-3-4b-it", '```tool_code\nweather(city="Xiamen")\n```'),
+    "JSON fence": ("", f"```json\n{OBJECT}\n```"),
+    "Python list": ("ToolACE-8B", '[weather(city="Xiamen")]'),
+}
+"""What a model writes, and the name of a model that is known to write so."""
+CASES = [(known, text) for known, text in LEFT.values() if known] + [("mine", text) for _, text in LEFT.values()]
+NAMES = [f"{kind}, known" for kind, (known, _) in LEFT.items() if known] + [f"{kind}, unknown" for kind in LEFT]
+QUESTION = "What is the weather in Xiamen?"
+
+
+def weather(city: str) -> str:
+    """The weather in a city, now."""
+    return f"rain in {city}"
+
+
+def chunked(text: str, size: int = 3) -> bytes:
+    """A streamed reply of a server that speaks OpenAI's API."""
+    deltas = [{"content": text[i : i + size]} for i in range(0, len(text), size)]
+    rows = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    rows.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    return b"".join(b"data: " + json.dumps(row).encode() + b"\n\n" for row in rows) + b"data: [DONE]\n\n"
+
+
+class Ignores:
+    """A server that takes `tools` and ignores them: its model writes `text`, and after a result `It rains.`"""
+
+    def __init__(self, text: str, size: int = 3) -> None:
+        self.text = text
+        self.size = size
+        self.asked: list[dict[str, Any]] = []
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if not request.path.endswith("/chat/completions"):
+            return web.json_response({"error": "no such page"}, status=404)
+        body = await request.json()
+        self.asked.append(body)
+        text = "It rains." if body["messages"][-1]["role"] == "tool" else self.text
+        if body.get("stream"):
+            return web.Response(body=chunked(text, self.size), content_type="text/event-stream")
+        message = {"role": "assistant", "content": text}
+        return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+
+
+@pytest.mark.parametrize(("name", "text"), CASES, ids=NAMES)
+def test_a_call_in_the_text_is_a_call(serve: Serve, name: str, text: str) -> None:
+    async def main() -> None:
+        ignores = Ignores(text)
+        async with serve(ignores) as server:
+            model = f"{server.url}/v1#{name}"
+            reply = await ts.arun(QUESTION, tools=[weather], model=model)
+            assert reply.text == "It rains."
+            results = [message["content"] for message in reply.messages if message["role"] == "tool"]
+            assert results == ["rain in Xiamen"]
+            assert "call-in-text" in {note.rule for step in reply.steps for note in step.reply.notes}
+            assert ignores.asked[0]["tools"]
+            assert (await ts.acall(QUESTION, tools=[weather], model=model)).arguments == {"city": "Xiamen"}
+            decided = await ts.adecide(QUESTION, tools=[weather], model=model)
+            assert (decided.text, len(decided.calls)) == ("", 1)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("name", "text"), CASES, ids=NAMES)
+def test_a_stream_shows_the_call_and_none_of_its_text(serve: Serve, name: str, text: str) -> None:
+    async def main() -> None:
+        async with serve(Ignores(text, size=1)) as server:
+            events = [e async for e in ts.astream(QUESTION, tools=[weather], model=f"{server.url}/v1#{name}")]
+            assert [event.name for event in events if isinstance(event, CallStart)] == ["weather"]
+            assert json.loads("".join(e.json for e in events if isinstance(e, ArgumentsDelta))) == {"city": "Xiamen"}
+            assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "It rains."
+
+    asyncio.run(main())
+
+
+def test_the_note_names_the_dialect_and_what_to_do(serve: Serve) -> None:
+    async def main() -> None:
+        async with serve(Ignores(HERMES)) as server:
+            reply = await ts.adecide(QUESTION, tools=[weather], model=f"{server.url}/v1#mine")
+            (note,) = [note for note in reply.notes if note.rule == "call-in-text"]
+            assert "read as hermes" in note.detail
+            assert "dialect='hermes'" in note.detail
+
+    asyncio.run(main())
+
+
+NO_CALL = {
+    "discussed": f"You write `{OBJECT}` to call it.",
+    "quoted": f"A call looks like this:\n\n```json\n{OBJECT}\n```\n\nThat is all.",
+    "with words before": f"Sure, I look it up.\n{OBJECT}",
+    "another tool": '{"name": "delete_all", "arguments": {}}',
+    "arguments that do not fit": '{"name": "weather", "arguments": {"town": 3}}',
+    "data": '{"city": "Xiamen", "temperature": 21}',
+    "a cut call": '{"name": "weather", "arguments": {"city": "Xia',
+    "code": "```python\nprint(weather('Xiamen'))\n```",
+}
+
+
+@pytest.mark.parametrize("text", NO_CALL.values(), ids=NO_CALL)
+def test_what_only_looks_like_a_call_of_an_unknown_model_stays_text(serve: Serve, text: str) -> None:
+    async def main() -> None:
+        async with serve(Ignores(text)) as server:
+            reply = await ts.arun(QUESTION, tools=[weather], model=f"{server.url}/v1#mine")
+            assert reply.text == text
+            assert not reply.calls
+
+    asyncio.run(main())
+
+
+def test_what_looks_like_a_call_leaves_a_note(serve: Serve) -> None:
+    async def main() -> None:
+        async with serve(Ignores(f"I look.\n{HERMES}\nDone.")) as server:
+            reply = await ts.arun(QUESTION, tools=[weather], model=f"{server.url}/v1#mine")
+            assert HERMES in reply.text
+            (note,) = [note for note in reply.notes if note.rule == "like-a-call"]
+            assert "weather" in note.detail
+            assert "dialect=" in note.detail
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["Qwen2.5-7B-Instruct", "mine"])
+def test_nothing_is_read_where_no_call_may_come(serve: Serve, name: str) -> None:
+    async def main() -> None:
+        async with serve(Ignores(HERMES)) as server:
+            made = ts.model(f"{server.url}/v1#{name}")
+            for more in ({"choice": "none"}, {"schema": {"type": "object"}}, {"tools": ()}):
+                settings: dict[str, Any] = {"tools": (ts.tool(weather),), **more}
+                request = ts.Request([{"role": "user", "content": QUESTION}], **settings)
+                events = [event async for event in made.stream(request)]
+                assert "".join(e.text for e in events if isinstance(e, TextDelta)) == HERMES
+                assert not [e for e in events if isinstance(e, CallStart | Noted)]
+
+    asyncio.run(main())
+
+
+def test_text_is_held_back_only_while_it_may_be_a_call(serve: Serve) -> None:
+    """The first piece of a reply in words comes before the second one is there."""
+
+    async def main() -> None:
+        go_on = asyncio.Event()
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            if not request.path.endswith("/chat/completions"):
+                return web.json_response({}, status=404)
+            await request.read()
+            response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+            await response.prepare(request)
+            first, second = chunked("It is {raining} now.", 7).split(b"\n\n", 1)
+            await response.write(first + b"\n\n")
+            await go_on.wait()
+            await response.write(second)
+            return response
+
+        async with serve(answer) as server:
+            text = ""
+            async for event in ts.astream(QUESTION, tools=[weather], model=f"{server.url}/v1#mine"):
+                text += event.text if isinstance(event, TextDelta) else ""
+                if text:
+                    go_on.set()
+            assert text == "It is {raining} now."
+
+    asyncio.run(asyncio.wait_for(main(), 60))
