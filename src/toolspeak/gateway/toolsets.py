@@ -40,4 +40,4 @@ class Toolsets:
 
 def in_memory(written: bytes) -> int:
     """How many bytes values take in memory that `marshal` wrote so, at most: measured, for texts about a fifth of it."""
-    return 12 * len(written) + 200 * written.count(b"{") + 32 * written.count(b"[")
+    return 12 * len(written) + 400 * written.count(b"{") + 32 * written.count(b"[")
