@@ -45,7 +45,7 @@ test-clients: $(DEV) fetch  ## run the clients that people use against the gatew
 soak: $(DEV)  ## mixed traffic against a gateway for MINUTES (default 10): nothing may leak, and no request go unanswered
 	$(BIN)/python tests/clients/soak.py --minutes $(MINUTES) $(ARGS)
 
-fuzz: $(DEV) $(VENV)/.fuzz  ## feed every dialect damaged texts for SECONDS (default 60); findings are kept in .fuzz/
+fuzz: $(DEV) $(VENV)/.fuzz  ## feed dialects damaged texts and endpoints wrong bodies for SECONDS (default 60); findings are kept in .fuzz/
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(ARGS)
 
 # What the tests need from outside: the weights of the two embedded models, the leaderboard's data, and the packages

@@ -1,8 +1,9 @@
-"""Feeds every dialect damaged texts for so many seconds: python tests/fuzz/run.py [SECONDS] [--seed N] [--again FILE]
+"""Feeds every dialect damaged texts, and every endpoint wrong bodies, for so many seconds:
+python tests/fuzz/run.py [SECONDS] [--seed N] [--again FILE]
 
-Half of the time damages known wires, the other half is atheris, led by what code a text reaches, where it is
-installed. What it looks for stands in judge.py and tests/wire/checks.py. The last line is what was done; exits
-1 when something was found, its least input kept in .fuzz/.
+A quarter of the time asks the gateway with wrong bodies (bodies.py). Half of the rest damages known wires, the other
+half is atheris, led by what code a text reaches, where it is installed. What it looks for stands in judge.py and
+tests/wire/checks.py. The last line is what was done; exits 1 when something was found, its least input kept in .fuzz/.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from time import time
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "src")]
 
+from asking import asked_again, bodies
 from judge import FOUND, judged, kind, least, save, steep
 from seeds import NAMES, Input, mutated
 
@@ -36,19 +38,26 @@ def main() -> int:
     told = asked.parse_args()
     if told.again:
         case = json.loads(told.again.read_text("utf-8"))
-        problem = judged(Input(**{key: value for key, value in case.items() if key != "problem"}))
+        problem = (
+            asked_again(case)
+            if "body" in case
+            else judged(Input(**{key: value for key, value in case.items() if key != "problem"}))
+        )
         print(problem or "nothing wrong")
         return bool(problem)
-    begin, guided = time(), find_spec("atheris") is not None
+    guided = find_spec("atheris") is not None
+    begin = time()
     seed = told.seed if told.seed is not None else int(begin)
     if not guided:
         print("atheris is not installed for this Python: all of the time damages known wires")
-    inputs, found = damaged(told.seconds / (2 if guided else 1), seed)
-    reached, more = by_reach(told.seconds - (time() - begin), seed) if guided and not found else (0, 0)
-    findings = len(found) + more
+    asked_bodies, wrong = bodies(told.seconds / 4, seed)
+    end = begin + told.seconds
+    inputs, found = damaged((end - time()) / (2 if guided else 1), seed)
+    reached, more = by_reach(end - time(), seed) if guided and not found else (0, 0)
+    findings = wrong + len(found) + more
     print(
         f"fuzz: {inputs + reached} inputs ({inputs} damaged, {reached} by atheris), {len(NAMES)} dialects, "
-        f"{time() - begin:.0f} s, seed {seed}, {findings} findings"
+        f"{asked_bodies} bodies, {time() - begin:.0f} s, seed {seed}, {findings} findings"
     )
     return bool(findings)
 

@@ -109,21 +109,17 @@ def test_the_same_tools_are_the_same() -> None:
     assert toolsets(described("a")) is not toolsets(described("b"))
 
 
-def test_what_was_used_last_is_kept_within_number_and_size() -> None:
-    toolsets = Toolsets(count=2)
-    first = toolsets(described("a"))
-    toolsets(described("b"))
-    assert toolsets(described("a")) is first
-    toolsets(described("c"))
-    assert toolsets(described("a")) is first
-    small = Toolsets(size=400)
+def test_what_was_used_last_is_kept_within_a_size() -> None:
+    small = Toolsets(size=8_000)
     kept = small(described("a"))
+    small(described("b"))
+    assert small(described("a")) is kept
     for i in range(20):
         small(described(f"t{i}"))
     assert small(described("a")) is not kept
     large = described(*[f"t{i}" for i in range(50)])
     assert small(large) is not small(large)
-    assert small._held <= 400
+    assert small._kept.size <= 8_000
 
 
 def test_what_is_no_tool_is_not_kept() -> None:

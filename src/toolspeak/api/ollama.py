@@ -103,7 +103,7 @@ def _function(function: Payload) -> Payload:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")
-        except ValueError:  # an earlier call that was no JSON is still part of what was said
+        except (ValueError, RecursionError):  # an earlier call that was no JSON is still part of what was said
             arguments = {"arguments": arguments}
     return {"name": function.get("name", ""), "arguments": arguments or {}}
 

@@ -7,8 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from ..schema.bounded_cache import BoundedCache
 from ..schema.check import check
 from ..schema.judge import judge
+from ..schema.weight import weight
 from ..types import Message, Note, Reply, Request, Schema, Tool
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
@@ -76,8 +78,7 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-_tools: dict[int, tuple[Schema, Tool[..., Any]]] = {}
-_KEPT = 256
+_tools = BoundedCache[int, tuple[Schema, Tool[..., Any]]](8_000_000)
 
 
 def _tool(schema: Schema) -> Tool[..., Any]:
@@ -87,7 +88,5 @@ def _tool(schema: Schema) -> Tool[..., Any]:
         return known[1]
     says = any(word in schema for word in OPEN)
     made: Tool[..., Any] = Tool("reply", parameters=schema if says else {**schema, "additionalProperties": True})
-    while len(_tools) >= _KEPT:
-        _tools.pop(next(iter(_tools)), None)
-    _tools[id(schema)] = (schema, made)  # holding the schema keeps its id its own
+    _tools.put(id(schema), (schema, made), weight(schema)[0])  # holding the schema keeps its id its own
     return made

@@ -2,6 +2,9 @@
 
 A schema that lists its properties and does not speak of others is taken to allow no others: a model
 that invents an argument is told so.
+
+Validators are kept within a bound of bytes, not of their number: one of a schema with thousands of patterns takes more
+than a thousand small ones. See `weight` for how their size is known before they are made.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from typing import Any, NoReturn, Protocol, cast
 
 from ..errors import InvalidTool
 from ..types import Schema
+from .bounded_cache import BoundedCache
 from .walk import escape, rebuild
+from .weight import weight
 
 
 class Judge(Protocol):
@@ -22,9 +27,15 @@ class Judge(Protocol):
     def iter_errors(self, instance: Any) -> Iterator[Any]: ...
 
 
-_judges: dict[int, tuple[Schema, Judge]] = {}
-_branches: dict[tuple[int, int], tuple[Schema, Schema, Judge]] = {}
-_KEPT = 4096
+JUDGES, BRANCHES = 64_000_000, 16_000_000
+"""Bytes of the validators that are kept: of whole schemas, and of the alternatives inside them."""
+PATTERNS = 16_000_000
+"""Bytes that the patterns of one schema may take when they are compiled, which takes about a tenth of a second."""
+
+_judges = BoundedCache[int, tuple[Schema, Judge]](JUDGES)
+_branches = BoundedCache[tuple[int, int], tuple[Schema, Schema, Judge]](BRANCHES)
+_DFA = 256_000
+"""Bytes that one pattern may take for the states that it has met while it matched."""
 _ROOT = "urn:toolspeak:parameters"
 
 
@@ -33,10 +44,14 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     known = _judges.get(id(schema))
     if known is not None and known[0] is schema:
         return known[1]
+    size, patterns = weight(schema)
+    if patterns > PATTERNS:
+        said = f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take {PATTERNS // 1_000_000}"
+        raise InvalidTool(
+            f"the schema of the tool {tool!r} cannot be taken: {said}. Make them fewer, or repeat less", tool=tool
+        )
     made = _compile(closed(schema), tool)
-    while len(_judges) >= _KEPT:
-        _judges.pop(next(iter(_judges)), None)
-    _judges[id(schema)] = (schema, made)  # holding the schema keeps its id its own
+    _judges.put(id(schema), (schema, made), size)  # holding the schema keeps its id its own
     return made
 
 
@@ -48,42 +63,56 @@ def branch_judge(root: Schema, branch: Schema) -> Judge:
     import jsonschema_rs as rs
 
     def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
+        nonlocal refers
         ref = node.get("$ref")
-        return {**node, "$ref": _ROOT + ref} if isinstance(ref, str) and ref.startswith("#") else node
+        if not (isinstance(ref, str) and ref.startswith("#")):
+            return node
+        refers = True
+        return {**node, "$ref": _ROOT + ref}
 
-    made = rs.Draft202012Validator(
-        rebuild(branch, outward),
-        validate_formats=True,
-        retriever=_fetch_nothing,
-        registry=rs.Registry([(_ROOT, dict(root))]),
-        pattern_options=rs.FancyRegexOptions(backtrack_limit=100_000),
-    )
-    while len(_branches) >= _KEPT:
-        _branches.pop(next(iter(_branches)), None)
-    _branches[id(root), id(branch)] = (root, branch, cast("Judge", made))
-    return cast("Judge", made)
+    refers = False
+    inside = rebuild(branch, outward)
+    made = _validator(inside, rs.Registry([(_ROOT, dict(root))]) if refers else None)
+    size = weight(branch)[0] + (weight(root)[0] if refers else 0)
+    _branches.put((id(root), id(branch)), (root, branch, made), size)
+    return made
 
 
 def _compile(schema: Schema, tool: str) -> Judge:
     import jsonschema_rs as rs
 
-    refused: rs.ValidationError | None = None
-    # Linear regular expressions; a pattern that looks around needs the other engine, held to a bound.
-    for options in (rs.RegexOptions(), rs.FancyRegexOptions(backtrack_limit=100_000)):
-        try:
-            made = rs.Draft202012Validator(
-                dict(schema), validate_formats=True, retriever=_fetch_nothing, pattern_options=options
-            )
-        except rs.ValidationError as error:
-            refused = error
-        except ValueError as error:
-            raise InvalidTool(f"the schema of the tool {tool!r} is not JSON: {error}", tool=tool) from None
-        else:
-            return cast("Judge", made)
-    path = "".join("/" + escape(str(part)) for part in refused.instance_path) if refused else ""
-    where = f", at {path}" if path else ""
-    why = refused.message if refused else ""
+    try:
+        return _validator(schema)
+    except rs.ValidationError as error:
+        path = "".join("/" + escape(str(part)) for part in error.instance_path)
+        where = f", at {path}" if path else ""
+        why = error.message
+    except ValueError as error:
+        raise InvalidTool(f"the schema of the tool {tool!r} is not JSON: {error}", tool=tool) from None
     raise InvalidTool(f"the schema of the tool {tool!r} means nothing{where}: {why}", tool=tool, path=path) from None
+
+
+def _validator(schema: Schema, registry: Any = None) -> Judge:
+    """The validator of a schema. Raises what the library raises for a schema that is none."""
+    import jsonschema_rs as rs
+
+    def made(options: Any) -> Judge:
+        return cast(
+            "Judge",
+            rs.Draft202012Validator(
+                dict(schema),
+                validate_formats=True,
+                retriever=_fetch_nothing,
+                registry=registry,
+                pattern_options=options,
+            ),
+        )
+
+    try:
+        return made(rs.RegexOptions(dfa_size_limit=_DFA))
+    except rs.ValidationError:
+        # A pattern that looks around needs the other engine, which is not linear: it is held to a bound.
+        return made(rs.FancyRegexOptions(backtrack_limit=100_000, dfa_size_limit=_DFA))
 
 
 def _fetch_nothing(uri: str) -> NoReturn:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
+from ..schema.bounded_cache import BoundedCache
 from ..types import Tool
 
 T = TypeVar("T")
 
-MOST = 64
-"""How many values are kept."""
+MOST = 16_000_000
+"""Bytes, about, of all that is kept."""
 LARGEST = 65_536
 """Characters, about, of the largest that is kept."""
+BY_CHARACTER = 30
+"""Bytes for each character of a value: of itself and of the tools that it was made of, which are held beside it."""
+EACH = 4_096
+"""Bytes of the smallest value, beside its characters."""
 
 
 class Kept(Generic[T]):
@@ -22,7 +27,7 @@ class Kept(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._values: dict[Hashable, tuple[Sequence[Tool[..., Any]], T]] = {}
+        self._values = BoundedCache[Hashable, tuple[Sequence[Tool[..., Any]], T]](MOST)
 
     def get(
         self, tools: Sequence[Tool[..., Any]], other: Hashable, make: Callable[[], T], size: Callable[[T], int]
@@ -33,8 +38,7 @@ class Kept(Generic[T]):
         if known is not None:
             return known[1]
         made = make()
-        if all(tool.function is None for tool in tools) and size(made) <= LARGEST:
-            while len(self._values) >= MOST:
-                self._values.pop(next(iter(self._values)), None)
-            self._values[key] = (tuple(tools), made)  # holding the tools keeps their identities their own
+        if all(tool.function is None for tool in tools) and (characters := size(made)) <= LARGEST:
+            held = (tuple(tools), made)  # holding the tools keeps their identities their own
+            self._values.put(key, held, EACH + BY_CHARACTER * characters)
         return made

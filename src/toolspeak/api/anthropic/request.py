@@ -121,7 +121,7 @@ BLOCK: Schema = {
     "required": ["type"],
     "properties": {
         "type": TEXT,
-        "source": OBJECT,
+        "source": {"type": ["object", "string"]},
         "input": OBJECT,
         "is_error": FLAG,
         "content": {"anyOf": [

@@ -24,10 +24,19 @@ CALL: Schema = {
         "custom": {"type": "object", "required": ["name", "input"], "properties": {"name": NAME, "input": TEXT}},
     },
 }
+HELD: dict[str, Schema] = {
+    "text": TEXT,
+    "refusal": TEXT,
+    "image_url": {"type": ["object", "string"], "required": ["url"], "properties": {"url": TEXT}},
+    "input_audio": {"type": "object"},
+    "file": {"type": "object"},
+}
+"""What a part of each type holds, in the field of that name."""
 PART: Schema = {
     "type": "object",
     "required": ["type"],
-    "properties": {"type": {"type": "string", "maxLength": 64}, "text": TEXT, "refusal": TEXT},
+    "properties": {"type": {"type": "string", "maxLength": 64}, **HELD},
+    "allOf": [{"if": {"properties": {"type": {"const": kind}}}, "then": {"required": [kind]}} for kind in HELD],
 }
 MESSAGE: Schema = {
     "type": "object",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ...errors import Refused
+from ...schema.bounded_cache import BoundedCache
 from ...schema.infer import as_tools
 from ...types import Request, Schema
 from ..asked import Asked
@@ -201,13 +201,15 @@ def _format(wanted: Payload) -> Schema | None:
             return None
 
 
-SMALL = 16 * 1024
-"""Characters of JSON up to which a schema is kept."""
+_formats = BoundedCache[str, Schema](8_000_000, 1_000_000)
+BY_CHARACTER = 20
+"""Bytes of a schema in memory for each character of its JSON, about."""
 
 
 def _known(text: str) -> Schema:
-    """The schema that a text is; of a small one the same value again, so that what is made of it is made once."""
-    return _kept(text) if len(text) <= SMALL else json.loads(text)
-
-
-_kept = lru_cache(256)(cast("Callable[[str], Schema]", json.loads))
+    """The schema that a text is; the same value again where it is kept, so that what is made of it is made once."""
+    known = _formats.get(text)
+    if known is None:
+        known = cast("Schema", json.loads(text))
+        _formats.put(text, known, BY_CHARACTER * len(text))
+    return known

@@ -193,18 +193,19 @@ def _write_content(content: Any, kind: str) -> Any:
 
 
 def _write_part(part: Payload, kind: str) -> Payload:
-    match part.get("type"):
-        case "text":
-            return {"type": kind, "text": part["text"]}
-        case "image_url":
-            image = record(part["image_url"])
-            return {"type": "input_image", "detail": image.get("detail", "auto"), "image_url": image.get("url")}
-        case "file":
-            return {"type": "input_file", **record(part["file"])}
-        case "input_audio":
-            return {"type": "input_audio", "input_audio": part["input_audio"]}
-        case other:
-            raise UsageError(f"the Responses API knows no part of the type {other!r}")
+    match part:
+        case {"type": "text", "text": text}:
+            return {"type": kind, "text": text}
+        case {"type": "image_url", "image_url": {"url": url, **image}}:
+            return {"type": "input_image", "detail": image.get("detail", "auto"), "image_url": url}
+        case {"type": "file", "file": {**file}}:
+            return {"type": "input_file", **file}
+        case {"type": "input_audio", "input_audio": sound}:
+            return {"type": "input_audio", "input_audio": sound}
+        case {"type": "text" | "image_url" | "file" | "input_audio" as other}:
+            raise UsageError(f"a part of the type {other!r} needs the field {other}")
+        case _:
+            raise UsageError(f"the Responses API knows no part of the type {part.get('type')!r}")
 
 
 # ------------------------------------------------------------------ kept

@@ -37,6 +37,11 @@ IDLE = (
 
 ANYTHING: Schema = {}
 TEXTLIKE: Schema = {"type": ["string", "null"], "maxLength": 512}
+ITEM: Schema = {
+    "type": "object",
+    "properties": {"type": {"type": ["string", "null"]}, "role": {"type": ["string", "null"]}},
+}
+"""An item of an input, as far as it tells what it is; the rest is looked at by who reads that kind of item."""
 
 BODY: Schema = {
     "type": "object",
@@ -44,7 +49,7 @@ BODY: Schema = {
     "required": ["model", "input"],
     "properties": {
         "model": MODEL,
-        "input": {"anyOf": [TEXT, {"type": "array", "minItems": 1, "maxItems": 10_000, "items": OBJECT}]},
+        "input": {"anyOf": [TEXT, {"type": "array", "minItems": 1, "maxItems": 10_000, "items": ITEM}]},
         "instructions": {"type": ["string", "null"]},
         "previous_response_id": {"type": ["string", "null"], "minLength": 1, "maxLength": 128},
         "store": FLAG,

@@ -1,0 +1,107 @@
+"""How many bytes a schema takes once it is compiled, estimated before it is: from its size, and from its patterns.
+
+The factors were measured with jsonschema-rs 0.60 (resident bytes of validators of many shapes); each is about the largest that
+was seen. A validator takes some 25 to 45 bytes for each character of its schema, and what it refers to is shared.
+A regular expression takes far more than its text says: 110 bytes for each letter or set of ASCII, a few thousand where
+most of Unicode fits, some 60,000 for a Unicode class such as `\\p{L}`, and all that once for each repetition in `{1,50}`.
+So the schema is walked through once for its patterns, and each is read as far as it takes to multiply: no compiling.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from ..types import Schema
+
+EACH = 4_096
+"""Bytes of the smallest validator."""
+BY_CHARACTER = 55
+"""Bytes for each character of a schema as JSON: its validator, and the schema itself, which is held beside it."""
+PATTERN, LOOKING = 10_000, 16_000
+"""Bytes of the smallest pattern; of one in a schema in which any looks around or back, which has another engine."""
+LETTER, MOST_OF_ALL, CLASS = 110, 2_500, 60_000
+"""Bytes of an atom of ASCII, of one that nearly every character fits, of a class of Unicode's."""
+EITHER_CASE = 8
+"""How many times as much it is where upper and lower case are the same."""
+
+LOOKS = re.compile(r"\(\?<?[=!]|\\[1-9k]")
+CASELESS = re.compile(r"\(\?[a-zA-Z]*i")
+ATOM = re.compile(
+    r"""(?P<open>\((?:\?(?:<?[=!]|<[^>]*>|P<[^>]*>|[a-zA-Z-]*:?))?)|(?P<close>\))
+    |(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\]?)|(?P<class>\\[pP](?:\{[^}]*\}|.))|(?P<word>\\[wWdDsSbB])
+    |(?P<times>\{(?P<least>\d+)(?P<comma>,)?(?P<most>\d*)\})|(?P<free>[*+?|^$])|(?P<any>\.)|(?P<letter>\\.|.)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def weight(schema: Schema) -> tuple[int, int]:
+    """(bytes of the compiled schema in all, those of its patterns among them), about."""
+    try:
+        text = json.dumps(schema, default=str)
+    except (ValueError, RecursionError):  # whoever compiles it says what is wrong
+        return EACH, 0
+    patterns = set(_patterns(schema)) if "attern" in text else set[str]()
+    looks = any(LOOKS.search(pattern) for pattern in patterns)
+    of_patterns = sum(pattern_weight(pattern, looks) for pattern in patterns)
+    return EACH + BY_CHARACTER * len(text) + of_patterns, of_patterns
+
+
+def pattern_weight(pattern: str, looks: bool = False) -> int:
+    """Bytes of a compiled pattern, about. `looks`: it is compiled by the engine that can look around."""
+    groups, last = [0], 0
+    for found in ATOM.finditer(pattern):
+        kind = found.lastgroup
+        if kind in ("most", "comma", "least"):
+            kind = "times"
+        match kind:
+            case "open":
+                groups.append(0)
+                last = 0
+                continue
+            case "close":
+                last = groups.pop() if len(groups) > 1 else 0
+            case "times":
+                most = int(found["most"] or 0) or int(found["least"]) + bool(found["comma"])
+                last *= max(0, min(most, 1_000_000) - 1)
+            case "free":
+                last = 0 if found[0] in "|^$" else last
+                continue
+            case "set":
+                last = _of_set(found[0], looks)
+            case "class":
+                last = CLASS
+            case "word":
+                last = CLASS if looks else MOST_OF_ALL
+            case "any":
+                last = MOST_OF_ALL
+            case _:
+                last = LETTER if found[0].isascii() else 4 * LETTER
+        groups[-1] += last
+    times = EITHER_CASE if CASELESS.search(pattern) else 1
+    return (LOOKING if looks else PATTERN) + times * sum(groups)
+
+
+def _of_set(text: str, looks: bool) -> int:
+    classes = text.count("\\p") + text.count("\\P") + (len(re.findall(r"\\[wWdDsS]", text)) if looks else 0)
+    if classes:
+        return classes * CLASS
+    return MOST_OF_ALL if text.startswith("[^") or not text.isascii() or "\\" in text else LETTER
+
+
+def _patterns(schema: Schema) -> Iterator[str]:
+    """Every text that may be a pattern: wherever a keyword of patterns stands, whatever it stands in."""
+    rest: list[Any] = [schema]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, Mapping):
+            here = cast("Mapping[str, Any]", node)
+            if isinstance(one := here.get("pattern"), str):
+                yield one
+            if isinstance(named := here.get("patternProperties"), Mapping):
+                yield from map(str, cast("Mapping[str, Any]", named))
+            rest += here.values()
+        elif isinstance(node, list):
+            rest += cast("list[Any]", node)
