@@ -19,6 +19,8 @@ from ..errors import ModelError, UsageError
 from ..events import Event
 from ..explain import Remote
 from ..models.base import Capability, Counter, Model, Scorer
+from ..models.heard import own_dialect
+from ..models.natively import natively
 from ..models.speaker import Speaker, speaking
 from ..models.wrap import NativeOrSpoken
 from ..types import Reply, Request, Usage
@@ -87,7 +89,8 @@ class _Recorded(NativeOrSpoken):
         self.spoken = _below(model.spoken)
 
     def natively(self, request: Request) -> AsyncGenerator[Event]:
-        return Recorder(self.model).stream(request)
+        own = own_dialect(None, self.model.model)
+        return natively(self.model, request, own, by=Recorder(self.model))
 
     def speaks(self, model: Model) -> Speaker:
         return _below(super().speaks(model))

@@ -14,6 +14,7 @@ from ..wire.detect import detect
 from ..wire.syntax import Dialect
 from .base import Capability
 from .http import Http
+from .natively import guarded, natively
 from .speaker import new_id
 
 
@@ -42,10 +43,11 @@ class Heard:
 
     def body(self, request: Request) -> bytes:
         """The exact body of a request."""
-        return self.model.body(request)
+        return self.model.body(guarded(self.model, request, own_dialect(self.dialect, self.model.model)))
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        async with aclosing(self.model.stream(request)) as events:
+        own = own_dialect(self.dialect, self.model.model)
+        async with aclosing(natively(self.model, request, own)) as events:
             listener: Listener | None = None
             deaf = not request.tools or request.choice == "none"
             async for event in events:

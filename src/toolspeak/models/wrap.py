@@ -11,9 +11,10 @@ from ..events import Event
 from ..plan.effects import Ask
 from ..types import Request
 from .base import Capability, Model
-from .heard import Heard
+from .heard import Heard, own_dialect
 from .http import Http
 from .likelihood import instead_of_tools
+from .natively import guarded, natively
 from .speaker import DEFAULT, Speaker
 
 log = logging.getLogger(__name__)
@@ -95,7 +96,9 @@ class NativeOrSpoken:
 
     def body(self, request: Request) -> bytes:
         """The body of the first request; empty where that asks for likelihoods."""
-        return _first_body(self.spoken, request) if self._speaks(request) else self.model.body(request)
+        if self._speaks(request):
+            return _first_body(self.spoken, request)
+        return self.model.body(guarded(self.model, request, own_dialect(None, self.model.model)))
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         begun = False
@@ -119,7 +122,7 @@ class NativeOrSpoken:
 
     def natively(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events, the tools being offered to the server."""
-        return self.model.stream(request)
+        return natively(self.model, request, own_dialect(None, self.model.model))
 
     def speaks(self, model: Model) -> Speaker:
         """What asks in place of the server's own tools, by likelihood."""
