@@ -54,15 +54,24 @@ def branch_judge(root: Schema, branch: Schema) -> Judge:
         return known[2]
     import jsonschema_rs as rs
 
-    def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
-        ref = node.get("$ref")
-        return {**node, "$ref": _ROOT + ref} if isinstance(ref, str) and ref.startswith("#") else node
+    refers = False
 
+    def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
+        nonlocal refers
+        ref = node.get("$ref")
+        if not (isinstance(ref, str) and ref.startswith("#")):
+            return node
+        refers = True
+        return {**node, "$ref": _ROOT + ref}
+
+    whole = rebuild(branch, outward)
     made = rs.Draft202012Validator(
-        rebuild(branch, outward),
+        whole,
         validate_formats=True,
         retriever=_fetch_nothing,
-        registry=rs.Registry([(_ROOT, dict(root))]),
+        registry=rs.Registry([(_ROOT, dict(root))])
+        if refers
+        else None,  # reading the root takes as long as it is large
         pattern_options=rs.FancyRegexOptions(backtrack_limit=100_000),
     )
     while len(_branches) >= _KEPT:
@@ -110,10 +119,11 @@ def closed(schema: Schema) -> Schema:
 def judged(schema: Schema, tool: str = "") -> Schema:
     """The schema of arguments as it is judged: closed, also where it is put together of others, each of which may list
     properties. Raises InvalidTool where that would be too much work."""
-    made = closed(schema)
+    made: Schema = closed(schema)
     if not any(key in made for key in OPEN):
-        named = [name for name in made.get("required") or () if isinstance(name, str)]  # listed, if nowhere else
-        listed = {**dict.fromkeys(named, True), **(made.get("properties") or {})}
+        required: list[Any] = made.get("required") or []
+        listed: dict[str, Any] = {name: True for name in required if isinstance(name, str)}  # if nowhere else
+        listed |= cast("Mapping[str, Any]", made.get("properties") or {})
         made = {**made, "properties": listed, "unevaluatedProperties": False}
     left = UNEVALUATED
     for path, node in nodes(made):
