@@ -231,6 +231,24 @@ def test_approval_is_asked_for_on_the_terminal(
     assert ("the user said no" in seen) == (not ran)
 
 
+@pytest.mark.parametrize("early", ["y\n", "y\ny\ny\n", "y"])
+def test_what_was_typed_before_the_question_is_no_answer(
+    terminal: Callable[..., Terminal], script: Script, early: str
+) -> None:
+    """Each question waits for an answer of its own, also the second one after a call that took its time."""
+    model = script(wants("slow", seconds=0.01), wants("weather", city="Oslo"), "Well.")
+    one = terminal("ask", "hi", "-t", "weather.py", "-m", model, "--approve", NO_COLOR="1")
+    one.type(early)  # long before the program has begun
+    one.until('run slow {"seconds": 0.01} ? [y/N] ')
+    one.type("y\ny\n")  # the second line comes before the second question
+    one.until('run weather {"city": "Oslo"} ? [y/N] ')
+    one.type("\n")
+    code, seen = one.end()
+    assert code == 0
+    assert "Sunny in Oslo" not in seen
+    assert "the user said no" in seen
+
+
 def test_approval_is_asked_for_on_the_terminal_though_the_question_is_piped(script: Script) -> None:
     read, write = os.pipe()
     os.write(write, b"hi")

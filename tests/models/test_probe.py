@@ -18,13 +18,13 @@ from toolspeak.events import CallStart, Event, TextDelta
 from toolspeak.gateway.answer import sure
 from toolspeak.models import probe as probing
 from toolspeak.models.abilities import Abilities, Finding, recall, remember
-from toolspeak.models.text_calls import TextCalls
 from toolspeak.models.http import Http
 from toolspeak.models.modes import Auto, abilities, in_mode
 from toolspeak.models.pool import Pool
 from toolspeak.models.probe import NAMES, probe
 from toolspeak.models.raw import Raw
 from toolspeak.models.speaker import Speaker
+from toolspeak.models.text_calls import TextCalls
 from toolspeak.models.wrap import NativeOrSpoken
 from toolspeak.types import Request, Tool
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Literal
 
 import pytest
 
+import toolspeak as ts
 from toolspeak.schema.check import check
 from toolspeak.schema.infer import as_tool
 from toolspeak.schema.near import near
@@ -199,3 +201,84 @@ class TestAlternativesWithATag:
         made = as_tool({"name": "t", "parameters": {"properties": {"x": self.SCHEMA}, "$defs": {"dog": self.DOG}}})
         (problem,) = check(made, {"x": value})
         assert (problem.path, problem.expected) == (path, expected)
+
+
+class TestArgumentsThatAComposedSchemaNeverLists:
+    """A schema is closed wherever its lists of properties stand, not only where they stand at its top."""
+
+    PATH: Any = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}  # noqa: RUF012
+    COMPOSED: Any = {  # noqa: RUF012
+        "anyOf": {"anyOf": [PATH, {"properties": {"id": {"type": "integer"}}, "required": ["id"]}]},
+        "oneOf": {
+            "type": "object",
+            "properties": {"path": {}},
+            "oneOf": [{"required": ["path"]}, {"maxProperties": 0}],
+        },
+        "allOf": {"allOf": [PATH]},
+        "$ref": {"$ref": "#/$defs/Path", "$defs": {"Path": PATH}},
+        "if": {**PATH, "if": {"required": ["depth"]}, "then": {"properties": {"depth": {"type": "integer"}}}},
+        "patternProperties": {**PATH, "patternProperties": {"^x-": {"type": "string"}}},
+        "dependentSchemas": {**PATH, "dependentSchemas": {"path": {"properties": {"depth": {"type": "integer"}}}}},
+    }
+
+    @pytest.mark.parametrize("word", COMPOSED)
+    def test_they_are_told_and_never_reach_the_function(self, word: str):
+        ran: list[dict[str, Any]] = []
+        tool = as_tool({"name": "delete", "parameters": self.COMPOSED[word]})
+        tool = dataclasses.replace(tool, function=lambda **given: ran.append(given))
+        box = ts.Toolbox(tool)
+        listed: dict[str, Any] = {"path": "/data"}
+        assert check(tool, listed) == []
+        (problem,) = check(tool, {**listed, "dry_run": False})
+        assert problem.path == "/dry_run"
+        assert '"dry_run" is no argument; there are path' in problem.message
+        with pytest.raises(ts.InvalidCall):
+            box.call({"name": "delete", "arguments": {**listed, "dry_run": False}})
+        assert ran == []
+
+    def test_what_any_of_its_parts_lists_is_allowed(self):
+        for word, more in (("if", "depth"), ("dependentSchemas", "depth"), ("patternProperties", "x-note")):
+            tool = as_tool({"name": "t", "parameters": self.COMPOSED[word]})
+            value: Any = "a" if more == "x-note" else 1
+            assert check(tool, {"path": "/data", more: value}) == []
+        both = as_tool({"name": "t", "parameters": self.COMPOSED["anyOf"]})
+        assert check(both, {"path": "/data", "id": 1}) == []
+
+    @pytest.mark.parametrize("word", ["additionalProperties", "unevaluatedProperties"])
+    def test_one_that_says_that_it_is_open_stays_open(self, word: str):
+        for place in ({word: True}, {}):
+            part: Any = {**self.PATH, **({} if place else {word: True})}
+            tool = as_tool({"name": "t", "parameters": {"anyOf": [part], **place}})
+            assert check(tool, {"path": "/data", "more": 1}) == []
+
+    def test_a_name_that_must_be_there_counts_as_listed(self):
+        tool = as_tool({"name": "t", "parameters": {"allOf": [self.PATH], "required": ["also"]}})
+        assert check(tool, {"path": "/data", "also": 1}) == []
+
+    def test_what_is_wrong_is_told_and_not_that_the_listed_are_unknown(self):
+        tool = as_tool({"name": "t", "parameters": self.COMPOSED["anyOf"]})
+        assert [p.path for p in check(tool, {"path": 3})] == [""]
+        assert [p.path for p in check(tool, {"path": 3, "more": 1})] == ["", "/more"]
+
+    def test_a_name_of_another_alternative_is_told_as_that(self):
+        shapes = [
+            {"properties": {"kind": {"const": "file"}, "path": {"type": "string"}}, "required": ["kind", "path"]},
+            {"properties": {"kind": {"const": "row"}, "id": {"type": "integer"}}, "required": ["kind", "id"]},
+        ]
+        tool = as_tool({"name": "t", "parameters": {"type": "object", "oneOf": shapes}})
+        (problem,) = check(tool, {"kind": "file", "path": "/data", "id": 3})
+        assert problem.path == "/id"
+        assert "belongs to an alternative" in problem.message
+
+    @pytest.mark.parametrize("own", [True, False])
+    def test_one_that_doubles_at_every_step_is_refused_before_it_is_compiled(self, own: bool):
+        doubled: dict[str, Any] = {f"n{i}": {"anyOf": [{"$ref": f"#/$defs/n{i + 1}"}] * 2} for i in range(40)}
+        schema = {"$ref": "#/$defs/n0", "$defs": {**doubled, "n40": {"properties": {"x": {}}}}}
+        if own:
+            schema["unevaluatedProperties"] = False
+        with pytest.raises(ts.InvalidTool, match=r"too much work, at /: it unites more than 5,000") as raised:
+            as_tool({"name": "t", "parameters": schema})
+        assert raised.value.tool == "t"
+        schema["additionalProperties"] = True
+        schema.pop("unevaluatedProperties", None)
+        as_tool({"name": "t", "parameters": schema})

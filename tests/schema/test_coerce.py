@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import strategies as st
 
@@ -254,3 +255,71 @@ def test_the_text_of_a_value_is_that_value_or_is_left(schema: Any, value: Any):
         assert json.loads(text) == got["x"] or isinstance(value, (list, dict))
     else:
         assert notes or got == {"x": text}
+
+
+def nested(depth: int, leaf: Any) -> Any:
+    """Pairs of alternatives inside one another: the schema doubles at every level."""
+    schema = leaf
+    for _ in range(depth):
+        first = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+        second = {**first, "properties": {"a": schema, "b": {"type": "integer"}}}
+        schema = {"anyOf": [first, second]}
+    return schema
+
+
+def deep(depth: int, leaf: Any) -> Any:
+    for _ in range(depth):
+        leaf = {"a": leaf}
+    return leaf
+
+
+class TestAlternativesInsideAlternatives:
+    def test_what_is_read_of_a_schema_grows_with_its_size_and_not_with_its_square(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        """Every level of a schema is read once, and the whole of it by none of its alternatives."""
+        read = 0
+        registry, validator = jsonschema_rs.Registry, jsonschema_rs.Draft202012Validator
+
+        def counting_registry(resources: Any, **options: Any) -> Any:
+            nonlocal read
+            read += sum(len(json.dumps(schema)) for _, schema in resources)
+            return registry(resources, **options)
+
+        def counting_validator(schema: Any, **options: Any) -> Any:
+            nonlocal read
+            read += len(json.dumps(schema))
+            return validator(schema, **options)
+
+        for depth in (5, 7):
+            tool = tool_of(nested(depth, {"type": "integer"}))
+            monkeypatch.setattr(jsonschema_rs, "Registry", counting_registry)
+            monkeypatch.setattr(jsonschema_rs, "Draft202012Validator", counting_validator)
+            read = 0
+            assert coerce(tool, {"x": deep(depth, "no")}) == ({"x": deep(depth, "no")}, ())
+            assert read <= (depth + 2) * len(json.dumps(tool.parameters))
+            monkeypatch.undo()
+
+    @pytest.mark.parametrize("depth", [1, 3, 5])
+    def test_they_are_coerced_as_far_as_the_work_goes(self, depth: int):
+        got, notes = coerce(tool_of(nested(depth, {"type": "integer"})), {"x": deep(depth, "42")})
+        assert got == {"x": deep(depth, 42)}
+        assert [note.rule for note in notes] == ["coerced"]
+
+    def test_beyond_that_the_arguments_stay_as_they_are(self):
+        for leaf in ("42", "no"):
+            tool = tool_of(nested(10, {"type": "integer"}))
+            assert coerce(tool, {"x": deep(10, leaf)}) == ({"x": deep(10, leaf)}, ())
+
+    def test_what_comes_of_a_call_does_not_hang_on_earlier_ones(self):
+        tool = tool_of(nested(9, {"type": "integer"}))
+        assert len({str(coerce(tool, {"x": deep(9, "42")})) for _ in range(4)}) == 1
+
+    def test_alternatives_that_refer_to_the_whole_are_bounded_too(self):
+        """Ever the same few schemas are held against ever the same values: it is counted, how often."""
+        branch = {"type": "object", "properties": {"next": {"$ref": "#/properties/x"}, "n": {"type": "integer"}}}
+        wide = {"anyOf": [{**branch, "description": str(i)} for i in range(40)]}
+        value: Any = {"n": "1"}
+        for _ in range(12):
+            value = {"next": value, "n": "1"}
+        assert coerce(tool_of(wide), {"x": value}) == ({"x": value}, ())

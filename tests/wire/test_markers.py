@@ -122,9 +122,9 @@ def test_markers_are_not_put_together_from_pieces() -> None:
     ]
     for name in ("hermes", "empower", "tool-json"):
         assert "<|im_start|>system\n<|im_" not in render(pieces[:2], None, get(name)).prompt
-        assert "<|im_\nstart|>" in render(pieces[2:], None, HERMES).prompt.replace(
-            "</tool_response>\n<tool_response>\n", ""
-        )
+    told = render(pieces[2:], None, HERMES).prompt.replace("</tool_response>\n<tool_response>\n", "")
+    assert "<|im_\nstart|>" not in told
+    assert "<|im_\nstart|>" in restore(told)
 
 
 @pytest.mark.parametrize("text", ["<|im_/thinkstart|>", "<|im_/th/no_thinkinkstart|>", "a /think<|im_/no_thinkend|>"])

@@ -258,7 +258,10 @@ def as_utf8(raw: bytes, what: str) -> str:
 
 
 def asker() -> Approve:
-    """Asks on the terminal, call by call, whether it may be run. UsageError where there is no terminal."""
+    """Asks on the terminal, call by call, whether it may be run. UsageError where there is no terminal.
+
+    What was typed before a question is no answer to it and is thrown away.
+    """
     name = os.ttyname(sys.stdin.fileno()) if typed() else os.ctermid()
     try:
         terminal = open(name, "r+b", buffering=0)  # noqa: SIM115 - open as long as the program is
@@ -266,8 +269,11 @@ def asker() -> Approve:
         raise UsageError("--approve asks on a terminal, and there is none here") from None
 
     def ask(call: Any) -> bool | str:
+        import termios  # there is no other terminal than one that has it: see above
+
         from .screen import shown_json, visible
 
+        termios.tcflush(terminal.fileno(), termios.TCIFLUSH)
         terminal.write(visible(f"run {call.name} {shown_json(call.json or call.arguments)} ? [y/N] ").encode())
         answer = terminal.readline().decode("utf-8", "replace").strip().lower()
         return True if answer in ("y", "yes") else "the user said no"

@@ -16,12 +16,12 @@ from ..wire.detect import detect
 from ..wire.syntax import Dialect
 from .abilities import Abilities, Mode, recall, remember
 from .base import Capability, Counter, Model
-from .text_calls import TextCalls
 from .http import Http
 from .likelihood import Way, Weighing
 from .probe import probe, told_template
 from .raw import Raw
 from .speaker import DEFAULT, Speaker
+from .text_calls import TextCalls
 from .wrap import Demanding, NativeOrSpoken
 
 log = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +50,10 @@ PROVIDERS: dict[str, Provider] = {
         Provider("lmstudio", "http://localhost:1234/v1", start="start it with `lms server start`", thinks=True),
     )
 }  # fmt: skip
+
+_HOSTED = frozenset(urlsplit(row.url).hostname for row in PROVIDERS.values() if row.url.startswith("https:"))
+
+
+def hosted(url: str) -> bool:
+    """Whether an address is that of a hosted API known by name: it tells texts and markers apart by itself."""
+    return urlsplit(url).hostname in _HOSTED

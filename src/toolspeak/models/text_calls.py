@@ -23,13 +23,13 @@ from ..dialects import get, names
 from ..events import CallStart, Event, Finished, Noted, TextDelta
 from ..schema.check import check
 from ..types import Note, Reply, Request, Tool
-from ..wire.collect import collect
 from ..wire.decode import Decoder, parse
 from ..wire.detect import detect
 from ..wire.syntax import Dialect
 from ..wire.templates.abilities import literals
 from .base import Capability, Model
 from .http import Http
+from .natively import guarded, natively
 from .speaker import new_id
 
 LONGEST = 200_000
@@ -61,11 +61,11 @@ class TextCalls:
 
     def body(self, request: Request) -> bytes:
         """The exact body of a request."""
-        return self.server.body(request)
+        return self.server.body(guarded(self.server, request, own_dialect(self.dialect, self.server.model)))
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        stream: Any = self.model.stream(request)
-        async with aclosing(stream) as events:
+        own = own_dialect(self.dialect, self.server.model)
+        async with aclosing(natively(self.server, request, own, by=self.model)) as events:
             listener: Listener | None = None
             async for event in events:
                 # A server without a name for its model was asked for one by now.

@@ -14,8 +14,9 @@ from ..wire.syntax import Dialect
 from .base import Capability, Model
 from .http import Http
 from .likelihood import instead_of_tools
+from .natively import guarded
 from .speaker import DEFAULT, Speaker
-from .text_calls import TextCalls
+from .text_calls import TextCalls, own_dialect
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,9 @@ class NativeOrSpoken:
 
     def body(self, request: Request) -> bytes:
         """The body of the first request; empty where that asks for likelihoods."""
-        return _first_body(self.spoken, request) if self._speaks(request) else self.model.body(request)
+        if self._speaks(request):
+            return _first_body(self.spoken, request)
+        return self.model.body(guarded(self.model, request, own_dialect(None, self.model.model)))
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         begun = False

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from ..types import Note, Reply, Request, Usage
 from ..wire.collect import add_usage
+from ..wire.markers import cleaner, control_markers, restore
 from .carried import faults
 from .effects import Plan, ask
 
@@ -37,14 +38,15 @@ def conclude(question: str, result: Any, language: str = "English", *, tries: in
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     value = read(result)
     asked = f"{CONFORMITY.format(language=language)}\n\nThe question:{question}\nThe answer:{text}"
-    messages: list[Any] = [{"role": "user", "content": asked}]
+    clean = cleaner(control_markers(None), [])  # of what asks in its own words: nothing of it is a marker
+    messages: list[Any] = [{"role": "user", "content": clean(asked)}]
     wrong = ["there is nothing to say"] if value in (None, "", [], {}) else []
     wrong = ["the result is too long to say again"] if len(text) > LONGEST else wrong
     usage = Usage()
     for _ in range(0 if wrong else tries):
         reply = yield from ask(Request(messages=messages, temperature=0, max_tokens=len(text) + 200))
         usage = add_usage(usage, reply.usage)
-        said = reply.text.strip()
+        said = restore(reply.text).strip()
         # A weak model says it, and goes on: what comes after the paragraph that says it all is not wanted.
         first = said.partition("\n\n")[0]
         said = said if faults(question, value, first, language) else first
@@ -53,7 +55,7 @@ def conclude(question: str, result: Any, language: str = "English", *, tries: in
             return Reply(text=said, notes=reply.notes, usage=usage)
         wrong = found or ["it was empty"]
         mend = f"That was not right: {'; '.join(wrong)}. Write the description again."
-        messages = [*messages, {"role": "assistant", "content": said}, {"role": "user", "content": mend}]
+        messages = [*messages, {"role": "assistant", "content": clean(said)}, {"role": "user", "content": clean(mend)}]
     return Reply(text=plainly(result, language), notes=(Note("stated-plainly", "; ".join(wrong)),), usage=usage)
 
 

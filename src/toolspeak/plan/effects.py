@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 from ..errors import ToolspeakError
 from ..events import Event
 from ..types import Reply, Request, ToolCall, ToolResult, Usage
+from ..wire.markers import cleaner, control_markers
 
 T = TypeVar("T")
 
@@ -61,8 +62,10 @@ def ask(request: Request, *, live: bool = False, by: str = "") -> Plan[Reply]:
 
 
 def score(pairs: Sequence[tuple[str, str]]) -> Plan[list[float]]:
-    """The log-likelihood of each pair."""
-    outcome: list[float] = yield Score(pairs)
+    """The log-likelihood of each pair. No prompt of likelihoods has markers of its own: all that are in it came from
+    outside, and are broken."""
+    clean = cleaner(control_markers(None), [], open_ended=True)
+    outcome: list[float] = yield Score([(clean(prompt), clean(rest)) for prompt, rest in pairs])
     return outcome
 
 

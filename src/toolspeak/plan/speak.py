@@ -20,7 +20,9 @@ from ..schema.near import listed
 from ..types import Message, Note, Request, Tool, Usage
 from ..wire.collect import add_usage
 from ..wire.decode import Decoder
+from ..wire.markers import was_broken
 from ..wire.render import Rendered, render
+from ..wire.restoring import Restorer
 from ..wire.syntax import Dialect, When
 from .choose import choose
 from .conclude import conclude
@@ -31,6 +33,9 @@ from .late import apart
 from .parts import has_parts, put_back, taken_out
 from .several import calls_for
 from .stops import Stops
+
+Reads = Callable[[Event | None], Iterable[Event]]
+"""What reads the events of a model's text; None ends it."""
 
 
 def speak(
@@ -87,7 +92,10 @@ def _told(
         rendered = replace(rendered, messages=put_back(rendered.messages, parts))
     prompt = rendered.prompt if raw else ""
     callable_too = request.hidden if request.choice in ("auto", "required") else ()
-    asked = _asked(request, rendered, Decoder(dialect, (*tools, *callable_too), prompt, ids=ids), raw)
+    reads = _read_by(Decoder(dialect, (*tools, *callable_too), prompt, ids=ids))
+    if not raw and was_broken(rendered.messages):  # a decoder sees by itself what was broken in its prompt
+        reads = _restored(reads)
+    asked = _asked(request, rendered, reads, raw)
     if request.thinking is not None and _says_thinking(dialect, template):
         asked = replace(asked, request=replace(asked.request, thinking=None))
     held_to = held(replace(asked.request, choice=request.choice), tools, dialect, can, prompt, bool(template))
@@ -137,21 +145,26 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
     return named
 
 
-def _asked(request: Request, rendered: Rendered, decoder: Decoder, raw: bool) -> Ask:
+def _asked(request: Request, rendered: Rendered, heard: Reads, raw: bool) -> Ask:
     """One question through a dialect, its answer read as it comes."""
     # The user's stop strings could cut a call: they are held to the text that is read.
     if raw:
         asked = replace(request, tools=None, hidden=(), choice="auto", prompt=rendered.prompt, stop=rendered.stop)
     else:  # a chat server ends a turn by itself, and the stops of a raw prompt could cut a text
         asked = replace(request, tools=None, hidden=(), choice="auto", messages=rendered.messages, stop=())
-    heard = _read_by(decoder)
     if not request.stop:
         return Ask(asked, live=True, read=heard, kept=False)
     stops = Stops(request.stop)
     return Ask(asked, live=True, read=lambda event: stops.feed(heard(event)), kept=False)
 
 
-def _read_by(decoder: Decoder) -> Callable[[Event | None], Iterable[Event]]:
+def _restored(read: Reads) -> Reads:
+    """The same reading, with what was broken in the question whole."""
+    restorer = Restorer()
+    return lambda event: restorer.feed(read(event))
+
+
+def _read_by(decoder: Decoder) -> Reads:
     """What reads a model's text by a decoder."""
 
     def read(event: Event | None) -> Iterable[Event]:
@@ -189,11 +202,10 @@ def _words(
     told = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
     asked = replace(request, messages=told, tools=None, hidden=(), choice="auto")
     unwanted = (*(request.tools or ()), *request.hidden) if request.choice == "none" else ()
-    if dialect.thinking is None and not unwanted:
-        yield Ask(asked, live=True, kept=False)
-    else:
-        read = Decoder(dialect, unwanted, ids=ids)
-        yield Ask(asked, live=True, read=_read_by(read), kept=False)
+    reads = _read_by(Decoder(dialect, unwanted, ids=ids)) if dialect.thinking or unwanted else None
+    if was_broken(told):
+        reads = _restored(reads or (lambda event: () if event is None else (event,)))
+    yield Ask(asked, live=True, kept=False) if reads is None else Ask(asked, live=True, read=reads, kept=False)
 
 
 def _weighed(

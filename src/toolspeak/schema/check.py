@@ -25,7 +25,8 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     try:
         if judged.is_valid(arguments) and not (odd := _not_json(arguments)):
             return []
-        problems = [p for error in _telling(judged.iter_errors(arguments)) for p in explain(error, tool)]
+        errors = _telling(judged.iter_errors(arguments), tool.parameters)
+        problems = [p for error in errors for p in explain(error, tool)]
         odd = _not_json(arguments)
     except (ValueError, TypeError) as error:  # a value that JSON has no form for
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
@@ -50,11 +51,22 @@ def repeated(text: str) -> list[Problem]:
     ]
 
 
-def _telling(errors: Iterator[Any]) -> list[Any]:
-    """The errors without those that say less than another about the same value: no type beside the choices."""
+def _telling(errors: Iterator[Any], root: Schema) -> list[Any]:
+    """The errors without those that say less than another: no type beside the choices of the same value; and of names
+    that count as not allowed only those that no schema lists, where there is another error: where an alternative does
+    not fit, the names that it lists are not allowed either."""
     found = list(islice(errors, 10 * AT_MOST))
     listed = {tuple(error.instance_path) for error in found if error.kind.name in ("enum", "const")}
-    return [error for error in found if error.kind.name != "type" or tuple(error.instance_path) not in listed]
+    found = [error for error in found if error.kind.name != "type" or tuple(error.instance_path) not in listed]
+    if all(error.kind.name == "unevaluatedProperties" for error in found):
+        return found
+    return [error for error in found if error.kind.name != "unevaluatedProperties" or _unlisted(error, root)]
+
+
+def _unlisted(error: Any, root: Schema) -> list[str]:
+    """The names which an error says are not allowed, and which no schema of that object lists."""
+    known = _known(root, list(error.instance_path))
+    return [name for name in error.kind.unexpected if name not in known]
 
 
 def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
@@ -71,7 +83,7 @@ def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
             yield Problem(where, wanted, "nothing", said)
         case "additionalProperties" | "unevaluatedProperties":
             known = _known(tool.parameters, list(error.instance_path))
-            for name in kind.unexpected:
+            for name in _unlisted(error, tool.parameters) or kind.unexpected:
                 yield _unknown(path, name, value, known)
         case "anyOf" | "oneOf":
             yield from _alternatives(error, path, value, tool)
@@ -112,6 +124,9 @@ def _unknown(path: str, name: str, value: Any, known: list[str]) -> Problem:
     what = "argument" if not path else f"field of {path}"
     there = f"there are {', '.join(known)}" if known else "it takes none"
     got = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
+    if name in known:
+        said = f"{short(name)} does not go with the others: it belongs to an alternative that they do not fit"
+        return Problem(f"{path}/{escape(name)}", "nothing beside the others", short(got), said)
     return Problem(
         f"{path}/{escape(name)}",
         f"only {', '.join(known)}" if known else "no arguments",
@@ -160,20 +175,20 @@ def _known(root: Schema, path: list[str | int]) -> list[str]:
 
 
 def _at(root: Schema, path: list[str | int]) -> str:
-    node = _node(root, path)
+    node = _followed(root, _node(root, path))
     return "" if node is None else describe(node)
 
 
 def _node(root: Schema, path: list[str | int]) -> Any:
-    """The schema that stands for the value at `path`; None where that cannot be told."""
+    """The schema that stands for the value at `path`, maybe a reference; None where that cannot be told."""
     node: Any = root
     for part in path:
-        node = _followed(root, node)
         if isinstance(part, str):
             node = _fields(root, node).get(part)
         else:
-            node = node.get("items") if node is not None else None
-    return _followed(root, node)
+            followed = _followed(root, node)
+            node = followed.get("items") if followed is not None else None
+    return node
 
 
 def _followed(root: Schema, node: Any) -> Mapping[str, Any] | None:
@@ -187,14 +202,22 @@ def _followed(root: Schema, node: Any) -> Mapping[str, Any] | None:
     return None
 
 
-def _fields(root: Schema, node: Any, depth: int = 0) -> dict[str, Any]:
-    """The properties of an object's schema, those of its alternatives among them."""
-    here = _followed(root, node)
-    if here is None or depth > 5:
-        return {}
+def _fields(root: Schema, node: Any) -> dict[str, Any]:
+    """The properties of an object's schema, those of its alternatives and of what it refers to among them."""
     found: dict[str, Any] = {}
-    for key in ("anyOf", "oneOf", "allOf"):
-        for part in cast("list[Any]", here.get(key, [])):
-            for name, schema in _fields(root, part, depth + 1).items():
-                found.setdefault(name, schema)
-    return {**found, **cast("Mapping[str, Any]", here.get("properties", {}))}
+    seen: set[int] = set()
+    todo: list[Any] = [node]
+    while todo:
+        node = todo.pop()
+        if not isinstance(node, Mapping) or id(cast("object", node)) in seen:
+            continue
+        seen.add(id(cast("object", node)))
+        here = cast("Mapping[str, Any]", node)
+        for name, schema in cast("Mapping[str, Any]", here.get("properties", {})).items():
+            found.setdefault(name, schema)
+        parts = [part for key in ("anyOf", "oneOf", "allOf") for part in cast("list[Any]", here.get(key, []))]
+        parts += [here[key] for key in ("if", "then", "else") if key in here]
+        parts += cast("Mapping[str, Any]", here.get("dependentSchemas", {})).values()
+        parts += [resolve(root, str(here["$ref"]))] if "$ref" in here else []
+        todo += reversed(parts)
+    return found

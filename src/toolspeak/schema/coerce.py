@@ -23,40 +23,100 @@ _INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
 _DEPTH = 60
-_STEPS = 20_000
+_WORK = 20_000
+"""What may be done beyond what grows with the arguments: looking at a value, reading a schema's node. Some 0.1 s."""
+_CHECKED = 32
+"""So many nodes of a schema that was read are held against a value for the work of one that is read."""
 _NOTHING: Any = object()
 
 
 def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """(arguments, one note for each change). The given ones are left as they are.
 
-    1.0 where an integer is wanted is valid JSON for one; it comes back as 1 without a note.
+    1.0 where an integer is wanted is valid JSON for one; it comes back as 1 without a note. Arguments that would be too
+    much work, alternatives inside alternatives, come back as they are: half of it done could be a guess.
     """
     given = dict(arguments)
     try:
-        if judge(tool.parameters, tool.name).is_valid(given):
-            if not _has_float(given):
-                return given, ()
-            return _Walk(tool.parameters, [-20 * _size(given)]).integers(given, tool.parameters), ()
+        valid = judge(tool.parameters, tool.name).is_valid(given)
     except (ValueError, TypeError, RecursionError):
         return given, ()  # not JSON: check says so
-    walk = _Walk(tool.parameters, [-20 * _size(given)])
-    made = cast("dict[str, Any]", walk.value(given, tool.parameters, "", 0))
-    return (walk.integers(made, tool.parameters) if _has_float(made) else made), tuple(walk.notes)
+    if valid and not _has_float(given):
+        return given, ()
+    walk = _Walk(tool.parameters, Work(_WORK + 12 * _size(given)))
+    try:
+        made = given if valid else cast("dict[str, Any]", walk.value(given, tool.parameters, "", 0))
+        return (walk.integers(made, tool.parameters) if _has_float(made) else made), tuple(walk.notes)
+    except TooMuch:
+        return given, ()
+
+
+class TooMuch(Exception):
+    """The work is out of proportion: alternatives inside alternatives multiply without end."""
+
+
+class Work:
+    """How much may still be done. Raises TooMuch where that is nothing more.
+
+    What a cache of validators knows already costs the same: what comes of a call must not hang on earlier ones.
+    """
+
+    __slots__ = ("_weights", "left")
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self._weights: dict[int, int] = {}
+
+    def spend(self, units: int = 1) -> None:
+        self.left -= units
+        if self.left < 0:
+            raise TooMuch
+
+    def judged(self, root: Schema, schema: Schema) -> None:
+        """A value is held against a schema inside `root`: it is read once, with all that it refers to, and then checked."""
+        weight = self._weights.get(id(schema))
+        if weight is None:
+            weight, refers = self._read(schema)
+            weight += self._weight_of_root(root) if refers else 0
+            self._weights[id(schema)] = weight
+        self.spend(1 + weight // _CHECKED)
+
+    def _weight_of_root(self, root: Schema) -> int:
+        known = self._weights.get(id(root))
+        if known is None:
+            known = self._weights[id(root)] = self._read(root)[0]
+        self.spend(known // 8)
+        return known
+
+    def _read(self, schema: Any) -> tuple[int, bool]:
+        """(how many values a schema is made of, whether it refers elsewhere); each is spent."""
+        count, refers = 0, False
+        todo: list[Any] = [schema]
+        while todo:
+            node = todo.pop()
+            self.spend()
+            count += 1
+            if isinstance(node, Mapping):
+                refers = refers or "$ref" in node
+                todo += cast("Mapping[str, Any]", node).values()
+            elif isinstance(node, list):
+                todo += cast("list[Any]", node)
+        return count, refers
 
 
 class _Walk:
-    """One passage through the arguments. `spent` counts the steps of all that belong together."""
+    """One passage through the arguments. `work` is that of all that belong together."""
 
-    def __init__(self, root: Schema, spent: list[int]) -> None:
+    def __init__(self, root: Schema, work: Work) -> None:
         self.root = root
         self.notes: list[Note] = []
-        self.spent = spent
+        self.work = work
 
     def value(self, value: Any, schema: Any, path: str, depth: int) -> Any:
         """`value` with what can be coerced under `schema` coerced, itself where nothing had to be."""
+        self.work.spend()
         node = self._follow(schema)
-        if node is None or depth > _DEPTH or self._tired():
+        if node is None or depth > _DEPTH:
             return value
         for part in cast("list[Any]", node.get("allOf", [])):
             value = self.value(value, part, path, depth + 1)
@@ -72,8 +132,9 @@ class _Walk:
 
     def integers(self, value: Any, schema: Any, depth: int = 0) -> Any:
         """The same JSON value, with 1 for 1.0 where the schema wants an integer."""
+        self.work.spend()
         node = self._follow(schema)
-        if node is None or depth > _DEPTH or self._tired():
+        if node is None or depth > _DEPTH:
             return value
         if isinstance(value, float):
             return int(value) if value.is_integer() and "integer" in self._types(node, depth) else value
@@ -90,13 +151,9 @@ class _Walk:
                     made = self.integers(made, part, depth + 1)
         return made
 
-    def _tired(self) -> bool:
-        """Whether the work is out of proportion: alternatives inside alternatives multiply without end."""
-        self.spent[0] += 1
-        return self.spent[0] > _STEPS
-
     def _types(self, node: Mapping[str, Any], depth: int) -> set[str]:
         """Every type that a number may have here; `number` among them means that 1.0 stays 1.0."""
+        self.work.spend()
         kinds = _types(node)
         if "number" in kinds:
             return set()
@@ -129,7 +186,7 @@ class _Walk:
             return value
         found: dict[str, tuple[Any, list[Note]]] = {}
         for branch in branches:
-            attempt = _Walk(self.root, self.spent)
+            attempt = _Walk(self.root, self.work)
             made = attempt.value(value, branch, path, depth + 1)
             if attempt.notes and self._valid(made, branch):
                 found[json.dumps(made, sort_keys=True)] = (made, attempt.notes)
@@ -142,6 +199,7 @@ class _Walk:
     def _valid(self, value: Any, schema: Any) -> bool:
         if not isinstance(schema, Mapping):
             return schema is not False
+        self.work.judged(self.root, cast("Schema", schema))
         return branch_judge(self.root, cast("Schema", schema)).is_valid(value)
 
     def _scalar(self, value: Any, node: Mapping[str, Any], path: str) -> Any:

@@ -1,7 +1,7 @@
 """The one judge of arguments: a schema's validator (draft 2020-12, formats on), made once; it fetches nothing.
 
 A schema that lists its properties and does not speak of others is taken to allow no others: a model
-that invents an argument is told so.
+that invents an argument is told so. That holds also where the lists stand in schemas that it unites or refers to.
 
 Validators are kept within a bound of bytes, not of their number: one of a schema with thousands of patterns takes more
 than a thousand small ones. See `weight` for how their size is known before they are made.
@@ -9,13 +9,13 @@ than a thousand small ones. See `weight` for how their size is known before they
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, Protocol, cast
 
 from ..errors import InvalidTool
 from ..types import Schema
 from .bounded_cache import BoundedCache
-from .walk import escape, rebuild
+from .walk import escape, nodes, rebuild, resolve
 from .weight import weight
 
 
@@ -38,19 +38,27 @@ _DFA = 256_000
 """Bytes that one pattern may take for the states that it has met while it matched."""
 _ROOT = "urn:toolspeak:parameters"
 
+OPEN = ("additionalProperties", "unevaluatedProperties")
+"""The words by which a schema says itself what else may be there."""
+COMPOSED = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "if", "dependentSchemas")
+"""The words that put a schema together of others, each of which may list properties."""
+UNEVALUATED = 5_000
+"""What a validator makes of `unevaluatedProperties` grows with every way to a schema: at most so many are followed."""
+
 
 def judge(schema: Schema, tool: str = "") -> Judge:
     """The judge of a schema, made once for each; InvalidTool where the schema is none."""
     known = _judges.get(id(schema))
     if known is not None and known[0] is schema:
         return known[1]
-    size, patterns = weight(schema)
+    whole = judged(schema, tool)
+    size, patterns = weight(whole)
     if patterns > PATTERNS:
         said = f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take {PATTERNS // 1_000_000}"
         raise InvalidTool(
             f"the schema of the tool {tool!r} cannot be taken: {said}. Make them fewer, or repeat less", tool=tool
         )
-    made = _compile(closed(schema), tool)
+    made = _compile(whole, tool)
     _judges.put(id(schema), (schema, made), size)  # holding the schema keeps its id its own
     return made
 
@@ -120,15 +128,57 @@ def _fetch_nothing(uri: str) -> NoReturn:
 
 
 def closed(schema: Schema) -> Schema:
-    """The schema of arguments as it is judged: without others than those that it lists, where it says nothing of them."""
-    says = (
-        "additionalProperties",
-        "patternProperties",
-        "unevaluatedProperties",
-        "$ref",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "if",
-    )
-    return schema if any(key in schema for key in says) else {**schema, "additionalProperties": False}
+    """The schema of arguments as it is told: without others than those that it lists, where it says nothing of them.
+
+    One that is put together of others is left as it is; see `judged`.
+    """
+    if any(key in schema for key in (*OPEN, *COMPOSED)):
+        return schema
+    return {**schema, "additionalProperties": False}
+
+
+def judged(schema: Schema, tool: str = "") -> Schema:
+    """The schema of arguments as it is judged: closed, also where it is put together of others, each of which may list
+    properties. Raises InvalidTool where that would be too much work."""
+    made: Schema = closed(schema)
+    if not any(key in made for key in OPEN):
+        required: list[Any] = made.get("required") or []
+        listed: dict[str, Any] = {name: True for name in required if isinstance(name, str)}  # if nowhere else
+        listed |= cast("Mapping[str, Any]", made.get("properties") or {})
+        made = {**made, "properties": listed, "unevaluatedProperties": False}
+    left = UNEVALUATED
+    for path, node in nodes(made):
+        if node.get("unevaluatedProperties", True) is not True or node.get("unevaluatedItems", True) is not True:
+            left -= _applied(made, node, left)
+            if left < 0:
+                raise InvalidTool(
+                    f"the schema of the tool {tool!r} asks for too much work, at {path or '/'}: it unites more than"
+                    f" {UNEVALUATED:,} alternatives and properties, counted wherever a reference leads to them; list the"
+                    " properties in one place and say additionalProperties",
+                    tool=tool,
+                    path=path,
+                )
+    return made
+
+
+def _applied(root: Schema, top: Mapping[str, Any], most: int) -> int:
+    """How many schemas and properties are applied to a value to which this schema is applied, not far beyond `most`."""
+    found = 0
+    todo: list[tuple[Any, frozenset[str]]] = [(top, frozenset())]
+    while todo and found <= most:
+        node, within = todo.pop()
+        if not isinstance(node, Mapping):
+            continue
+        here = cast("Mapping[str, Any]", node)
+        listed = here.get("properties")
+        found += 1 + (len(cast("Mapping[str, Any]", listed)) if isinstance(listed, Mapping) else 0)
+        todo += [(here[word], within) for word in ("if", "then", "else") if word in here]
+        unites = [here.get(word) for word in ("anyOf", "oneOf", "allOf")]
+        todo += [(part, within) for parts in unites if isinstance(parts, list) for part in cast("list[Any]", parts)]
+        if isinstance(depending := here.get("dependentSchemas"), Mapping):
+            todo += [(part, within) for part in cast("Mapping[str, Any]", depending).values()]
+        for word in ("$ref", "$dynamicRef"):
+            ref = here.get(word)
+            if isinstance(ref, str) and ref not in within:  # a circle is followed once
+                todo.append((resolve(root, ref), within | {ref}))
+    return found

@@ -8,8 +8,10 @@ from typing import Any
 from ..events import ArgumentsDelta, Event, Finished, TextDelta
 from ..types import Reply, Tool
 from .collect import collect
+from .markers import was_broken
 from .program import program
 from .reply import reply
+from .restoring import Restorer
 from .scan import Decoded, Malformed
 from .state import State
 from .syntax import Dialect
@@ -18,7 +20,8 @@ from .syntax import Dialect
 class Decoder:
     """Text in, events out. `feed` takes any piece of the reply, `close` ends it; nothing here ever raises on its text.
 
-    `tools`: None takes any name for a call, () none. `prompt` is what the reply goes on from. `thoughts`
+    `tools`: None takes any name for a call, () none. `prompt` is what the reply goes on from:
+    a marker that was broken in it comes back whole. `thoughts`
     split tells thoughts apart, keep leaves them in the text. `ids` mints an id for each call.
     """
 
@@ -34,6 +37,11 @@ class Decoder:
         self.state = State(by_name, ids)
         self.run = reply(self.state, program(d, by_name != {}, thoughts != "keep"), prompt)
         self.done = False
+        self.restored = was_broken(prompt)
+        if self.restored:  # what was broken in the prompt is whole in the reply
+            restorer, feed, close = Restorer(), self.feed, self.close
+            self.feed = lambda chunk: restorer.feed(feed(chunk))
+            self.close = lambda: restorer.feed(close())
         next(self.run, None)
 
     def feed(self, chunk: str) -> list[Event]:
@@ -80,5 +88,6 @@ def parse(
     """The reply that a whole text is. Never raises on the text of a model."""
     decoder = Decoder(d, tools, prompt, thoughts)
     decoded: Decoded = {}
-    decoder.state.decoded = decoded
+    if not decoder.restored:
+        decoder.state.decoded = decoded
     return collect([*decoder.feed(text), *decoder.close()], decoded)

@@ -1,7 +1,9 @@
 """Control markers: which strings steer a model, and how they are broken in what others wrote, and mended again.
 
 A marker is broken by a zero-width space (U+200B) behind its opening bracket. So that this can be undone exactly, a
-bracket that has zero-width spaces behind it already gets one more. What is broken holds no marker.
+bracket that has zero-width spaces behind it already gets one more. What is broken holds no marker. What stands at the
+end of a text and may go on as a marker in the next one, whichever that is, is broken as well. `restoring` makes whole
+again what a model copies.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
-from ..types import Note, Tool, ToolCall
+from ..types import Message, Note, Tool, ToolCall
 from .kept import Kept
 from .syntax import Dialect
 from .turns import Turn
@@ -28,6 +30,24 @@ WELL_KNOWN = (
     *("</tool_response>", "<function_calls>", "</function_calls>", "<think>", "</think>"),
 )
 """Others that no text has by chance, and that a server's template may know."""
+ALSO_SHAPES = (
+    *(r"<\|[^\s<>]{1,60}\|>", r"<\|[A-Za-z_:]{1,60}>", r"<[A-Za-z_:]{1,60}\|>", r"<SPECIAL_[0-9]{1,4}>"),
+    *(r"</?[a-z]{2,12}:(?:tool_call|think|bos|eos|pad)>", r"\]<\][a-z]{2,12}\[>\[", r"｜[A-Z]{4}｜"),
+)
+ALSO_KNOWN = (
+    *("<s>", "</s>", "<bos>", "<eos>", "<pad>", "<unk>", "<mask>", "<sep>", "<sop>", "<eop>", "<eot>", "<eod>"),
+    *("<BOS_TOKEN>", "<EOS_TOKEN>", "<PAD_TOKEN>", "<longcat_s>", "</longcat_s>", "<im_patch>", "<start_of_image>"),
+    *("<begin_of_document>", "<beginning_of_sentence>", "<end_of_sentence>", "<escape>", "<tool_sep>"),
+    *("<tool_calls>", "</tool_calls>", "<tool_responses>", "</tool_responses>", "<tool_result>", "</tool_result>"),
+    *("<start_function_call>", "<end_function_call>", "<start_function_response>", "<end_function_response>"),
+    *("<start_function_declaration>", "<end_function_declaration>"),
+    *("[BOS]", "[EOS]", "[gMASK]", "[sMASK]", "[THINK]", "[/THINK]", "[ARGS]", "[CALL_ID]", "[TOOL_CONTENT]"),
+    *("[IMG]", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]", "[SUFFIX]", "[MODEL_SETTINGS]", "[/MODEL_SETTINGS]"),
+    *("[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]"),
+    *("]~b]", "]~!b[", "[e~["),
+)
+"""Tokens of one family or another that a text may well hold by chance, as HTML or a placeholder does: they are broken,
+since the tokenizer that will read the prompt is not known, but are no reason to refuse a definition."""
 TAG = re.compile(
     r"<[^\s<>\[\]]*[^\W\d_][^\s<>\[\]]*>?|<\][^\s<>]+\[>|<\|[^\s<>]*>|\[/?[A-Z][A-Z_]+\]|\[/?[A-Z][A-Z ]+ [A-Z]+\]"
 )
@@ -39,8 +59,13 @@ IN_TEMPLATE = re.compile(
 BRACKETS = "<[]｜"
 """What a marker may begin with."""
 BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}")
+ESCAPED = "\\u200b"
+"""The same space in JSON that is ASCII."""
 
 BRACKET = re.compile(r"[<\[\]｜]")
+TAIL = 64
+"""Characters at the end of a text that are looked at for the beginning of a marker."""
+TAIL_SHAPE = re.compile(r"<[|｜][^\s<>]{0,60}")
 REMOVAL = re.compile(r"""replace\(\s*(?:'([^'\n]{1,60})'|"([^"\n]{1,60})")\s*,\s*(?:''|"")\s*\)""")
 """Where a chat template takes a word out of a text."""
 
@@ -48,14 +73,13 @@ Clean = Callable[[str], str]
 
 
 def control_markers(
-    d: Dialect, template: str | None = None, variables: Mapping[str, Any] | None = None
+    d: Dialect | None, template: str | None = None, variables: Mapping[str, Any] | None = None
 ) -> tuple[str, ...]:
     """The strings that must never reach a model out of what others wrote: the dialect's, the template's, those that
-    everyone knows, and the values of variables like bos_token."""
+    are known of any family, and the values of variables like bos_token."""
     special = [v for k, v in (variables or {}).items() if k.endswith("_token") and isinstance(v, str)]
-    return tuple(
-        dict.fromkeys((*WELL_KNOWN, *_of_dialect(d), *_of_template(template or ""), *filter(_breakable, special)))
-    )
+    own = (*(_of_dialect(d) if d else ()), *_of_template(template or ""), *filter(_breakable, special))
+    return tuple(dict.fromkeys((*WELL_KNOWN, *ALSO_KNOWN, *own)))
 
 
 @lru_cache(256)
@@ -88,12 +112,17 @@ def _literals(value: object) -> Iterator[str]:
                 yield from _literals(getattr(value, f.name))
 
 
-def cleaner(markers: Iterable[str], notes: list[Note], template: str | None = None) -> Clean:
-    """A function that breaks these markers, and all of the known shapes, in a text, and notes each.
+def cleaner(
+    markers: Iterable[str], notes: list[Note], template: str | None = None, *, open_ended: bool = False
+) -> Clean:
+    """A function that breaks these markers, and all of the known shapes, in a text, and notes each; and what may go on
+    as one in the next text, but of a text that is `open_ended`: the model is to go on with it.
 
     Where the template removes words from texts, and a marker would be left of one, every bracket in it is broken.
     """
-    pattern = _pattern(tuple(markers))
+    known = tuple(markers)
+    pattern = _pattern(known)
+    begins = frozenset[str]() if open_ended else _begins(known)
     removed = _removed(template or "")
 
     def broken(match: re.Match[str]) -> str:
@@ -101,7 +130,24 @@ def cleaner(markers: Iterable[str], notes: list[Note], template: str | None = No
             notes.append(Note("control-marker", match[0] + rest))
         return match[0] + INVISIBLE
 
+    def ended(text: str) -> str:
+        at = max(0, len(text) - TAIL)
+        window = text[at:]
+
+        def begun(match: re.Match[str]) -> str:
+            rest = window[match.start() :]
+            if rest not in begins and not (begins and TAIL_SHAPE.fullmatch(rest)):
+                return match[0]
+            notes.append(Note("control-marker", rest))
+            return match[0] + INVISIBLE
+
+        new = BRACKET.sub(begun, window)
+        return text if new == window else text[:at] + new
+
     def clean(text: str) -> str:
+        return ended(whole(text))
+
+    def whole(text: str) -> str:
         if not removed:
             return pattern.sub(broken, text)
         for left in _left(text, removed):
@@ -131,13 +177,22 @@ def _left(text: str, removed: Sequence[str]) -> Iterator[str]:
 
 
 @lru_cache(256)
+def _begins(markers: tuple[str, ...]) -> frozenset[str]:
+    """What a marker may begin with, not whole: a lone bracket that only opens, or more than one character."""
+    begun = (marker[:end] for marker in markers if marker[:1] in BRACKETS for end in range(1, len(marker)))
+    return frozenset(begin for begin in begun if len(begin) > 1 or begin in "<[")
+
+
+@lru_cache(256)
 def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
     """The bracket of a marker, or one that has a zero-width space behind it; what follows is only looked at, since a
     marker may begin inside another."""
     parts: list[str] = []
     for bracket in BRACKETS:
         rests = [re.escape(m[1:]) for m in sorted(markers, key=len, reverse=True) if m[0] == bracket]
-        rests += [shape[1:] for shape in SHAPES] if bracket == "<" else []
+        for shape in (*SHAPES, *ALSO_SHAPES):
+            begin = re.escape(bracket)
+            rests += [shape.removeprefix(begin)] if shape.startswith(begin) else []
         known = "|".join(rests) or "(?!)"
         parts.append(f"{re.escape(bracket)}(?={INVISIBLE}|({known}))")
     return re.compile("|".join(parts))
@@ -146,6 +201,75 @@ def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
 def restore(text: str) -> str:
     """The text with its markers whole again: what was given to be cleaned, exactly."""
     return BROKEN.sub(r"\1", text)
+
+
+def was_broken(value: object) -> bool:
+    """Whether some text in JSON data was broken: what a model copies of it must be made whole again."""
+    if isinstance(value, str):
+        return (INVISIBLE in value and BROKEN.search(value) is not None) or ESCAPED in value
+    if isinstance(value, Mapping):
+        return any(map(was_broken, cast("Mapping[Any, object]", value).values()))
+    return isinstance(value, list | tuple) and any(map(was_broken, cast("Sequence[object]", value)))
+
+
+def cleaned_messages(messages: Sequence[Message], markers: tuple[str, ...], thought: tuple[str, str]) -> list[Message]:
+    """The messages of a chat API with every text in them cleaned, for a server that tells them by its own template.
+
+    An assistant's text may begin with a `thought`, (opener, closer), which templates look for.
+    """
+    clean = cleaner(markers, [])
+    return [_cleaned_message(message, clean, thought) for message in messages]
+
+
+def _cleaned_message(message: Message, clean: Clean, thought: tuple[str, str]) -> Message:
+    new: dict[str, Any] = dict(message)
+    for key in ("content", "reasoning_content", "reasoning", "name"):
+        value = new.get(key)
+        if isinstance(value, str):
+            new[key] = _cleaned_text(value, clean, thought if key == "content" and _assistant(message) else None)
+        elif isinstance(value, list):
+            new[key] = [_cleaned_part(part, clean) for part in cast("list[object]", value)]
+    if isinstance(calls := new.get("tool_calls"), list):
+        new["tool_calls"] = [_cleaned_row(call, clean) for call in cast("list[object]", calls)]
+    return cast("Message", new)
+
+
+def _assistant(message: Message) -> bool:
+    return message.get("role") == "assistant"
+
+
+def _cleaned_text(text: str, clean: Clean, thought: tuple[str, str] | None) -> str:
+    if thought and all(thought):
+        start = len(text) - len(text.lstrip())
+        end = text.find(thought[1], start)
+        if end >= 0 and text.startswith(thought[0], start):
+            inner = clean(text[start + len(thought[0]) : end])
+            return text[:start] + thought[0] + inner + thought[1] + clean(text[end + len(thought[1]) :])
+    return clean(text)
+
+
+def _cleaned_part(part: object, clean: Clean) -> object:
+    if isinstance(part, str):
+        return clean(part)
+    row = cast("Mapping[str, object]", part) if isinstance(part, Mapping) else {}
+    text = row.get("text")
+    return {**row, "text": clean(text)} if isinstance(text, str) else part
+
+
+def _cleaned_row(row: object, clean: Clean) -> object:
+    """A call of an earlier turn, its name and arguments cleaned."""
+    function = cast("Mapping[str, Any]", row).get("function") if isinstance(row, Mapping) else None
+    if not isinstance(function, Mapping):
+        return row
+    given = cast("Mapping[str, Any]", function)
+    arguments = given.get("arguments")
+    is_text = isinstance(arguments, str)
+    new = _call(
+        ToolCall("", str(given.get("name") or ""), {} if is_text else arguments or {}, arguments if is_text else ""),
+        clean,
+    )
+    told = {**given, "name": new.name, "arguments": new.json if is_text else new.arguments}
+    return {**cast("Mapping[str, Any]", row), "function": told}
 
 
 def cleaned_turn(turn: Turn, clean: Clean) -> Turn:

@@ -51,7 +51,7 @@ def render(
     Without tools, or with `choice` none, nothing of tools is told. `now` is the date to tell, `variables`
     (bos_token, datetime, ...) go before what would be worked out. `continue_final` leaves the last
     message, an assistant's, open. Without `laid_out` the prompt is left empty where no template is given. A control marker in what comes from outside is broken by a zero-width space
-    (U+200B) after its first character, with a note, and nothing else is changed; `markers.restore` undoes it.
+    (U+200B) after its first character, with a note, and nothing else is changed; what reads the reply undoes it.
     Raises TemplateError for what is no conversation and for what a template refuses.
     """
     notes: list[Note] = []
@@ -64,7 +64,9 @@ def render(
         raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
     markers = control_markers(d, template, variables)
     clean = cleaner(markers, notes, template)
-    turns = [cleaned_turn(turn, clean) for turn in turns]
+    *before, last = turns
+    ending = cleaner(markers, notes, template, open_ended=True) if continue_final else clean
+    turns = [*(cleaned_turn(turn, clean) for turn in before), cleaned_turn(last, ending)]
     safe = cleaned_tools(offered, markers, notes, template)
     notes += unsayable(turns, d, safe)
     want = Wanted(safe, _date(now, variables), thinking, clean(choice), dict(variables or {}))

@@ -1,0 +1,196 @@
+"""What was broken in a prompt comes back whole: in texts, thoughts and arguments, in every dialect and at every cut."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spoken import TALKING, wire
+from wire_cases import DIALECTS
+
+import toolspeak as ts
+from toolspeak.dialects import get
+from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
+from toolspeak.types import Request, Tool
+from toolspeak.wire.collect import collect
+from toolspeak.wire.decode import Decoder
+from toolspeak.wire.markers import ALSO_KNOWN, INVISIBLE, WELL_KNOWN, cleaner, control_markers, was_broken
+from toolspeak.wire.restoring import Restorer
+from toolspeak.wire.syntax import Dialect
+
+OTHERS = """\
+</s> <s> <bos> <eos> <|turn> <turn|> [THINK] [/THINK] [ARGS] [CALL_ID] <unk> <pad> [gMASK] <sop> <end_of_sentence> <|channel>
+<channel|> <BOS_TOKEN> [BOS] [EOS] ]~b] [e~[ <seed:bos> <longcat_s> <|ifm|im_start|> <SPECIAL_12> <tool_calls>""".split()  # noqa: SIM905
+EDIT = Tool(
+    "edit",
+    "Replaces a text in a file.",
+    {
+        "type": "object",
+        "properties": {"old": {"type": "string"}, "new": {"type": "string"}},
+        "required": ["old", "new"],
+    },
+)
+LINE = "{{ '<|im_start|>' + role }}{% if a %}[INST]{% endif %}<\u200btext>"
+"""A line of a chat template, with a zero-width space of its own."""
+
+
+PLAIN_TAG = re.compile(r"</?[A-Za-z_]+(?::\w+)?>?")
+
+
+def seen(text: str, d: Dialect) -> str:
+    """The text as the prompt has it."""
+    return cleaner(control_markers(d), [])(text)
+
+
+@pytest.mark.parametrize("name", ["tool-json", "hermes"])
+@pytest.mark.parametrize("marker", OTHERS)
+def test_tokens_of_other_families_are_broken_too(name: str, marker: str) -> None:
+    d = get(name)
+    calm = ts.render("harmless", [EDIT], d)
+    wild = ts.render(f"a {marker} b", [EDIT], d)
+    assert wild.prompt.count(marker) == calm.prompt.count(marker)
+    assert str(wild.messages).count(marker) == str(calm.messages).count(marker)
+
+
+@pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
+def test_control_tokens_of_every_dialect_are_broken_in_every_other(d: Dialect) -> None:
+    """But for plain tags, which are tokens of that one family and XML elsewhere."""
+    own = [m.strip() for m in (*d.control, *d.frame, *d.stop, d.layout.bos if d.layout else "")]
+    clean = cleaner(control_markers(get("tool-json")), [])
+    for marker in own:
+        if len(marker) > 2 and marker[0] in "<[]｜" and not PLAIN_TAG.fullmatch(marker):
+            assert clean(f"a{marker}b") != f"a{marker}b", marker
+
+
+@pytest.mark.parametrize("marker", [*WELL_KNOWN, *ALSO_KNOWN, "<|im_start|>", "<｜User｜>", "<|turn>"])
+def test_no_marker_is_put_together_of_the_end_of_a_text_and_the_next(marker: str) -> None:
+    """Wherever it is cut, in messages, parts or fields: nothing at the end of a text can go on as a marker."""
+    clean = cleaner(control_markers(get("hermes")), [])
+    for cut in range(1, len(marker)):
+        first, second = clean(f"a {marker[:cut]}"), clean(f"{marker[cut:]} b")
+        if len(marker[:cut]) > 1 or marker[0] in "<[":
+            assert marker not in first + second, cut
+            assert first.replace(INVISIBLE, "") == f"a {marker[:cut]}"
+
+
+def test_a_reply_that_is_to_be_gone_on_with_ends_as_it_is() -> None:
+    messages: list[Any] = [{"role": "user", "content": "JSON!"}, {"role": "assistant", "content": "["}]
+    assert ts.render(messages, None, "hermes", continue_final=True).prompt.endswith("\n[")
+
+
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
+def test_arguments_that_were_copied_are_whole(d: Dialect) -> None:
+    arguments = {"old": LINE, "new": "x"}
+    broken = seen(LINE, d)
+    assert broken != LINE
+    text = wire(d, ("edit", {**arguments, "old": broken}))
+    plain = ts.parse(text, d, [EDIT])
+    if [call.arguments for call in plain.calls] != [{**arguments, "old": broken}]:
+        pytest.skip("the wire of this dialect has no words for such a value")
+    whole = ts.parse(text, d, [EDIT], prompt=f"{broken} ")
+    assert [call.arguments for call in whole.calls] == [arguments]
+    assert json.loads(whole.calls[0].json) == arguments
+    pieces = Decoder(d, [EDIT], prompt=f"{broken} ")
+    events = [event for character in text for event in pieces.feed(character)]
+    assert [call.arguments for call in collect([*events, *pieces.close()]).calls] == [arguments]
+
+
+def test_a_reply_to_a_prompt_without_anything_broken_is_left_as_it_is() -> None:
+    assert not was_broken("a [1] <b>")
+    text = f"a <{INVISIBLE}b>"
+    assert ts.parse(text, "hermes", None, prompt="a <b>").text == text
+    assert ts.parse(text, "hermes", None, prompt=f"a <{INVISIBLE}|im_end|>").text == "a <b>"
+
+
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [
+        (f'{{"a": "<{INVISIBLE}|x|>"}}', '{"a": "<|x|>"}'),
+        (r'{"a": "<\u200b|x|>"}', '{"a": "<|x|>"}'),
+        (r'{"a": "\u003c\u200B|x|>"}', r'{"a": "\u003c|x|>"}'),
+        (rf'{{"a": "\u003C{INVISIBLE}x"}}', r'{"a": "\u003Cx"}'),
+        (r'{"a": "\\u003c\u200bx"}', r'{"a": "\\u003c\u200bx"}'),
+        (rf'{{"a": "<{INVISIBLE}{INVISIBLE}"}}', f'{{"a": "<{INVISIBLE}"}}'),
+        (r'{"a": [1, "[", "\\"], "b": "\u00e9"}', r'{"a": [1, "[", "\\"], "b": "\u00e9"}'),
+        ('{"a": "[', '{"a": "['),
+        ('{"a": "\\u00', '{"a": "\\u00'),
+    ],
+)
+def test_arguments_in_whatever_escapes(written: str, whole: str) -> None:
+    rng = random.Random(5)
+    for _ in range(40):
+        cuts = sorted(rng.sample(range(len(written)), rng.randint(0, len(written) - 1)))
+        pieces = [written[a:b] for a, b in zip([0, *cuts], [*cuts, len(written)], strict=True)]
+        restorer = Restorer()
+        events = restorer.feed([CallStart("f", "1")])
+        for piece in pieces:
+            events += restorer.feed([ArgumentsDelta(piece)])
+        events += restorer.feed([CallEnd(), Finished()])
+        assert "".join(e.json for e in events if isinstance(e, ArgumentsDelta)) == whole
+        assert [type(e) for e in events[-2:]] == [CallEnd, Finished]
+
+
+@pytest.mark.parametrize("kind", [TextDelta, ThoughtDelta])
+def test_texts_at_every_cut(kind: type[TextDelta] | type[ThoughtDelta]) -> None:
+    text = f"a <{INVISIBLE}|im_end|> [{INVISIBLE}{INVISIBLE}x] {INVISIBLE}y<"
+    whole = f"a <|im_end|> [{INVISIBLE}x] {INVISIBLE}y<"
+    for cut in range(len(text)):
+        restorer = Restorer()
+        events = restorer.feed([kind(text[:cut])]) + restorer.feed([kind(text[cut:])])
+        assert "".join(e.text for e in events if isinstance(e, kind)) == whole
+
+
+class Editor:
+    """A text model that copies what it was shown of a file, to the character, into a call and into words."""
+
+    name = "editor"
+    capabilities: frozenset[Any] = frozenset()
+
+    def __init__(self, d: Dialect) -> None:
+        self.dialect = d
+        self.shown: list[str] = []
+
+    async def stream(self, request: Request) -> AsyncIterator[Event]:
+        results = [m for m in request.messages if "chatml>" in str(m.get("content"))]
+        if not results:
+            text = wire(self.dialect, ("read", {}))
+        else:
+            content = str(results[0]["content"])
+            line = content[content.index("<chatml>") + 8 : content.index("</chatml>")]
+            self.shown.append(line)
+            last = len(results) > 1
+            text = f"Done: {line}" if last else wire(self.dialect, ("edit", {"old": line, "new": line + "!"}))
+        for i in range(0, len(text), 3):
+            yield TextDelta(text[i : i + 3])
+        yield Finished("stop")
+
+
+@pytest.mark.parametrize("name", ["tool-json", "hermes", "qwen3-coder", "glm45", "llama3-json", "mistral-v11"])
+def test_an_agent_edits_a_chat_template(name: str, tmp_path: Path) -> None:
+    """The file holds what was in it, and no space that nobody sees; nor does the answer."""
+    file = tmp_path / "chat_template.jinja"
+    file.write_text(f"<chatml>{LINE}</chatml>", "utf-8")
+
+    def read() -> str:
+        """Reads the file."""
+        return file.read_text("utf-8")
+
+    def edit(old: str, new: str) -> str:
+        """Replaces a text in the file."""
+        text = file.read_text("utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new), "utf-8")
+        return file.read_text("utf-8")
+
+    model = Editor(get(name))
+    reply = ts.run("Add a !", tools=[read, edit], model=ts.model(model, dialect=name))
+    assert model.shown
+    assert model.shown[0] == seen(LINE, get(name))  # the model saw it broken
+    assert file.read_text("utf-8") == f"<chatml>{LINE}!</chatml>"
+    assert reply.text.startswith("Done: ")
+    assert "<|im_start|>" in reply.text
