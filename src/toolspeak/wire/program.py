@@ -43,7 +43,7 @@ class Program:
     """The words that a reader of the dialect looks for. `calls`: calls are among them; `split`: thoughts are told apart.
 
     `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
-    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call, `beyond` a frame; `unframed` ends a thought that was none. `strays`
+    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call, `legal` one that was not closed, `beyond` a frame; `unframed` ends a thought that was none. `strays`
     are the closers that a model may write once too often.
     """
 
@@ -75,6 +75,8 @@ class Program:
         talk = ("{", "[", *self.fences)
         self.block = marks((*(w for w in self.inside if w[0] != "`" and w.strip() not in talk), FENCE))
         self.after = _after(d)
+        behind = (*self.fresh, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
+        self.legal = tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
         self.strays = _strays(d) if calls else ()
         self.heads = _bare_heads(d.header) if d.header and calls else ()
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))

@@ -9,7 +9,7 @@ from .calls import begin, section
 from .jsonreader import json_value
 from .program import CALL, CODE, END, FENCE, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
 from .salvage import after_call
-from .scan import SPACE, Malformed, Scan, at, marks, skip, token, until
+from .scan import SPACE, Malformed, Scan, at, following, marks, skip, token, until
 from .state import State
 
 HEAD_SIZE = 512
@@ -185,7 +185,7 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     header = p.d.header
     if header is None:
         return TEXT
-    s.spent, s.live = False, None
+    s.spent, s.live, s.doubtful = False, None, False
     try:
         head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
         needle, what = route(header, head)
@@ -201,6 +201,7 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
             yield from begin(s, p, name)
             yield from at(s, *header.ends)
             s.commit()
+            s.settle()
             return TEXT
     except Malformed as e:
         told = yield from failed(s, p, e, word)
@@ -235,7 +236,7 @@ def _heads(s: State, p: Program) -> Callable[[str], bool] | None:
 
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     """Read what may be calls, its first word being eaten; what is none comes back as text. Was it one?"""
-    s.spent, s.live = False, None
+    s.spent, s.live, s.doubtful = False, None, False
     try:
         yield from section(s, p, word.strip(), thinking)
     except Malformed as e:
@@ -243,6 +244,9 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     s.commit()
     s.seed, s.voice = 0, TextDelta
     yield from after_call(s, p.strays, p.openers)
+    c = yield from following(s)
+    if not c or c not in "{[" or c not in p.entries:
+        s.settle()  # else the next call, or what is none, tells
     return True
 
 
@@ -254,7 +258,8 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.cut = s.cut or s.closed
         s.note("cut" if s.closed else "malformed", str(why))
         if s.live:
-            s.end(s.live, whole=s.live.filled)
+            s.end(s.live, whole=False)
+        s.settle()
         return True
     word = word.strip()
     entry = p.entries.get(word)
