@@ -81,7 +81,7 @@ class Listener:
         """What an event of the server's comes to."""
         if isinstance(event, TextDelta):
             if self._decoder is None:
-                self._decoder = Decoder(self._dialect, self._request.tools, ids=new_id)
+                self._decoder = Decoder(self._dialect, self._request.tools, "", ids=new_id)
             return self._counted(self._decoder.feed(event.text))
         if self._decoder is not None and isinstance(event, CallStart | Finished):
             # The text before a call of the server's own is over: what was held back of it comes first.

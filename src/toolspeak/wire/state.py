@@ -26,6 +26,9 @@ def may_name(text: str) -> bool:
     return not seen or NAMED(seen) is not None
 
 
+Mark = tuple[int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, type[TextDelta] | type[ThoughtDelta]]
+
+
 @dataclass(slots=True)
 class Call:
     """A call being read. `guard`: only an offered tool counts, and with `strict` it must be offered by name.
@@ -150,6 +153,29 @@ class State(Source):
     def forget(self) -> None:
         """What was noted since `keep` was about something that is none."""
         self.waiting, self.doubtful = [], False
+
+    def mark(self) -> Mark:
+        """How things stand, to come back to with `undo`: what is told from here on may have to be taken back."""
+        self.flush()
+        self.log = None
+        return (
+            len(self.out),
+            self.calls,
+            frozenset(self.given),
+            frozenset(self.noted),
+            self.cut,
+            self.spoken,
+            self.voice,
+        )
+
+    def undo(self, mark: Mark) -> None:
+        """Nothing was told since `mark`."""
+        size, self.calls, given, noted, self.cut, self.spoken, self.voice = mark
+        self.given, self.noted, self.waiting = set(given), set(noted), []
+        self.parts.clear()
+        del self.out[size:]
+        self.log = self.ending = self.live = None
+        self.doubtful = False
 
     def schema(self, call: Call) -> Mapping[str, Any]:
         """The parameters of the tool that is called, {} where it is not known."""
