@@ -193,7 +193,7 @@ def test_an_exception_that_cannot_say_what_it_is_is_a_result_too():
 
 def test_a_call_that_was_cut_is_not_run():
     cut = ToolCall("1", "add", {"a": 1, "b": 2}, '{"a": 1, "b": 2', whole=False)
-    with pytest.raises(InvalidCall, match="broke off"):
+    with pytest.raises(InvalidCall, match="cut off"):
         box().call(cut)
 
 

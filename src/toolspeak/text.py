@@ -25,7 +25,8 @@ class Decoder(decoding.Decoder):
     """Text in, events out: `feed(chunk)` and `close()` each return a list of events, the same at every cut.
 
     `tools=None` takes any name for a call, `[]` none: then the text passes unchanged. `prompt` is what the
-    generation began with (one that ends in `<think>` starts inside a thought). `thoughts="keep"` leaves
+    generation began with (one that ends inside a thought starts there): None where nobody knows it, "" where there
+    was nothing. Of a model that always thinks (`d.thinking.always`) None starts inside a thought. `thoughts="keep"` leaves
     them in the text. `ids` mints an id for a call that has none. Never raises on a model's text.
     """
 
@@ -33,14 +34,16 @@ class Decoder(decoding.Decoder):
         self,
         d: str | Dialect,
         tools: Any = None,
-        prompt: str = "",
+        prompt: str | None = None,
         thoughts: Thoughts = "split",
         ids: Callable[[], str] | None = None,
     ) -> None:
         super().__init__(_dialect(d), as_tools(tools), prompt, thoughts, ids)
 
 
-def parse(text: str, d: str | Dialect, tools: Any = None, prompt: str = "", thoughts: Thoughts = "split") -> Reply:
+def parse(
+    text: str, d: str | Dialect, tools: Any = None, prompt: str | None = None, thoughts: Thoughts = "split"
+) -> Reply:
     """The Reply that a whole text is: `.text`, `.thought`, `.calls`, `.finish`, `.notes`. Never raises on a model's text.
 
     The parameters are those of `Decoder`; parsing is feeding it in one piece.

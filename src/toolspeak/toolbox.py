@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from .errors import CallError, InvalidCall, InvalidTool, NoCall, NotApproved, ToolError, UnknownTool, UsageError
-from .plan.calls import judged
+from .plan.calls import broken, judged
 from .running import execute, in_thread
 from .schema.forms import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, unique
@@ -175,7 +175,7 @@ class Toolbox:
             error = self._unknown(read)
             return Validation(None, error.problems, error)
         if not read.whole:
-            return _invalid(read, [Problem("", "a whole call", "a cut one", "the call broke off before its end")])
+            return _invalid(read, [broken(read)])
         coerced, problems = judged(read, tool, self.inject)
         return _invalid(read, problems) if problems else Validation(coerced)
 

@@ -180,28 +180,44 @@ def test_15_without_tools_the_text_passes_unchanged(d: Dialect) -> None:
         assert (reply.text, reply.calls) == (text, ())
 
 
-@pytest.mark.parametrize("d", [d for d in THINKING if not d.thinking.call_ends], ids=lambda d: d.name)  # type: ignore[union-attr]
-def test_16_a_call_in_a_thought_is_thought(d: Dialect) -> None:
+@pytest.mark.parametrize("d", THINKING, ids=lambda d: d.name)
+def test_16_a_call_in_a_thought_that_closes_is_thought(d: Dialect) -> None:
     assert d.thinking
     draft = wire(d, *TWO)
     if d.thinking.close.strip() in draft:
         pytest.skip("a call ends as a thought does: which of both nobody can tell")
-    reply = parse(f"{d.thinking.open}maybe {draft} or not{d.thinking.close}No.", d, TOOLS)
-    assert (reply.text, reply.thought.strip(), reply.calls) == ("No.", f"maybe {draft} or not", ())
+    for said in (f"maybe {draft} or not", f"maybe\n{draft}"):
+        text = f"{d.thinking.open}{said}{d.thinking.close}No."
+        events = stream(d, [text], TOOLS)
+        reply = collect(events)
+        assert (reply.text, reply.thought.strip(), reply.calls) == ("No.", said.strip(), ())
+        for chunks in cuts(text, random.Random(text)):
+            assert merged(stream(d, chunks, TOOLS)) == merged(events)
 
 
-@pytest.mark.parametrize("d", [d for d in THINKING if d.thinking.call_ends], ids=lambda d: d.name)  # type: ignore[union-attr]
-def test_17_a_call_ends_an_unclosed_thought_where_models_do_that(d: Dialect) -> None:
+@pytest.mark.parametrize("d", THINKING, ids=lambda d: d.name)
+def test_17_calls_at_the_end_of_a_thought_that_never_closes_are_calls(d: Dialect) -> None:
     assert d.thinking
-    reply = parse(f"{d.thinking.open}I look.\n{wire(d, *TWO)}", d, TOOLS)
+    draft = wire(d, *TWO)
+    if d.thinking.close.strip() in draft:
+        pytest.skip("a call ends as a thought does: which of both nobody can tell")
+    text = f"{d.thinking.open}I look.\n{draft}"
+    events = stream(d, [text], TOOLS)
+    reply = collect(events)
     assert (told(reply), reply.thought.strip(), reply.text.strip()) == (list(TWO), "I look.", "")
+    for chunks in cuts(text, random.Random(text)):
+        assert merged(stream(d, chunks, TOOLS)) == merged(events)
+    late = collect(stream(d, [f"{text} I wonder."], TOOLS))
+    assert (late.calls, late.text.strip(), late.thought.endswith("I wonder.")) == ((), "", True)
+    last = collect(stream(d, [f"{d.thinking.open}I could write {draft} or rather\n{draft}"], TOOLS))
+    assert (told(last), last.thought.strip()) == (list(TWO), f"I could write {draft} or rather")
 
 
 @pytest.mark.parametrize("d", THINKING, ids=lambda d: d.name)
 def test_18_a_thought_that_the_prompt_opened(d: Dialect) -> None:
     assert d.thinking
     text = f"hm{d.thinking.close}{wire(d, *TWO)}"
-    for begun in (d.thinking.open, f"{d.thinking.open}I")[: 2 if d.stop else 1]:
+    for begun in (d.thinking.open, f"{d.thinking.open}I"):
         reply = parse(text, d, TOOLS, f"user\nHi\nassistant\n{begun}")
         assert (reply.thought, told(reply)) == ("hm", list(TWO))
     if d.stop:

@@ -69,7 +69,7 @@ def test_python(wire: str, arguments: dict[str, Any]) -> None:
         ("(city=None, n=True)", {"city": None, "n": True}, []),
         ("(city: 'Rome', \"n\"=3)", {"city": "Rome", "n": 3}, []),
         ("(o={city='Rome', 'n': 3})", {"o": {"city": "Rome", "n": 3}}, []),
-        ("(city=date(2024, 1, 'x'), o=[f()])", {"city": "date(2024, 1, 'x')", "o": ["f()"]}, ["bare-word"] * 2),
+        ("(city=date(2024, 1, 'x'), o=[f()])", {"city": "date(2024, 1, 'x')", "o": ["f()"]}, ["bare-word", "expression"] * 2),
         ("(o={1, 'a', (2,)})", {"o": [1, "a", [2]]}, ["set"]),
         ("(o={'a',})", {"o": ["a"]}, ["set"]),
         ("(city=f'a{b}', n=b'x')", {"city": "a{b}", "n": "x"}, ["string-prefix"] * 2),

@@ -130,7 +130,7 @@ def stream(
     d: Dialect,
     chunks: Iterable[str],
     tools: Sequence[Tool[..., Any]] | None = TOOLS,
-    prompt: str = "",
+    prompt: str | None = "",
     thoughts: str = "split",
 ) -> list[Event]:
     decoder = Decoder(d, tools, prompt, thoughts)

@@ -52,7 +52,8 @@ def parse(
     if no_tools and files:
         raise UsageError("--tools offers tools and --no-tools none: give one of them")
     tools = [] if no_tools else told_tools(files)
-    text, seed = texts_of(file, prompt)
+    text, begun = texts_of(file, prompt)
+    seed = None if prompt is None else begun
     said = text.removesuffix("\n").removesuffix("\r")
     thoughts = "keep" if keep_thoughts else "split"
     with answers() as out:

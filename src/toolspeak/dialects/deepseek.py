@@ -42,6 +42,7 @@ DEEPSEEK_V3 = Dialect(
     stop=("<｜end▁of▁sentence｜>",),
     control=CONTROL,
     models=("deepseek-v3", "deepseek-r1", "deepseek-chat-v3"),
+    thinkers=("deepseek-r1",),
     speech=Speech(
         opening=(
             "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with"

@@ -102,7 +102,7 @@ DEEPSEEK_DSML = Dialect(
     between="\n",
     close="\n</｜DSML｜function_calls>",
     before="\n\n",
-    thinking=Thinking("<think>", "</think>", call_ends=True),
+    thinking=Thinking("<think>", "</think>", frame_ends=True),
     frame=("<｜end▁of▁sentence｜>",),
     stop=("<｜end▁of▁sentence｜>",),
     control=(*TURNS, "<function_results>", "</function_results>", "｜DSML｜"),

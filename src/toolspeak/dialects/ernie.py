@@ -14,4 +14,5 @@ ERNIE45 = Dialect(
     control=("<|im_start|>", "<|im_end|>", "<tool_output>", "</tool_output>", "<s>", "</s>"),
     speech=Speech(results=Results("user", ("<tool_output>\n", RESULT, "\n</tool_output>"))),
     models=("ernie-4.5", "ernie4.5", "ernie-45"),
+    thinkers=("thinking",),
 )

@@ -37,6 +37,7 @@ HERMES = Dialect(
     before="\n",
     forms=((CALL,), TAGS),
     stop=("<|im_end|>",),
+    thinkers=("qwq", "-thinking"),
     models=(
         "hermes-2",
         "hermes-3",

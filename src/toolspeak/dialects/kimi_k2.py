@@ -15,7 +15,7 @@ KIMI_K2 = Dialect(
     open="<|tool_calls_section_begin|>",
     close="<|tool_calls_section_end|>",
     also=(("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),),
-    thinking=Thinking("<think>", "</think>", call_ends=True),
+    thinking=Thinking("<think>", "</think>", frame_ends=True),
     frame=("<|im_end|>",),
     stop=("<|im_end|>",),
     control=(

@@ -15,7 +15,7 @@ KIMI_K3 = Dialect(
     ),
     open="<|open|>tools<|sep|>",
     close="<|close|>tools<|sep|>",
-    thinking=Thinking("<|open|>think<|sep|>", "<|close|>think<|sep|>", call_ends=True),
+    thinking=Thinking("<|open|>think<|sep|>", "<|close|>think<|sep|>", frame_ends=True),
     frame=(
         "<|open|>response<|sep|>",
         "<|close|>response<|sep|>",

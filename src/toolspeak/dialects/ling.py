@@ -8,7 +8,7 @@ LING3 = Dialect(
     ("<tool_call>", NAME, "\n", Tagged("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>"), "\n</tool_call>"),
     between="\n",
     before="\n",
-    thinking=Thinking("<think>", "</think>", call_ends=True),
+    thinking=Thinking("<think>", "</think>", frame_ends=True),
     frame=("<|role_end|>",),
     stop=("<|role_end|>",),
     control=("<role>", "</role>", "<|role_end|>", "<tool_response>", "</tool_response>"),

@@ -46,6 +46,7 @@ MINIMAX_M2 = Dialect(
     stop=("[e~[",),
     control=TURNS,
     models=("minimax-m2",),
+    thinkers=("minimax-m2",),
     speech=Speech((TOLD, TOOLS, ASKED), tools=JSON_LINES, results=RESULTS),
 )
 

@@ -13,6 +13,7 @@ OLMO3 = Dialect(
     stop=("<|im_end|>", "<|endoftext|>"),
     control=(*CONTROL, "<functions>", "</functions>"),
     models=("olmo-3", "olmo3"),
+    thinkers=("think",),
     speech=Speech(
         (
             "You are a helpful function-calling AI assistant. You are provided with function signatures within"

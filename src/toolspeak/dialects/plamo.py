@@ -16,7 +16,7 @@ PLAMO3 = Dialect(
     ),
     open="<|plamo:begin_tool_requests:plamo|>",
     close="<|plamo:end_tool_requests:plamo|>",
-    thinking=Thinking("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>", call_ends=True),
+    thinking=Thinking("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>", frame_ends=True),
     frame=("<|plamo:tag|>",),
     stop=("<|plamo:tag|>",),
     control=("<|plamo:begin_", "<|plamo:end_", ":plamo|>", "<|plamo:constrain|>", "<|plamo:msg|>"),

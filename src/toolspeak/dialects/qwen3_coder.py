@@ -54,7 +54,7 @@ QWEN3_CODER = Dialect(
     between="\n",
     before="\n\n",
     forms=(("<tool_call>\n", JsonCall(), "\n</tool_call>"),),
-    thinking=Thinking(call_ends=True),
+    thinking=Thinking(frame_ends=True),
     stop=("<|im_end|>",),
     control=(*CONTROL, "<tool_response>", "</tool_response>"),
     models=("qwen3-coder", *(f"qwen3.{n}" for n in "5678"), "minicpm-v", "granite-4.2", "nanbeige"),

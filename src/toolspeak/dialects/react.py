@@ -7,7 +7,7 @@ REACT = Dialect(
     ("Action: ", NAME, "\nAction Input: ", Json(plain=True)),
     between="\n",
     before="\n",
-    thinking=Thinking("Thought: ", "\n", call_ends=True),
+    thinking=Thinking("Thought: ", "\n", frame_ends=True),
     frame=("Final Answer:",),
     stop=("\nObservation:",),
     control=("Observation:",),

@@ -147,7 +147,7 @@ class _Known:
     """Reads text in one dialect."""
 
     def __init__(self, dialect: Dialect, tools: Sequence[Tool[..., Any]]) -> None:
-        self._decoder = Decoder(dialect, tools, ids=new_id)
+        self._decoder = Decoder(dialect, tools, "", ids=new_id)
 
     def feed(self, event: Event) -> list[Event]:
         return self._decoder.feed(event.text) if isinstance(event, TextDelta) else [event]
@@ -162,7 +162,7 @@ class _Unknown:
 
     def __init__(self, tools: Sequence[Tool[..., Any]]) -> None:
         self._tools = tools
-        self._decoders = [(d, Decoder(d, tools)) for d in every()]
+        self._decoders = [(d, Decoder(d, tools, "")) for d in every()]
         self._held: list[Event] = []
         self._length = 0
 
@@ -188,7 +188,7 @@ class _Unknown:
             return self._released()
         dialect, reply = found
         others = [event for event in self._held if not isinstance(event, TextDelta)]
-        decoder = Decoder(dialect, self._tools, ids=new_id)
+        decoder = Decoder(dialect, self._tools, "", ids=new_id)
         read = [*decoder.feed(text), *decoder.close()]
         return [*others, *(one for one in read if not isinstance(one, Finished | TextDelta)), _left(dialect, reply)]
 
@@ -219,7 +219,7 @@ def best_reading(
     there is none. Of several the one that needs the fewest repairs and whose markers the text has."""
     best: tuple[tuple[int, ...], Dialect, Reply] | None = None
     for i, dialect in enumerate(every() if dialects is None else dialects):
-        reply = parse(text, dialect, tools)
+        reply = parse(text, dialect, tools, "")
         if not reply.calls or reply.text.strip() or not _fit(reply, tools):
             continue
         words = markers(dialect)
@@ -243,7 +243,7 @@ def like_a_call(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
         return None
     for dialect in every():
         words = markers(dialect)
-        if all(word in text for word in words) and (calls := parse(text, dialect, tools).calls):
+        if all(word in text for word in words) and (calls := parse(text, dialect, tools, "").calls):
             return Note(
                 "like-a-call",
                 f"a part of the text looks like a call of {calls[0].name} in the dialect {dialect.name}, and stays text. "

@@ -12,6 +12,7 @@ from ..schema.check import check, repeated
 from ..schema.coerce import coerce
 from ..schema.near import did_you_mean, listed, near
 from ..types import Message, Problem, Reply, Tool, ToolCall
+from ..wire.state import DOUBTFUL
 
 
 def checked(call: ToolCall, tools: Sequence[Tool[..., Any]]) -> tuple[ToolCall, list[Problem]]:
@@ -53,7 +54,17 @@ def unknown(name: str, names: Sequence[str]) -> Problem:
 
 
 def broken(call: ToolCall) -> Problem:
-    """The problem of a call whose text was cut or is no JSON object."""
+    """The problem of a call whose text was cut, is no JSON object, or does not tell in one way what is to be done."""
+    why = next((note for note in call.notes if note.rule in DOUBTFUL), None)
+    if why:
+        found = f" ({why.rule}: {why.detail})" if why.detail else f" ({why.rule})"
+        return Problem(
+            "",
+            "one JSON object of arguments, and nothing beside it",
+            call.json[:200],
+            f"The call to {call.name!r} was not run: it can be read in more than one way{found}. Write the whole call "
+            "again, every argument once, and nothing else within it.",
+        )
     text = call.json if len(call.json) < 200 else f"{call.json[:100]}…{call.json[-80:]}"
     return Problem(
         "", "a JSON object of arguments", text, f"The call to {call.name!r} was cut off or is not valid JSON."

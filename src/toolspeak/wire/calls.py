@@ -9,13 +9,15 @@ from typing import Any
 
 from .codecs import json_args, json_call, keywords, raw, tagged, tree
 from .program import Entry, Form, Program, first_words, name_ends, words_of
-from .salvage import closing, missing
+from .salvage import closing, missing, trailing
 from .scan import CAP, SPACE, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
 from .state import NAMED, Call, State, may_name
 from .syntax import ID, INDEX, NAME, Json, JsonCall, Keywords, Maybe, NumberedName, Part, Raw, Slot, Tagged, Tree
 
 MOST = 24
 """The language of a block of code has at most so many letters."""
+BELONGS = "{,:+\"'"
+"""What begins more of a call that nothing closes: another object, key or value."""
 LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 
 
@@ -43,10 +45,22 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
         entry, closers = replace(entry, forms=(marked[1:2],), eaten=0), ["]", *words_of(marked[2:])]
     strict = entry.strict or thinking or (bool(fence) and s.tools is not None)
     yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers))
-    yield from closing(s, [*closers, entry.close if entry.formal else "", fence])
+    ends = [*closers, entry.close if entry.formal else "", fence]
+    yield from closing(s, ends, p.legal)
     if not entry.formal:
         for w in literal_words(entry.close):
             yield from at(s, w)
+    if s.ending and not s.ending.open_ended:
+        s.settle()
+    elif s.ending and not any(ends):
+        yield from _unclosed(s, p)
+
+
+def _unclosed(s: State, p: Program) -> Scan[None]:
+    """Nothing closes the call: what may belong to it, and was not read, must not come next."""
+    c = yield from following(s)
+    if c and c in BELONGS and not (c == "{" and c in p.legal) and not (yield from at(s, *p.legal, eat=False)):
+        s.note("trailing-text", c)
 
 
 def _language(s: State) -> Scan[None]:
@@ -87,6 +101,7 @@ def begin(s: State, p: Program, name: str) -> Scan[None]:
         yield from more(s, p, entry, Call(p.d.guard), False)
     for w in literal_words(p.d.close):
         yield from at(s, w)
+    yield from trailing(s, p.legal)
 
 
 def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
@@ -151,7 +166,7 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
             s.beyond = tuple(w for w in (*words_of(rest), *p.after) if len(w) > 2)
         match part:
             case str():
-                yield from _words(s, part, call, eaten)
+                yield from _words(s, p, part, call, eaten)
             case JsonCall():
                 yield from expect(s, "" if eaten else "{")
                 yield from json_call.read(s, part, call)
@@ -167,16 +182,18 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
             case _:
                 yield from _arguments(s, p, part, call, rest)
         eaten = 0
+    call.open_ended = call.open_ended or not isinstance(form[-1], str)
     s.end(call)
 
 
-def _words(s: State, part: str, call: Call, eaten: int) -> Scan[None]:
+def _words(s: State, p: Program, part: str, call: Call, eaten: int) -> Scan[None]:
     """A literal. Before the arguments every word counts; after them one may be missing."""
-    for w in literal_words(part)[eaten:]:
-        if not (yield from at(s, w)):
+    words = literal_words(part)
+    for i, w in enumerate(words):
+        if i >= eaten and not (yield from at(s, w)):
             if not call.filled:
                 raise Malformed(f"expected {w!r}")
-            yield from missing(s, w)
+            call.open_ended = not (yield from missing(s, w, (*words, *p.legal)))
 
 
 def _ends(p: Program, rest: Form) -> Marks:

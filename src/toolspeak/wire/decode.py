@@ -20,8 +20,8 @@ from .syntax import Dialect
 class Decoder:
     """Text in, events out. `feed` takes any piece of the reply, `close` ends it; nothing here ever raises on its text.
 
-    `tools`: None takes any name for a call, () none. `prompt` is what the reply goes on from:
-    a marker that was broken in it comes back whole. `thoughts`
+    `tools`: None takes any name for a call, () none. `prompt` is what the reply goes on from, None where nobody knows it,
+    "" where there was nothing: a marker that was broken in it comes back whole. `thoughts`
     split tells thoughts apart, keep leaves them in the text. `ids` mints an id for each call.
     """
 
@@ -29,7 +29,7 @@ class Decoder:
         self,
         d: Dialect,
         tools: Sequence[Tool[..., Any]] | None = None,
-        prompt: str = "",
+        prompt: str | None = None,
         thoughts: str = "split",
         ids: Callable[[], str] | None = None,
     ) -> None:
@@ -83,7 +83,11 @@ class Decoder:
 
 
 def parse(
-    text: str, d: Dialect, tools: Sequence[Tool[..., Any]] | None = None, prompt: str = "", thoughts: str = "split"
+    text: str,
+    d: Dialect,
+    tools: Sequence[Tool[..., Any]] | None = None,
+    prompt: str | None = None,
+    thoughts: str = "split",
 ) -> Reply:
     """The reply that a whole text is. Never raises on the text of a model."""
     decoder = Decoder(d, tools, prompt, thoughts)

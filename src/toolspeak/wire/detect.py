@@ -16,6 +16,7 @@ from .drafts.probe import BOTH, Probe, call, probe
 from .drafts.response_template import from_response_template
 from .syntax import Dialect
 from .templates.abilities import literals
+from .thinkers import with_thoughts
 from .write import write_calls
 
 ANY = "tool-json"
@@ -40,7 +41,7 @@ def detect(
     found = by_template(template, _plain(model or "")) if template else None
     found = found or (_by_name(model) if model else None)
     if found:
-        return found
+        return with_thoughts(found, template, _plain(model or ""))
     given = " and ".join(
         w for w, is_given in (("its chat template", template), (f"its name, {model},", model)) if is_given
     )

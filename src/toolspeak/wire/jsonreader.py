@@ -333,6 +333,8 @@ class JsonReader(Machine):
         if self.note and c in ENDS[self.quote] and self.quote != "'":
             self.note("quote-in-string", "")
         self.s.pos += 1
+        if self.note and c in ENDS[self.quote] and literal.SUM(self.s.text, self.s.pos):
+            self.note("expression", "")
         if self.note and c < " ":
             self.note("raw-control", "")
         self.emit(escaped(c) if self.note else c)

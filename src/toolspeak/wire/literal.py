@@ -36,6 +36,10 @@ SURE = re.compile(
 """The commonest values, group 1, where they are certain, and a comma behind them; or, without the group, a word that may grow."""
 EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}\([^()\n]{0,400}\)").match
 HALF_EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}(?:\([^()\n]{0,400})?\Z").match
+SUM = re.compile(rf"{_S}[+*%]").match
+"""Behind a quote, the sign that two strings are to be made one: what is meant is no literal."""
+WORKED_OUT = re.compile(r"[\"'()]|\w\s*[+*%]\s*\w").search
+"""What a value without quotes holds that is to be worked out."""
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
 """A value that is no string, and all that may belong to it."""
 

@@ -43,6 +43,7 @@ class LiteralReader(Machine):
         self.syntax = literal.syntax(hole)
         self.schema, self.shapes = schema, Shapes(schema)
         self.streams = False
+        self.given: set[str] = set()
         self.brackets = Brackets(hole, follow)
         self.stack = self.brackets.stack
         self.quote = self.syntax.quotes[hole.quotes[0]]
@@ -107,6 +108,9 @@ class LiteralReader(Machine):
             return self.spread(frame) if s.text.startswith("*", s.pos) else self.unnamed(frame)
         self.begin(frame)
         key = m[1] or m[3]
+        if key in self.given:
+            self.note("doubled-key", key)
+        self.given.update([key] if len(self.stack) == 1 else ())
         self.emit(quoted(key) + ": ")
         self.text_only = self.wants_text(key)
         s.pos = m.end()
@@ -284,6 +288,8 @@ class LiteralReader(Machine):
         number = None if self.text_only else literal.number(word)
         if number is None:
             self.note("bare-word", word[:40])
+            if literal.WORKED_OUT(word):
+                self.note("expression", word[:40])
             return quoted(word)
         return number
 
@@ -358,6 +364,8 @@ class LiteralReader(Machine):
         if ends is False:
             self.odd = True
             self.note("quote-in-string", "")
+            if literal.SUM(s.text, s.pos + len(quote)):
+                self.note("expression", "")
             self.emit(escaped(quote))
         elif ends == "join":
             self.mode = self.another

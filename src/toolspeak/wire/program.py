@@ -16,6 +16,10 @@ Form = tuple[Part, ...]
 
 HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
 FENCE = "```"
+LEADS = ("", "\n", ">", "]")
+"""What may stand before the opener of a thought."""
+CONTROL = re.compile(r"<\|[^\s<>|]{1,60}\|>|</s>|<[a-z]+_of_turn>|\[/?[A-Z_]{3,}\]|\n(?i:user|assistant|human):")
+"""What ends or begins a turn in some layout."""
 TAIL = 1000
 """How far back, in characters, a prompt is searched for what it left open."""
 
@@ -43,7 +47,8 @@ class Program:
     """The words that a reader of the dialect looks for. `calls`: calls are among them; `split`: thoughts are told apart.
 
     `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
-    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call, `beyond` a frame; `unframed` ends a thought that was none. `strays`
+    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call, `legal` one that was not closed, `beyond` a frame; `unframed` ends a thought that was none. `closers`
+    end a thought, `drafts` begin a call in one, `opening` are both. `strays`
     are the closers that a model may write once too often.
     """
 
@@ -65,6 +70,8 @@ class Program:
             self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries)), CODE)
         self.frames = (*(w.strip() for w in d.frame), *d.stop)
         self.closers: Marks | None = None
+        self.opening: Marks | None = None
+        self.drafts: tuple[str, ...] = ()
         self.unthink: tuple[str, ...] = ()
         if calls or split:  # else the text passes unchanged
             self._control(d)
@@ -75,6 +82,8 @@ class Program:
         talk = ("{", "[", *self.fences)
         self.block = marks((*(w for w in self.inside if w[0] != "`" and w.strip() not in talk), FENCE))
         self.after = _after(d)
+        behind = (*self.fresh, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
+        self.legal = tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
         self.strays = _strays(d) if calls else ()
         self.heads = _bare_heads(d.header) if d.header and calls else ()
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
@@ -105,9 +114,11 @@ class Program:
             lines = ("\n" + close,) if close and d.thinking.close.startswith("\n") else ()
             self.unthink = (close or d.thinking.close, *lines)
             ends += self.unthink
-            if d.thinking.call_ends and calls:
-                ends += [w for w in (*self.entries, *map(str.strip, d.frame)) if len(w) > 1]
+            if d.thinking.frame_ends:
+                ends += [w for w in map(str.strip, d.frame) if len(w) > 1]
+        self.drafts = tuple(w if len(w) > 1 else "\n" + w for w, e in self.entries.items() if len(w) > 1 or e.formal)
         self.closers = marks(tuple(ends)) if ends else None
+        self.opening = marks((*ends, *self.drafts)) if ends else None
 
     def begins(self, prompt: str) -> str:
         """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
@@ -118,8 +129,8 @@ class Program:
             line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
             return "" if line else THINK
         if d.header:
-            return self._message(d.header, tail)
-        if d.thinking and d.thinking.open.strip() and d.stop:
+            return self._message(d.header, prompt.rstrip())
+        if d.thinking and d.thinking.open.strip():
             return THINK if _thinking(d, d.thinking, prompt) else ""
         return ""
 
@@ -148,9 +159,11 @@ class Program:
 
 def _thinking(d: Dialect, thinking: Thinking, prompt: str) -> bool:
     """Does the prompt, which goes on from a message, end within a thought?"""
-    behind = prompt.rpartition(thinking.open.strip())[2]
+    before, word, behind = prompt.rpartition(thinking.open.strip())
+    if not d.stop and (before[-1:] not in LEADS or CONTROL.search(behind)):
+        return False  # whose turns end nobody knows how: the words may be a user's
     ends = (thinking.close.strip() or thinking.close, *d.stop, *d.control, d.layout.end.strip() if d.layout else "")
-    return len(behind) < len(prompt) and not any(word and word in behind for word in ends)
+    return bool(word) and not any(end and end in behind for end in ends)
 
 
 def _ending(text: str, words: Sequence[str]) -> str:

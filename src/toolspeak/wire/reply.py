@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..events import TextDelta, ThoughtDelta
+from ..events import Noted, TextDelta, ThoughtDelta
+from ..types import Note
 from .calls import begin, section
 from .jsonreader import json_value
 from .program import CALL, CODE, END, FENCE, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
 from .salvage import after_call
-from .scan import SPACE, Malformed, Scan, at, marks, skip, token, until
+from .scan import SPACE, Malformed, Marks, Scan, at, following, marks, skip, token, until
 from .state import State
 
+DRAFT = 65_536
+"""So many characters of a thought are held back behind what opens a call."""
 HEAD_SIZE = 512
 """The head of a message is at most this long, in characters."""
 
 
-def reply(s: State, p: Program, prompt: str) -> Scan[None]:
-    """The whole reply: text, and what its marks open. Thoughts that are not split off stay in the text."""
-    now = p.begins(prompt)
-    if now == THINK and p.unframed and (yield from at(s, *p.unframed, eat=False)):
-        now = ""  # the prompt opened a thought, and the model did not want to think
-    fresh = now != TEXT
-    if not now and not prompt and p.heads and (yield from at(s, *p.heads, eat=False)):
-        now = HEAD
-    if now == HEAD:
-        s.keep()
-        now = yield from message(s, p, "", TEXT)
-    if not now and (seed := p.opened(prompt)):
-        s.seed, s.base = len(seed), -len(seed)
-        s.text = seed + s.text
+def reply(s: State, p: Program, told: str | None) -> Scan[None]:
+    """The whole reply: text, and what its marks open. Thoughts that are not split off stay in the text. Where nobody
+    `told` the prompt, the reply of a model that always thinks begins inside a thought, unless it opens one itself."""
+    now, fresh = yield from _beginning(s, p, told or "", told is None)
     block = False
     while True:
         if now == THINK:
@@ -54,6 +47,25 @@ def reply(s: State, p: Program, prompt: str) -> Scan[None]:
             block = block and kind != CODE
             fresh = yield from small(s, p, kind, literal, space)
         s.voice = ThoughtDelta if now == THINK and p.split else TextDelta
+
+
+def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[str, bool]]:
+    """What the reply begins in, and whether that begins anew."""
+    thinking, now = p.d.thinking, p.begins(prompt)
+    if unknown and thinking and thinking.always and (p.calls or p.split):
+        now = "" if (yield from at(s, thinking.open.strip(), eat=False)) else THINK
+    if now == THINK and p.unframed and (yield from at(s, *p.unframed, eat=False)):
+        now = ""  # the prompt opened a thought, and the model did not want to think
+    fresh = now != TEXT
+    if not now and not prompt and p.heads and (yield from at(s, *p.heads, eat=False)):
+        now = HEAD
+    if now == HEAD:
+        s.keep()
+        now = yield from message(s, p, "", TEXT)
+    if not now and (seed := p.opened(prompt)):
+        s.seed, s.base = len(seed), -len(seed)
+        s.text = seed + s.text
+    return now, fresh
 
 
 Found = tuple[str, str, str]
@@ -157,9 +169,11 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
         yield from _all(s)
         return None
     thinking = p.d.thinking
-    word = yield from until(s, p.closers, s.say, s.voice)
-    if word is None:
-        return s.note("unclosed-thought") if p.split and thinking else None
+    word = yield from until(s, p.opening or p.closers, s.say, s.voice)
+    while word in p.drafts:
+        word = yield from draft(s, p, word or "")
+    if not word:
+        return s.note("unclosed-thought") if p.split and thinking and word is None else None
     if thinking and word in p.unthink:
         if not p.split:
             s.say(word)
@@ -177,6 +191,73 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
     return END if kind == FRAME else kind, word, ""
 
 
+def draft(s: State, p: Program, word: str) -> Scan[str | None]:
+    """What begins like a call in a thought, that word being eaten, to the word that ends the thought, or the next such.
+
+    It is a part of the thought, unless the thought never closes and nothing but closers comes behind the calls: then the
+    model forgot to close it. So all of it waits, up to a bound, until the thought closes or the reply ends.
+    """
+    if p.closers is None or p.opening is None:
+        return None
+    _keep_from(s, word)
+    size = [0]
+
+    def wait(text: str) -> None:
+        size[0] += len(text)
+
+    end = yield from _until_long(s, p.closers, wait, size)
+    over = end is None or (end in p.frames and not (yield from following(s)))
+    if over and s.closed and size[0] <= DRAFT:
+        s.back()
+        return (yield from last_calls(s, p))
+    if size[0] <= DRAFT:
+        said = s.kept()
+        s.commit()
+        s.say(said[: len(said) - len(end or "")])
+        return end
+    s.back()
+    s.note("long-draft", word)
+    s.say(s.text[s.pos : s.pos + DRAFT])
+    s.pos += DRAFT
+    return (yield from until(s, p.opening, s.say, s.voice))
+
+
+def _until_long(s: State, wanted: Marks, emit: Callable[[str], None], size: list[int]) -> Scan[str | None]:
+    """As `until`, but stops where more than a draft may hold was passed on."""
+    scan = until(s, wanted, emit)
+    while True:
+        try:
+            next(scan)
+        except StopIteration as found:
+            return found.value
+        if size[0] > DRAFT:
+            scan.close()
+            return None
+        yield
+
+
+def last_calls(s: State, p: Program) -> Scan[str | None]:
+    """The rest of a reply that ends within a thought, all of it there: calls count where nothing comes behind them, and
+    "" comes back. What does not count is a part of the thought."""
+    wanted, voice = marks(p.drafts), s.voice
+    while (word := (yield from until(s, wanted, s.say, voice))) is not None:
+        start, before, done = s.pos - len(word), s.mark(), True
+        while word and done:
+            _keep_from(s, word)
+            done = yield from attempt(s, p, word, True)
+            word = yield from at(s, *p.openers)
+        while done and p.frames and (yield from at(s, *p.frames)):
+            pass  # the end of the turn
+        if done and not (yield from following(s)):
+            s.out.insert(before[0], Noted(Note("unclosed-thought", "", s.base + start)))
+            s.settle()
+            return ""
+        said = s.text[start : s.pos]
+        s.undo(before)
+        s.say(said)
+    return None
+
+
 def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     """Read the head of a message, its start being eaten, and the call where it is one: what its body is.
 
@@ -185,7 +266,7 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     header = p.d.header
     if header is None:
         return TEXT
-    s.spent, s.live = False, None
+    s.spent, s.live, s.doubtful = False, None, False
     try:
         head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
         needle, what = route(header, head)
@@ -201,6 +282,7 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
             yield from begin(s, p, name)
             yield from at(s, *header.ends)
             s.commit()
+            s.settle()
             return TEXT
     except Malformed as e:
         told = yield from failed(s, p, e, word)
@@ -235,7 +317,7 @@ def _heads(s: State, p: Program) -> Callable[[str], bool] | None:
 
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     """Read what may be calls, its first word being eaten; what is none comes back as text. Was it one?"""
-    s.spent, s.live = False, None
+    s.spent, s.live, s.doubtful = False, None, False
     try:
         yield from section(s, p, word.strip(), thinking)
     except Malformed as e:
@@ -243,6 +325,9 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     s.commit()
     s.seed, s.voice = 0, TextDelta
     yield from after_call(s, p.strays, p.openers)
+    c = yield from following(s)
+    if not c or c not in "{[" or c not in p.entries:
+        s.settle()  # else the next call, or what is none, tells
     return True
 
 
@@ -254,7 +339,8 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.cut = s.cut or s.closed
         s.note("cut" if s.closed else "malformed", str(why))
         if s.live:
-            s.end(s.live, whole=s.live.filled)
+            s.end(s.live, whole=False)
+        s.settle()
         return True
     word = word.strip()
     entry = p.entries.get(word)

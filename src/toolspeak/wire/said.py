@@ -50,7 +50,7 @@ def unsayable(turns: Sequence[Turn], d: Dialect, tools: Sequence[Tool[..., Any]]
     for turn in turns:
         calls = [call for call in turn.calls if call.name in offered]
         for call in calls:
-            read = parse(write_calls((call,), d), d, tools).calls
+            read = parse(write_calls((call,), d), d, tools, "").calls
             if [(c.name, c.arguments) for c in read] != [(call.name, arguments_of(call))]:
                 notes.append(Note("unsayable", f"message {turn.at}: {call.name}"))
     return notes

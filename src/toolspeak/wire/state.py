@@ -16,6 +16,8 @@ NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
 """What a tool may be called on a wire."""
 NOTES = 100
 """No reply leaves more notes than this."""
+DOUBTFUL = frozenset(["doubled-key", "expression", "other-name", "trailing-text", "unknown-key"])
+"""Something of a call was left out, or it can be read in more than one way: a call with such a note is never whole."""
 
 
 def may_name(text: str) -> bool:
@@ -24,11 +26,15 @@ def may_name(text: str) -> bool:
     return not seen or NAMED(seen) is not None
 
 
+Mark = tuple[int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, type[TextDelta] | type[ThoughtDelta]]
+
+
 @dataclass(slots=True)
 class Call:
     """A call being read. `guard`: only an offered tool counts, and with `strict` it must be offered by name.
 
-    Once it is `filled`, its arguments are all there, whatever happens to what closes it.
+    Once it is `filled`, its arguments are all there, whatever happens to what closes it. It is `open_ended` where
+    nothing closes it.
     """
 
     guard: bool = False
@@ -39,6 +45,7 @@ class Call:
     started: bool = False
     filled: bool = False
     ended: bool = False
+    open_ended: bool = False
 
 
 class State(Source):
@@ -49,14 +56,19 @@ class State(Source):
     becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
     `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
     `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
+    `ending` is the call that is over, but for what comes behind it; `doubtful`: a note tells that what is read is not whole.
+    `judged` is the place where it was decided last whether more of a call stands there.
     """
 
     __slots__ = (
         "args",
         "calls",
         "cut",
+        "doubtful",
+        "ending",
         "given",
         "ids",
+        "judged",
         "live",
         "names",
         "noted",
@@ -83,6 +95,9 @@ class State(Source):
         self.waiting: list[Note] = []
         self.noted: set[tuple[str, str]] = set()
         self.live: Call | None = None
+        self.ending: Call | None = None
+        self.doubtful = False
+        self.judged = -1
         self.calls = 0
         self.spent = False
         self.spoken = False
@@ -94,6 +109,8 @@ class State(Source):
     def say(self, text: str) -> None:
         """More text for the user, or of a thought."""
         if text:
+            if self.ending:
+                self.settle(text)
             self.spoken = self.spoken or (self.voice is TextDelta and not text.isspace())
             self.push(self.voice(text))
 
@@ -104,12 +121,15 @@ class State(Source):
             self.parts.clear()
 
     def push(self, event: Event) -> None:
+        if self.ending and not isinstance(event, Noted):
+            self.settle()
         if self.parts:
             self.flush()
         self.out.append(event)
 
     def note(self, rule: str, detail: str = "") -> None:
         """Tell of a repair; the same one of the same call once."""
+        self.doubtful = self.doubtful or rule in DOUBTFUL
         key = (f"{self.calls} {rule}", detail)
         if key in self.noted or len(self.noted) >= NOTES:
             return
@@ -132,7 +152,30 @@ class State(Source):
 
     def forget(self) -> None:
         """What was noted since `keep` was about something that is none."""
-        self.waiting = []
+        self.waiting, self.doubtful = [], False
+
+    def mark(self) -> Mark:
+        """How things stand, to come back to with `undo`: what is told from here on may have to be taken back."""
+        self.flush()
+        self.log = None
+        return (
+            len(self.out),
+            self.calls,
+            frozenset(self.given),
+            frozenset(self.noted),
+            self.cut,
+            self.spoken,
+            self.voice,
+        )
+
+    def undo(self, mark: Mark) -> None:
+        """Nothing was told since `mark`."""
+        size, self.calls, given, noted, self.cut, self.spoken, self.voice = mark
+        self.given, self.noted, self.waiting = set(given), set(noted), []
+        self.parts.clear()
+        del self.out[size:]
+        self.log = self.ending = self.live = None
+        self.doubtful = False
 
     def schema(self, call: Call) -> Mapping[str, Any]:
         """The parameters of the tool that is called, {} where it is not known."""
@@ -154,6 +197,9 @@ class State(Source):
             return
         if call.guard and (not self.offered(call.name) or (call.strict and self.tools is None)):
             raise Malformed(f"{call.name!r} is no tool")
+        doubtful, self.doubtful = self.doubtful, False
+        self.settle()
+        self.doubtful = doubtful
         self.calls += 1
         call.started, self.live = True, call
         written = call.id
@@ -182,5 +228,20 @@ class State(Source):
                 self.note("doubled-id", late)
                 late = None
             self.given.add(late or call.id)
-            call.ended, self.live = True, None
-            self.push(CallEnd(whole, late))
+            call.ended, self.live, call.late_id = True, None, late
+            if whole and not self.doubtful:
+                self.ending = call
+            else:
+                self.doubtful = False
+                self.push(CallEnd(False, late))
+
+    def settle(self, behind: str = "") -> None:
+        """The call that is over ends here. `behind` is what stands there that is neither a call nor free of it."""
+        call, self.ending = self.ending, None
+        if call is None:
+            return
+        if behind:
+            self.doubtful = True
+            self.push(Noted(Note("trailing-text", behind.strip()[:1], self.base + self.pos)))
+        self.push(CallEnd(not self.doubtful, call.late_id))
+        self.doubtful = False

@@ -190,12 +190,13 @@ class Header:
 class Thinking:
     """The literals around a thought. It opens where a reply, a line or (after a call) the text begins.
 
-    `call_ends`: a call of an offered tool inside an unclosed thought ends it.
+    `frame_ends`: what frames a text ends it. `always`: the model thinks in every reply, and its prompt opens the thought.
     """
 
     open: str = "<think>\n"
     close: str = "\n</think>\n\n"
-    call_ends: bool = False
+    frame_ends: bool = False
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +304,7 @@ class Dialect:
     texts that are no part of them. INDEX counts from `index_base`, as a key over the chat, elsewhere in its turn;
     an id that is written has `id_length` letters and digits, if that is not 0. `control` are markers that must
     never come out of what others wrote, besides those that stand in the other fields. `models` are parts of the
-    names of models that speak it, `origin` says how the dialect was found.
+    names of models that speak it, `thinkers` of those that always think; `origin` says how the dialect was found.
     """
 
     name: str
@@ -327,6 +328,7 @@ class Dialect:
     speech: Speech = Speech()
     layout: Layout | None = None
     models: tuple[str, ...] = ()
+    thinkers: tuple[str, ...] = ()
     origin: str = field(default="by name", compare=False)
 
     def __post_init__(self) -> None:

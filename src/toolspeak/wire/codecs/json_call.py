@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
@@ -48,6 +49,7 @@ class _Object:
     pieces: int = 0  # how many such arguments were written
     inner: bool = False  # it stands in another, which ends the call
     broken: bool = False  # the rest of it is given back as text
+    quiet: list[str] = field(default_factory=list[str])  # keys that say nothing, unless the tool has such a parameter
 
 
 def read(s: State, hole: JsonCall, call: Call) -> Scan[None]:
@@ -240,6 +242,7 @@ def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> 
         return
     if o.answer or o.call.filled:
         s.end(o.call)
+        s.settle()
         s.commit()
         yield from json_args.read_string(s, lambda t: s.push(delta(t)), delta)
     elif o.call.guard:
@@ -308,12 +311,23 @@ def _other(s: State, o: _Object, key: str) -> Scan[None]:
         raise Malformed(f"key {key!r}")
     if s.log is not None:
         s.spent = True
-    if key not in QUIET:
+    parts: list[str] = []
+    place = s.base + s.pos
+    yield from json_value(s, parts.append, s.note)
+    value = "".join(parts)
+    if key == "type":
+        if value not in FUNCTION:
+            o.quiet.append(key)
+    elif key in QUIET:
+        o.quiet.append(key)
+    elif value != "null" or key in _properties(s, o):
+        s.place = place
         s.note("unknown-key", key)
-    dropped: list[str] = []
-    yield from json_value(s, dropped.append if key == "type" else _drop, s.note)
-    if key == "type" and "".join(dropped) not in FUNCTION:
-        s.note("unknown-key", key)
+        s.place = None
+
+
+def _properties(s: State, o: _Object) -> Collection[str]:
+    return s.schema(o.call).get("properties") or ()
 
 
 def _drop(text: str) -> None:
@@ -334,6 +348,9 @@ def _finish(s: State, o: _Object) -> None:
     if call.name is None or (o.foreign and not call.started) or (s.tools is None and call.guard and not call.started):
         raise Malformed("not a call")
     _start(s, o)
+    for key in o.quiet:
+        if key in _properties(s, o):
+            s.note("unknown-key", key)  # it may be an argument
     if not call.filled:
         s.args("}" if o.pieces else "{}")
         call.filled = True

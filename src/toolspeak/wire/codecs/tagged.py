@@ -88,13 +88,14 @@ def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, .
 class _Reader:
     """The parameters of one call."""
 
-    __slots__ = ("ends", "given", "hole", "s", "schema", "shapes", "words")
+    __slots__ = ("ends", "given", "hole", "s", "schema", "shapes", "went_on", "words")
 
     def __init__(self, s: State, hole: Tagged, words: _Words, schema: Mapping[str, Any]) -> None:
         self.s, self.hole, self.words, self.schema = s, hole, words, schema
         self.shapes = Shapes(schema)
         self.ends = words.ends
         self.given: set[str] = set()
+        self.went_on = False
 
     def parameter(self) -> Scan[None]:
         """From an opener, which is there, to behind the closer."""
@@ -110,7 +111,7 @@ class _Reader:
             s.args(f"{', ' if self.given else ''}{quoted(key)}: ")
         self.given.add(key)
         word = yield from self.type_word(found[1])
-        self.ends = words.ends
+        self.ends, self.went_on = words.ends, False
         if words.lead and (yield from peek(s, len(words.lead))) == words.lead:
             s.pos += len(words.lead)
         elif words.lead == "\n" and (yield from peek(s, 2)) == "\r\n":
@@ -177,7 +178,9 @@ class _Reader:
         """Whether a mark ends the value; if so, what stands there for a missing closer is given back."""
         s, words = self.s, self.words
         if hit.endswith(words.close):
-            return None if not words.follow or (yield from ahead(s, 0, words.legal)) else hit
+            ended = not words.follow or (yield from ahead(s, 0, words.legal))
+            self.went_on = self.went_on or not ended
+            return None if ended else hit
         size = len(hit)
         s.pos -= size
         if hit in (words.line, words.opener):
@@ -186,6 +189,8 @@ class _Reader:
             ended = yield from self.runs_out(size, RUN if hit[0] == "\n" else 0)
         if ended:
             s.note("missing-closer", words.close)
+            if self.went_on:  # the last closer may have been the one: what stands behind it is nobody's
+                s.note("trailing-text", words.close)
             return None
         s.pos += size
         return hit

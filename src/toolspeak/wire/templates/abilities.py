@@ -119,7 +119,7 @@ def speaks(template: str, d: Dialect) -> bool:
     if not (known.calls and known.results and all(w in known.sample for w in literals(d))):
         return False
     told = known.sample.rpartition(str(USER["content"]))[2]  # before it, tools may be declared with calls as examples
-    calls = parse(told, replace(d, forms=()), (Tool(CALL.name),)).calls
+    calls = parse(told, replace(d, forms=()), (Tool(CALL.name),), "").calls
     return any(call.name == CALL.name and call.arguments == CALL.arguments for call in calls)
 
 

@@ -1,0 +1,131 @@
+"""A call of which something is left out, or that can be read in two ways, is told and never whole."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from wire_cases import cuts, merged, one_of, stream
+
+import toolspeak as ts
+from toolspeak.models.scripted import Scripted
+from toolspeak.schema.infer import as_tools
+from toolspeak.wire.collect import collect
+
+
+def delete(path: str, dry_run: bool = False) -> str:
+    """Delete what stands at a path."""
+    raise AssertionError(f"{path} was deleted, dry_run={dry_run}")
+
+
+TOOLS = as_tools([delete])
+ARGS = '{"path": "/data"}'
+MORE = '{"dry_run": true}'
+CALL = '{"name": "delete", "arguments": {"path": "/data"}}'
+KIMI = "<|tool_calls_section_begin|><|tool_call_begin|>functions.delete:0<|tool_call_argument_begin|>%s<|tool_call_end|><|tool_calls_section_end|>"
+DEEPSEEK = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>delete<｜tool▁sep｜>%s<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+DEEPSEEK_V3 = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>delete\n```json\n%s\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+HARMONY = "<|channel|>commentary to=functions.delete <|constrain|>json<|message|>%s<|call|>"
+MARK = "]<]minimax[>["
+DOUBTFUL = [
+    # more keys than the object of a call has, or one of them twice
+    ("hermes", f'<tool_call>{CALL[:-1]}, "dry_run": true}}</tool_call>'),
+    ("hermes", f'<tool_call>{{"dry_run": true, {CALL[1:]}</tool_call>'),
+    ("hermes", f'<tool_call>{CALL[:-1]} "dry_run": true}}</tool_call>'),
+    ("hermes", f'<tool_call>{CALL[:-1]}, "arguments": {MORE}}}</tool_call>'),
+    ("hermes", f'<tool_call>{CALL[:-1]}, "parameters": {MORE}}}</tool_call>'),
+    ("hermes", f'<tool_call>{CALL[:-1]}, "name": "other"}}</tool_call>'),
+    ("hermes", f'{CALL[:-1]}, "dry_run": true}}'),
+    ("llama3-json", f'{{"name": "delete", "parameters": {ARGS}, "dry_run": true}}'),
+    ("tool-json", f'{{"tool": "delete", "tool_input": {ARGS}, "dry_run": true}}'),
+    ("generic-json", f'{{"tool_calls": [{CALL}], "dry_run": true}}'),
+    ("apertus", f'<|tools_prefix|>[{{"delete": {ARGS}, "dry_run": true}}]<|tools_suffix|>'),
+    ("qwen3-coder", "<tool_call>\n<function=delete>\n<parameter=path>\n/a\n</parameter>\n<parameter=path>\n/b\n</parameter>\n</function>\n</tool_call>"),
+    ("minimax-m3", f'{MARK}<tool_call>\n{MARK}<invoke name="delete">{MARK}<path>/a{MARK}</path>{MARK}<path>/b{MARK}</path>{MARK}</invoke>\n{MARK}</tool_call>'),
+    ("pythonic", '[delete(path="/a", path="/b")]'),
+    # more behind the arguments, before what closes the call
+    ("hermes", f"<tool_call>{CALL}{MORE}</tool_call>"),
+    ("hermes", f"<tool_call>{CALL[:-1]}{MORE}}}</tool_call>"),
+    ("hermes", f"<tool_call>{CALL} but only as a dry run</tool_call>"),
+    ("hermes", f"{CALL}{MORE}"),
+    ("hermes", f'{CALL}, "dry_run": true}}'),
+    ("llama3-json", f'{{"name": "delete", "parameters": {ARGS}}}{MORE}'),
+    ("kimi-k2", KIMI % f"{ARGS} as a dry run"),
+    ("kimi-k2", KIMI % f"{ARGS}{MORE}"),
+    ("deepseek-v31", DEEPSEEK % f'{ARGS}, "dry_run": true'),
+    ("deepseek-v3", DEEPSEEK_V3 % f"{ARGS}\n{MORE}"),
+    ("functionary-v31", f'<function=delete>{ARGS}"dry_run": true}}</function>'),
+    ("functionary-v3", f">>>delete\n{ARGS}{MORE}"),
+    ("mistral-v13", f"[TOOL_CALLS]delete[ARGS]{ARGS}{MORE}"),
+    ("mistral-v13", f'[TOOL_CALLS]delete[ARGS]{ARGS}, "dry_run": true}}'),
+    ("mistral-v3", f"[TOOL_CALLS] [{CALL}, {MORE}]"),
+    ("harmony", HARMONY % f"{ARGS} as a dry run"),
+    ("apertus", f'<|tools_prefix|>[{{"delete": {ARGS}}}, "dry_run"]<|tools_suffix|>'),
+    ("react", f"Action: delete\nAction Input: {ARGS}, dry_run=True"),
+    ("react", f"Action: delete\nAction Input: {ARGS}{MORE}"),
+    ("pythonic", '[delete(path="/data"), dry_run=True]'),
+    ("lfm2", '<|tool_call_start|>[delete(path="/data"), dry_run=True]<|tool_call_end|>'),
+    ("pythonic", '[delete(path="/data") if sure else None]'),
+    ("olmo3", '<function_calls>delete(path="/data") dry_run=True</function_calls>'),
+    ("gemma4", '<|tool_call>call:delete{path:<|"|>/data<|"|>}{dry_run:true}<tool_call|>'),
+    ("qwen3-coder", "<tool_call>\n<function=delete>\n<parameter=path>\n/data\n</parameter>\ndry_run=True\n</function>\n</tool_call>"),
+    ("glm45", "<tool_call>delete\n<arg_key>path</arg_key>\n<arg_value>/data</arg_value>\ndry_run: true</tool_call>"),
+    # a value that is to be worked out
+    ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "/da" + "ta"}}</tool_call>'),
+    ("pythonic", '[delete(path="/da" + "ta")]'),
+    ("pythonic", '[delete(path=BASE + "/data")]'),
+    ("pythonic", "[delete(path=os.getcwd())]"),
+    ("gemma3", '```tool_code\ndelete(path="/data") + 1\n```'),
+    # what the end cuts off
+    ("hermes", f'<tool_call>{CALL[:-1]}, "dry'),
+    ("hermes", f'<tool_call>{CALL[:-1]}, "dry_run": tr'),
+]  # fmt: skip
+WHOLE = [
+    ("hermes", f"<tool_call>{CALL}"),
+    ("hermes", f"<tool_call>{CALL[:-1]}</tool_call>"),
+    ("hermes", f"<tool_call>{CALL}}}</tool_call>"),
+    ("hermes", f"<tool_call>{CALL}</tool_c"),
+    ("hermes", f"{CALL}\n\nI deleted it."),
+    ("hermes", f'<tool_call>{CALL[:-1]}, "error": null}}</tool_call> Done.'),
+    ("hermes", f'<tool_call>{{"type": "function", "id": "a", "index": 0, {CALL[1:]}</tool_call>'),
+    ("llama3-json", f'{{"name": "delete", "parameters": {ARGS}}} Done: it is gone.'),
+    ("mistral-v13", f"[TOOL_CALLS]delete[ARGS]{ARGS} Done."),
+    ("pythonic", '[delete(path="/data")] Done.'),
+    ("pythonic", '[delete(path=\'say "a" and "b"\')]'),
+    ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "a "b" c"}}</tool_call>'),
+]
+
+
+@pytest.mark.parametrize(("name", "wire"), DOUBTFUL, ids=lambda part: part[:80])
+def test_a_call_in_doubt_is_told_and_not_whole(name: str, wire: str) -> None:
+    d = one_of(name)
+    events = stream(d, [wire], TOOLS)
+    reply = collect(events)
+    assert [(call.name, call.whole) for call in reply.calls] == [("delete", False)]
+    assert reply.calls[0].notes
+    assert "tool_calls" not in reply.messages[0]
+    for chunks in cuts(wire, random.Random(wire)):
+        assert merged(stream(d, chunks, TOOLS)) == merged(events)
+
+
+@pytest.mark.parametrize(("name", "wire"), WHOLE, ids=lambda part: part[:80])
+def test_a_call_is_whole_where_all_that_stands_in_it_is_accounted_for(name: str, wire: str) -> None:
+    d = one_of(name)
+    events = stream(d, [wire], TOOLS)
+    assert [(call.name, call.whole) for call in collect(events).calls] == [("delete", True)]
+    for chunks in cuts(wire, random.Random(wire)):
+        assert merged(stream(d, chunks, TOOLS)) == merged(events)
+
+
+def test_the_model_is_told_of_the_doubt_and_nothing_runs() -> None:
+    model = Scripted([f'{CALL[:-1]}, "dry_run": true}}', "I leave it."])
+    reply = ts.run("Clean up", tools=[delete], model=model)
+    assert reply.text == "I leave it."
+    assert "more than one way (unknown-key: dry_run)" in str(model.requests[1])
+
+
+def test_the_toolbox_says_what_is_in_doubt() -> None:
+    call = ts.parse(f'<tool_call>{CALL[:-1]}, "dry_run": true}}</tool_call>', "hermes", [delete]).calls[0]
+    problems = ts.Toolbox(delete).validate(call).problems
+    assert len(problems) == 1
+    assert "dry_run" in problems[0].message
