@@ -194,14 +194,17 @@ def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 
 def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
-    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone."""
+    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone, and any
+    tag where parameters in tags come."""
     first = next((part for part in parts if not isinstance(part, str) or part.strip()), None)
     if isinstance(first, Json) and first.plain:
         return ("\n", "{")
     ends = first_words(parts, beyond)
     if isinstance(first, str) and first[0] == "\n" and ends[0][0].isalnum():
         return ("\n" + ends[0],)
-    return ends
+    if isinstance(first, str) and ends[0] == '">':
+        return (*ends, '"/>', '" />')  # a tag may close itself
+    return (*ends, "<") if isinstance(first, Tagged) and ends[0][0] == "<" else ends
 
 
 def words_of(parts: Form) -> tuple[str, ...]:
