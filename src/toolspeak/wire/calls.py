@@ -77,6 +77,8 @@ def begin(s: State, p: Program, name: str) -> Scan[None]:
     call.name = name
     if not NAMED(name):
         raise Malformed("no name")
+    if call.guard and p.d.call == (Json(),) and (yield from following(s)) != "{":
+        raise Malformed("no arguments")  # a line that is a tool's name, and nothing more
     s.start(call)
     opener = literal_words(p.d.open)
     if opener and (yield from at(s, opener[0], eat=False)):

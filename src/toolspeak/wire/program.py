@@ -43,7 +43,7 @@ class Program:
     """The words that a reader of the dialect looks for. `calls`: calls are among them; `split`: thoughts are told apart.
 
     `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
-    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call, `beyond` a frame; `unframed` ends a thought that was none. `strays`
+    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call, `beyond` a frame; `named`: a message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `strays`
     are the closers that a model may write once too often.
     """
 
@@ -77,6 +77,7 @@ class Program:
         self.after = _after(d)
         self.strays = _strays(d) if calls else ()
         self.heads = _bare_heads(d.header) if d.header and calls else ()
+        self.named = bool(calls and d.guard and d.header and ("^", "call") in d.header.routes)
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
     def _control(self, d: Dialect) -> None:
