@@ -53,7 +53,7 @@ def test_all_dialects_are_listed_with_a_call_that_they_read() -> None:
 
 
 def test_on_a_terminal_they_are_a_table_of_one_line_each(terminal: Callable[..., Terminal]) -> None:
-    code, seen = terminal("dialects", "hermes", "tool-json", COLUMNS="240").end()
+    code, seen = terminal("dialects", "hermes", "tool-json", COLUMNS="600").end()
     assert code == 0
     assert ANSI.search(seen)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)

@@ -140,6 +140,7 @@ def sayable(code: str, hole: Tagged, follow: tuple[str, ...]) -> bool:
         not any(part.startswith(legal) for part in behind)
         and "\n" + hole.open.strip() not in code
         and (follow[0] * 2 not in "".join(code.split()))
+        and not any(closer in code and "<parameter=s>" in code for closer in ("</parameter>", *closers))
     )
 
 

@@ -58,7 +58,7 @@ def row(d: Dialect) -> tuple[str, str, str]:
 
 def _models(d: Dialect) -> list[str]:
     """The models' names for people: without their separators, nor those that only say more than another."""
-    names = list(dict.fromkeys(name.replace(":", "-").strip("/-") for name in d.models))
+    names = list(dict.fromkeys(name.replace(":", "-").strip("/-") for name in d.models if name[-1] != "?"))
     return [name for name in names if not any(name != other and name.startswith(other) for other in names)]
 
 

@@ -41,7 +41,10 @@ DEEPSEEK_V3 = Dialect(
     frame=("<｜end▁of▁sentence｜>",),
     stop=("<｜end▁of▁sentence｜>",),
     control=CONTROL,
-    models=("deepseek-v3", "deepseek-r1", "deepseek-chat-v3"),
+    models=(
+        *("deepseek-v3", "deepseek-r1", "deepseek-chat-v3"),
+        *("cogito-v2-preview-deepseek", "cogito-v2.1", "cogito-2.1", "cogito-671b"),  # made from DeepSeek's
+    ),
     thinkers=("deepseek-r1",),
     speech=Speech(
         opening=(
@@ -66,7 +69,7 @@ DEEPSEEK_V31 = replace(
     also=(),
     forms=(FENCED,),
     thinking=Thinking("<think>", "</think>"),
-    models=("deepseek-v3.1", "deepseek-chat-v3.1", "deepseek-v3.2-exp"),
+    models=("deepseek-v3.1", "deepseek-chat-v3.1", "deepseek-v3.2-exp", "deepseek.v3-v1"),  # the last on Bedrock
     speech=Speech(
         opening=(
             "## Tools\nYou have access to the following tools:\n\n",

@@ -1,11 +1,26 @@
 """GLM 4.5 and later, and those that write as it does: `<tool_call>name<arg_key>..</arg_key><arg_value>..`.
 
-4.5 and 4.6 put each tag on a line of its own, 4.7 and 5 write no line breaks at all.
+4.5 and 4.6 put each tag on a line of its own, 4.7 and 5 write no line breaks at all. 4 and Z1 have no marks: a message
+whose first line is a tool's name, and its arguments as JSON.
 """
 
 from dataclasses import replace
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Layout, Results, Speech, Tagged, Thinking, ToolJson
+from ..wire.syntax import (
+    NAME,
+    RESULT,
+    TOOLS,
+    Dialect,
+    Header,
+    Json,
+    Layout,
+    Results,
+    Speech,
+    Tagged,
+    Thinking,
+    ToolJson,
+)
+from ._chatml import CHATML
 
 TOLD = """\
 # Tools
@@ -84,7 +99,7 @@ SPARK25 = replace(
         "<｜end▁of▁sentence｜>",
         *("<|System|>", "<|User|>", "<|Bot|>", "<|Tool|>", "<tool_response>", "</tool_response>"),
     ),
-    models=("spark-2.5", "spark2.5"),
+    models=("spark-2.5", "spark2.5", "spark-3?", "spark3?"),
     speech=Speech(results=IN_A_ROW),
     layout=None,
 )
@@ -135,4 +150,32 @@ IQUEST_Q1 = replace(
     models=("iquest-q1",),
     speech=Speech(results=IN_A_ROW),
     layout=None,
+)
+
+HYPERCLOVAX = replace(
+    GLM45,
+    name="hyperclovax",
+    thinking=Thinking(),
+    frame=("<|im_end|>",),
+    stop=("<|im_end|>",),
+    control=("<|im_start|>", "<|im_end|>", "<|endofturn|>", "<tool_response>", "</tool_response>"),
+    models=(
+        "hyperclovax-seed-think-32b",
+        "hyperclovax-seed-think?",
+    ),
+    speech=Speech((TOLD, TOOLS, f"{ASKED}{LINES}"), tools=JSON_LINES, results=ON_LINES),
+    layout=CHATML,
+)
+
+GLM4 = Dialect(
+    "glm4",
+    (Json(),),
+    guard=True,
+    header=Header("<|assistant|>", "\n", (("^$", "text"), ("^", "call"))),
+    frame=TURN_ENDS,
+    stop=(*TURN_ENDS, "<|endoftext|>"),
+    control=TURNS,
+    models=("glm-4-32b", "glm-4-9b", "glm4", "glm-z1", "glm-4?"),
+    speech=Speech(results=Results(each=(RESULT,)), native_results=Results("observation", (RESULT,), grouped=False)),
+    layout=Layout(("<|", "|>\n"), "", bos="[gMASK]<sop>", strip=False),
 )

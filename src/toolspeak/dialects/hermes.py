@@ -39,26 +39,18 @@ HERMES = Dialect(
     stop=("<|im_end|>",),
     thinkers=("qwq", "-thinking"),
     models=(
-        "hermes-2",
-        "hermes-3",
-        "hermes-3-llama",
-        "hermes-4",
-        "hermes3:",
-        "hermes-4-llama",
-        "hermes3",
-        "qwen2.5",
-        "qwq",
-        "qwen3:",
-        *(f"qwen3-{n}" for n in "0123468"),
-        "qwen3-next",
-        "qwen3-vl",
-        "qwen3-omni",
-        "mimo-7b",
-        "mimo-vl",
-        "smollm3",
-        "trinity",
-        "arcee",
-        "cogito",
+        *("hermes-2", "hermes-3", "hermes-4", "hermes3", "hermes4", "deephermes"),
+        *("qwen2.5", "qwen-2.5", "qwen3", "qwen-3", "qwq"),  # their templates; qwen3-coder and qwen3.5 are longer
+        *("exaone-4", "exaone4", "k-exaone", "mimo-7b", "mimo-vl", "smollm3", "trinity", "arcee", "cogito"),
+        *("ling-mini", "ling-flash", "ling-1t", "ring-mini", "ring-flash", "ring-1t"),  # inclusionAI's second ones
+        *("arch-function", "arch-agent", "jan-nano", "jan-v1", "tongyi-deepresearch"),  # made from Qwen 2.5 and 3
+        *("athene-v2", "llama-3-groq", "llama3-groq"),
+        "qwen2?",
+        "openhermes?",
+        "ling-lite?",
+        "ling-plus?",
+        "ling-2.5?",
+        "ring-2.5?",
     ),
     speech=Speech(
         opening=(

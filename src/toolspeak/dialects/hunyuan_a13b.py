@@ -23,6 +23,12 @@ HUNYUAN_A13B = Dialect(
         "<tool_responses>",
         "</tool_responses>",
     ),
-    models=("hunyuan-a13b",),
+    models=(
+        "hunyuan-a13b",
+        "hunyuan-0.5b?",
+        "hunyuan-1.8b?",
+        "hunyuan-4b?",
+        "hunyuan-7b?",
+    ),
     speech=Speech(results=Results("user", ("<tool_response>", RESULT, "</tool_response>"))),
 )

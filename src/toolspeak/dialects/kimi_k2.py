@@ -31,6 +31,6 @@ KIMI_K2 = Dialect(
         "<|media_end|>",
         "<|media_pad|>",
     ),
-    models=("kimi-k2",),
+    models=("kimi-k2", "kimi-linear"),
     speech=Speech(results=Results("user", ("## Return of ", ID, "\n", RESULT))),
 )

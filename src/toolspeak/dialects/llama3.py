@@ -52,12 +52,10 @@ LLAMA3_JSON = Dialect(
         "llama3.1",
         "llama3.2",
         "llama3.3",
-        "llama-3-1",
-        "llama-3-2",
-        "llama-3-3",
-        "llama-v3p1",
-        "llama-v3p2",
-        "llama-v3p3",
+        "llama-v3.1",
+        "llama-v3.2",
+        "llama-v3.3",
+        "nemotron:70b",
     ),
     speech=Speech(
         opening=(

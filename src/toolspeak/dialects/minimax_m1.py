@@ -13,7 +13,7 @@ MINIMAX_M1 = Dialect(
     forms=BARE,
     stop=("<end_of_sentence>",),
     control=("<begin_of_document>", "<beginning_of_sentence>", "<end_of_sentence>"),
-    models=("minimax-m1", "minimax-text-01"),
+    models=("minimax-m1", "minimax-text-01", "minimax-01"),
     speech=Speech(
         opening=(
             "You are provided with these tools:\n<tools>\n",

@@ -33,14 +33,24 @@ MISTRAL_V3 = Dialect(
     stop=("</s>",),
     control=CONTROL,
     id_length=9,
-    models=("mistral-7b", "mistral:7b", "mistral-large-2407", "mistral-large-instruct-2407", "mixtral", "codestral"),
+    models=(
+        *("mistral-7b", "mistral:7b", "mistral-large-2407", "mistral-large-instruct-2407", "mixtral", "codestral"),
+        *("mistral-small-2409", "mistral-small-instruct-2409", "mistral-small:22b"),
+        "mistral?",  # on Ollama, Mistral 7B
+    ),
 )
 
 MISTRAL_NEMO = replace(
     MISTRAL_V3,
     name="mistral-nemo",
     open="[TOOL_CALLS]",
-    models=("mistral-nemo", "ministral-8b", "pixtral", "mistral-small-24", "mistral-small-3.1", "mistral-large-2411"),
+    models=(
+        *("mistral-nemo", "ministral-8b", "pixtral", "mistral-large-2411", "mistral-large-instruct-2411"),
+        *("mistral-small-24b", "mistral-small:24b", "mistral-small-2501", "mistral-small-2503"),
+        *("mistral-small-3.1", "mistral-small3.1", "mistral-small-3"),
+        "mistral-small?",
+        "mistral-large?",
+    ),
 )
 
 MISTRAL_V11 = Dialect(
@@ -59,5 +69,5 @@ MISTRAL_V13 = replace(
     name="mistral-v13",
     call=("[TOOL_CALLS]", *PLAIN),
     thinking=Thinking("[THINK]", "[/THINK]"),
-    models=("devstral", "magistral", "ministral-3", "mistral-large-3", "mistral-small-4"),
+    models=("devstral", "magistral", "ministral-3", "mistral-large-3", "mistral-small-4", "voxtral?", "ministral?"),
 )

@@ -14,12 +14,9 @@ NEMOTRON_NANO_V2 = Dialect(
     stop=("<SPECIAL_12>",),
     control=("<SPECIAL_10>", "<SPECIAL_11>", "<SPECIAL_12>", "<TOOL_RESPONSE>", "</TOOL_RESPONSE>"),
     models=(
-        "nemotron-nano-9b-v2",
-        "nemotron-nano-12b-v2",
-        "nemotron-nano-v2",
-        "nemotron-nano",
-        "llama-3.1-nemotron",
-        "llama-3-3-nemotron",
+        *("nemotron-nano-9b-v2", "nemotron-nano-12b-v2", "nemotron-nano-v2"),
+        *("llama-3.1-nemotron-nano", "llama-3.1-nemotron-ultra", "llama-3.3-nemotron"),
+        "nemotron-nano?",
     ),
     speech=Speech(
         opening=(

@@ -26,7 +26,7 @@ PYTHONIC = Dialect(
     guard=True,
     thinking=None,
     stop=("<|eot_id|>", "<|eom_id|>"),
-    models=("toolace",),
+    models=("toolace", "watt-tool"),
     speech=Speech(
         (TOLD, TOOLS),
         tools=ToolJson(indent=4),

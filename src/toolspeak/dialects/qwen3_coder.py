@@ -57,7 +57,16 @@ QWEN3_CODER = Dialect(
     thinking=Thinking(frame_ends=True),
     stop=("<|im_end|>",),
     control=(*CONTROL, "<tool_response>", "</tool_response>"),
-    models=("qwen3-coder", *(f"qwen3.{n}" for n in "5678"), "minicpm-v", "granite-4.2", "nanbeige"),
+    models=(
+        "qwen3-coder",
+        *(f"qwen3.{n}" for n in "5678"),
+        "minicpm-v",
+        "granite-4.2",
+        "nanbeige",
+        "kat-dev",
+        "intellect-3",
+        "kat-coder?",
+    ),
     speech=Speech(
         ("# Tools\n\nYou have access to the following functions:\n\n<tools>\n", TOOLS, f"{SHOWN}{RULES}"),
         tools=ToolJson(wrapped=True, lines=True),
@@ -71,7 +80,7 @@ NEMOTRON3 = replace(
     name="nemotron-3",
     before="\n",
     thinking=Thinking(close="\n</think>\n"),
-    models=("nemotron-3",),
+    models=("nemotron-3", "nemotron-nano-3", "nemotron3"),
     speech=replace(QWEN3_CODER.speech, results=replace(RESULTS, close="\n")),
 )
 

@@ -1,6 +1,7 @@
-"""Solar Open: id, name and arguments behind a mark each; ids of ten letters and digits."""
+"""Solar Open: id, name and arguments behind a mark each; ids of ten letters and digits. Solar Open 2: each argument
+between marks, its value as it is."""
 
-from ..wire.syntax import ID, NAME, RESULT, TOOLS, Dialect, Results, Speech, Thinking, ToolJson
+from ..wire.syntax import ID, NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
 from ._json import JSON
 
 SOLAR_OPEN = Dialect(
@@ -65,4 +66,24 @@ SOLAR_OPEN = Dialect(
             between="",
         ),
     ),
+)
+
+SOLAR_OPEN2 = Dialect(
+    "solar-open2",
+    (
+        "<|tool_call:start|>",
+        NAME,
+        "\n",
+        Tagged("<|tool_arg:start|>", "<|tool_arg:value|>", "<|tool_arg:end|>\n"),
+        "<|tool_call:end|>",
+    ),
+    thinking=Thinking("<|think:start|>", "<|think:end|>"),
+    frame=("<|im:content|>", "<|im:end|>"),
+    stop=("<|im:end|>",),
+    control=(
+        *("<|im:start|>", "<|tool:start|>", "<|tool:end|>"),
+        *("<|tool_response:start|>", "<|tool_response:end|>"),
+    ),
+    models=("solar-open2", "solar-open-2"),
+    speech=Speech(results=Results(each=("<|tool_response:start|>", RESULT, "<|tool_response:end|>"))),
 )

@@ -12,7 +12,10 @@ XLAM = Dialect(
     guard=True,
     stop=("<|im_end|>", "<|eot_id|>"),
     control=("<|im_start|>", "<|im_end|>", "<|endoftext|>"),
-    models=("xlam",),
+    models=(
+        "xlam",
+        "hammer2?",
+    ),
     speech=Speech(
         opening=(
             SYSTEM,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -91,6 +91,8 @@ def begin(s: State, p: Program, name: str) -> Scan[None]:
     call.name = name
     if not NAMED(name):
         raise Malformed("no name")
+    if call.guard and p.d.call == (Json(),) and (yield from following(s)) != "{":
+        raise Malformed("no arguments")  # a line that is a tool's name, and nothing more
     s.start(call)
     opener = literal_words(p.d.open)
     if opener and (yield from at(s, opener[0], eat=False)):
@@ -162,6 +164,11 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
     """The parts of one call, of whose first part so many words were eaten."""
     for i, part in enumerate(form):
         rest = form[i + 1 :]
+        if i and form[i - 1] is NAME and call.name is not None and (yield from _shut(s, part, call)):
+            for w in words_of(rest):
+                for tag in w.replace("><", ">\n<").split("\n"):
+                    yield from at(s, tag)
+            break
         if isinstance(part, Json | JsonCall):
             s.beyond = tuple(w for w in (*words_of(rest), *p.after) if len(w) > 2)
         match part:
@@ -186,6 +193,18 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
     s.end(call)
 
 
+def _shut(s: State, part: Part, call: Call) -> Scan[bool]:
+    """Does the tag that holds the name close itself? Eats its end then, and the call has no arguments."""
+    end = literal_words(part)[:1] if isinstance(part, str) else []
+    if not end or end[0][-1] != ">" or not (yield from at(s, end[0][:-1] + "/>", end[0][:-1] + " />")):
+        return False
+    s.start(call)
+    s.args("{}")
+    s.note("no-arguments")
+    call.filled = True
+    return True
+
+
 def _words(s: State, p: Program, part: str, call: Call, eaten: int) -> Scan[None]:
     """A literal. Before the arguments every word counts; after them one may be missing."""
     words = literal_words(part)
@@ -205,12 +224,14 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
     """A name or an id."""
     guarded = call.guard and slot is NAME and s.tools is not None
     yield from blank(s)
-    fits = s.begins if guarded else may_name if slot is NAME else None
-    text, hit = yield from token(s, _ends(p, rest), CAP, fits)
+    text, hit = yield from token(s, _ends(p, rest), CAP, _fits(s.begins if guarded else may_name, slot))
     text = text.strip()
     if slot is NAME:
         if call.name is None or not call.started:
-            if not NAMED(text) or (rest and not hit):
+            if hit == ">" and text[-1:] == "/" and not s.offered(text):
+                s.pos -= 1  # it belongs to the mark: the tag closes itself
+                text = text[:-1].rstrip()
+            if not NAMED(text) or (rest and not hit) or (hit == "<" and text not in (s.tools or ())):
                 raise Malformed("no name")
             call.name = text
         elif text != call.name:
@@ -221,6 +242,11 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
         call.id = text
     elif not text.isdecimal():
         s.note("odd-index", text)
+
+
+def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
+    """Tells of the beginning of a name whether there may be such a one; the tag around it may close itself."""
+    return (lambda seen: begins(seen.rstrip("/ "))) if slot is NAME else None
 
 
 def _numbered(call: Call, part: NumberedName, text: str) -> None:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
-from ..dialects import get, names
+from ..dialects import get
 from ..errors import UnknownDialect
 from .drafts.differ import draft, reads
 from .drafts.margins import MARK
 from .drafts.probe import BOTH, Probe, call, probe
 from .drafts.response_template import from_response_template
+from .modelnames import by_name, known, named, plain
 from .syntax import Dialect
 from .templates.abilities import literals
 from .thinkers import with_thoughts
@@ -38,29 +39,14 @@ def detect(
         return from_response_template(response_template)
     if not (template or model):
         raise UnknownDialect("expected a chat template, a model's name or a response template to tell the dialect by")
-    found = by_template(template, _plain(model or "")) if template else None
-    found = found or (_by_name(model) if model else None)
+    found = by_template(template, plain(model or "")) if template else None
+    found = found or (by_name(model) if model else None)
     if found:
-        return with_thoughts(found, template, _plain(model or ""))
+        return with_thoughts(found, template, plain(model or ""))
     given = " and ".join(
         w for w, is_given in (("its chat template", template), (f"its name, {model},", model)) if is_given
     )
     return replace(get(ANY), origin=f"by default: {given} {'tell' if template and model else 'tells'} no dialect")
-
-
-def _plain(name: str) -> str:
-    """A model's name as the parts of names in dialects are written."""
-    return name.lower().replace("_", "-").replace(" ", "-")
-
-
-def _by_name(model: str) -> Dialect | None:
-    """The dialect whose models' name comes first in this one, the longest of those; None where none comes.
-
-    A model made from another is called after itself first, then after that one.
-    """
-    name = _plain(model)
-    parts = [(-name.index(part), len(part), -i) for i, d in enumerate(_known()) for part in d.models if part in name]
-    return replace(_known()[-max(parts)[2]], origin=f"by the model's name, {model}") if parts else None
 
 
 @lru_cache(64)
@@ -72,23 +58,17 @@ def by_template(template: str, name: str = "") -> Dialect | None:
     p = probe(template)
     if p is None:  # it writes no calls: what it says of them in words is all there is
         scores = [
-            (_told(template, d), _named(d, name), _share(template, d), len(d.models), -i)
-            for i, d in enumerate(_known())
+            (_told(template, d), named(d, name), _share(template, d), len(d.models), -i) for i, d in enumerate(known())
         ]
         best = max(scores)
-        return replace(_known()[-best[-1]], origin="by the words of its chat template") if any(best[0]) else None
+        return replace(known()[-best[-1]], origin="by the words of its chat template") if any(best[0]) else None
     shown, drafted = p.show(BOTH) + p.show(call(), call(1)), draft(template)
     found: list[tuple[int, int, float, int, int]] = []
-    for i, d in enumerate(_known()):
+    for i, d in enumerate(known()):
         if all(word in shown for word in literals(d)) and (reply := reads(p, replace(d, forms=()))):
             likeness = _likeness(p, d, drafted) + (not reply.notes)
-            found.append((sum(map(len, _words(d))), _named(d, name), likeness, len(d.models), -i))
-    return replace(_known()[-max(found)[-1]], origin="by its chat template") if found else drafted
-
-
-@cache
-def _known() -> tuple[Dialect, ...]:
-    return tuple(get(name) for name in names())
+            found.append((sum(map(len, _words(d))), named(d, name), likeness, len(d.models), -i))
+    return replace(known()[-max(found)[-1]], origin="by its chat template") if found else drafted
 
 
 def _words(d: Dialect) -> tuple[str, ...]:
@@ -108,11 +88,6 @@ def _likeness(p: Probe, d: Dialect, drafted: Dialect | None) -> float:
         same = (d.before == drafted.before) + (d.thinking == drafted.thinking) + (d.frame[:2] == drafted.frame[:2])
         same += 2 * any(mark in d.stop for mark in drafted.stop)
     return exact / 2 + 1.5 * _share(p.template, d) + same / 4
-
-
-def _named(d: Dialect, name: str) -> int:
-    """How much of the model's name the dialect's models have."""
-    return max((len(part) for part in d.models if part in name), default=0)
 
 
 @cache

@@ -47,8 +47,10 @@ class Program:
     """The words that a reader of the dialect looks for. `calls`: calls are among them; `split`: thoughts are told apart.
 
     `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
-    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call, `legal` one that was not closed, `beyond` a frame; `unframed` ends a thought that was none. `closers`
-    end a thought, `drafts` begin a call in one, `opening` are both. `strays`
+    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call,
+    `legal` one that was not closed, `beyond` a frame; `named`: a message may begin with nothing but a tool's name;
+    `unframed` ends a thought that was none. `closers` end a thought, `drafts` begin a call in one, `opening` are both.
+    `strays`
     are the closers that a model may write once too often.
     """
 
@@ -86,6 +88,7 @@ class Program:
         self.legal = tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
         self.strays = _strays(d) if calls else ()
         self.heads = _bare_heads(d.header) if d.header and calls else ()
+        self.named = bool(calls and d.guard and d.header and ("^", "call") in d.header.routes)
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
     def _control(self, d: Dialect) -> None:
@@ -207,14 +210,17 @@ def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 
 def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
-    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone."""
+    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone, and any
+    tag where parameters in tags come."""
     first = next((part for part in parts if not isinstance(part, str) or part.strip()), None)
     if isinstance(first, Json) and first.plain:
         return ("\n", "{")
     ends = first_words(parts, beyond)
     if isinstance(first, str) and first[0] == "\n" and ends[0][0].isalnum():
         return ("\n" + ends[0],)
-    return ends
+    if isinstance(first, str) and ends[0] == '">':
+        return (*ends, '"/>', '" />')  # a tag may close itself
+    return (*ends, "<") if isinstance(first, Tagged) and ends[0][0] == "<" else ends
 
 
 def words_of(parts: Form) -> tuple[str, ...]:

@@ -39,13 +39,16 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
             fresh, now = done, TEXT if done else now
         elif kind == HEAD:
             now = yield from message(s, p, literal, now)
+            now = (yield from headed(s, p)) if now == HEAD else now
         elif kind == THINK:
             yield from opened(s, p, literal, space)
             now = THINK
         else:
+            named = p.named and now == THINK and s.tools
             now = TEXT
             block = block and kind != CODE
             fresh = yield from small(s, p, kind, literal, space)
+            now = (yield from headed(s, p)) if named else now
         s.voice = ThoughtDelta if now == THINK and p.split else TextDelta
 
 
@@ -57,11 +60,10 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
     if now == THINK and p.unframed and (yield from at(s, *p.unframed, eat=False)):
         now = ""  # the prompt opened a thought, and the model did not want to think
     fresh = now != TEXT
-    if not now and not prompt and p.heads and (yield from at(s, *p.heads, eat=False)):
+    if not now and not prompt and ((p.named and s.tools) or (p.heads and (yield from at(s, *p.heads, eat=False)))):
         now = HEAD
     if now == HEAD:
-        s.keep()
-        now = yield from message(s, p, "", TEXT)
+        now = yield from headed(s, p)
     if not now and (seed := p.opened(prompt)):
         s.seed, s.base = len(seed), -len(seed)
         s.text = seed + s.text
@@ -258,10 +260,21 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
     return None
 
 
+def headed(s: State, p: Program) -> Scan[str]:
+    """Read the head of a message whose start stood before; an empty line may come before it."""
+    s.keep()
+    now = yield from message(s, p, "", TEXT)
+    if now == HEAD:
+        s.keep()
+        now = yield from message(s, p, "", TEXT)
+        s.say("\n" if now == HEAD else "")
+    return TEXT if now == HEAD else now
+
+
 def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     """Read the head of a message, its start being eaten, and the call where it is one: what its body is.
 
-    Where it is no head, all goes on as it is `now`.
+    Where it is no head, all goes on as it is `now`; an empty one may stand before a head (HEAD).
     """
     header = p.d.header
     if header is None:
@@ -290,7 +303,7 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     s.commit()
     if what == "thought" and not p.split:
         s.say(word.removeprefix(header.start.strip()) + head + hit)  # left in the text, a thought keeps its marks
-    return THINK if what == "thought" else TEXT
+    return THINK if what == "thought" else HEAD if p.named and not head else TEXT
 
 
 def _unread(s: State) -> str:

@@ -304,7 +304,8 @@ class Dialect:
     texts that are no part of them. INDEX counts from `index_base`, as a key over the chat, elsewhere in its turn;
     an id that is written has `id_length` letters and digits, if that is not 0. `control` are markers that must
     never come out of what others wrote, besides those that stand in the other fields. `models` are parts of the
-    names of models that speak it, `thinkers` of those that always think; `origin` says how the dialect was found.
+    names of models that speak it, with a `?` those that other models have as well, `thinkers` of those that always
+    think; `origin` says how the dialect was found.
     """
 
     name: str

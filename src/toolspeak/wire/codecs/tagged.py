@@ -4,7 +4,10 @@ A closer counts only where something legal follows it: the next opener, a word t
 the end; otherwise it is part of the value. Where a closer is missing, two things end a value all the same: a line that
 opens a key that the schema has and that was not given yet (in a value that is no string: anywhere), and the closers of
 the call one after another up to the end of the text (or, from the start of a line, three such words). Text that quotes
-less than that stays text.
+less than that stays text. A parameter in tags of another spelling is read where its key is sure (`spellings`); what
+stands behind the parameters and is neither one of them nor what may follow a call makes the call malformed.
+
+A single parameter of a known name for all arguments, which the schema lacks, holds them as one JSON object.
 
 A key that comes twice keeps its first value, since that one was passed on; the second is told in a note.
 """
@@ -20,17 +23,21 @@ from typing import Any
 
 from ...schema.kinds import ANY, STRING, Kinds, Shapes
 from ..jsonscan import quoted
-from ..scan import SPACE, Malformed, Scan, at, expect, peek
+from ..scan import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..state import State
 from ..syntax import Tagged
 from . import json_args
-from .typed import ahead, text_until, token_ahead, value
+from .spellings import CLOSERS, Spelled, opener, unquoted
+from .typed import ahead, as_json, text_until, token_ahead, value
 
 WORDS = re.compile(r"\s+|(?<=>)(?=<)").split
 """The words of a literal: white space may stand, or be missing, between two tags."""
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
 RUN = 3
 """So many words that may follow a call, one after another from the start of a line, end a value that nothing closed."""
+WRAPPERS = frozenset(["arguments", "input", "parameters", "properties"])
+"""Names under which models put all arguments into one."""
+BRACKETS = ("}", "]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,7 @@ class _Words:
     lead: str
     close: str
     line: str
+    space: str
     follow: tuple[str, ...]
     legal: tuple[str, ...]
     ends: tuple[str, ...]
@@ -66,6 +74,7 @@ def _words(hole: Tagged, follow: tuple[str, ...]) -> _Words:
         lead=hole.mid[len(hole.mid.rstrip()) :],
         close=close,
         line="\n" + opener,
+        space=space,
         follow=follow,
         legal=(opener, *follow),
         ends=tuple(dict.fromkeys(ends)),
@@ -80,20 +89,27 @@ def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, .
         return (yield from json_args.read(s, s.args, s.note))
     reader = _Reader(s, hole, words, schema)
     s.args("{")
-    while (yield from at(s, words.opener, eat=False)):
-        yield from reader.parameter()
+    while True:
+        if (yield from at(s, words.opener, eat=False)):
+            yield from reader.parameter()
+        elif other := (yield from reader.other()):
+            yield from reader.respelled(other)
+        else:
+            break
     s.args("}")
+    yield from reader.ended()
 
 
 class _Reader:
     """The parameters of one call."""
 
-    __slots__ = ("ends", "given", "hole", "s", "schema", "shapes", "went_on", "words")
+    __slots__ = ("ends", "given", "hole", "odd", "s", "schema", "shapes", "went_on", "words")
 
     def __init__(self, s: State, hole: Tagged, words: _Words, schema: Mapping[str, Any]) -> None:
         self.s, self.hole, self.words, self.schema = s, hole, words, schema
         self.shapes = Shapes(schema)
         self.ends = words.ends
+        self.odd: tuple[str, ...] = ()
         self.given: set[str] = set()
         self.went_on = False
 
@@ -102,24 +118,123 @@ class _Reader:
         s, words = self.s, self.words
         s.pos = SPACE(s.text, s.pos).end()
         found = yield from token_ahead(s, len(words.opener), words.key_ends)
-        key = found[0].strip() if found else ""
+        key = self.key(found[0].strip()) if found else ""
         if found is None or not key:
             raise Malformed("expected a key")
         s.pos += len(words.opener) + len(found[0]) + len(found[1])
-        twice = key in self.given
-        if not twice:
-            s.args(f"{', ' if self.given else ''}{quoted(key)}: ")
-        self.given.add(key)
         word = yield from self.type_word(found[1])
-        self.ends, self.went_on = words.ends, False
+        twice, known = key in self.given, self.named(key)
+        if not known and key in WRAPPERS and not self.given and self.schema.get("properties"):
+            return (yield from self.wrapper(key, word))
+        if not twice:
+            self.begin(key)
+        self.close_with(key if known else "")
+        yield from self.lead()
+        if twice:
+            return (yield from self.drop(key))
+        return (yield from self.value(self.allowed(key, word)))
+
+    def key(self, written: str) -> str:
+        """The key that was written, without quotes that are none of its own."""
+        bare = unquoted(written)
+        if bare == written or self.named(written):
+            return written
+        self.s.note("quoted-key", written)
+        return bare
+
+    def named(self, key: str) -> bool:
+        """Does the schema name the key?"""
+        return self.shapes.names(self.schema, key)
+
+    def wanted(self, key: str) -> bool:
+        """Does the schema name the key, and was it not given yet?"""
+        return key not in self.given and self.named(key)
+
+    def begin(self, key: str) -> None:
+        """The value of this key is next."""
+        self.s.args(f"{', ' if self.given else ''}{quoted(key)}: ")
+        self.given.add(key)
+
+    def close_with(self, key: str) -> None:
+        """Set what may end the value: also a closer of another spelling, or one with the name of a known key."""
+        self.went_on = False
+        words = self.words
+        closers = (word for word in (*CLOSERS, *([f"</{key}>"] if key else ())) if word != words.close)
+        self.odd = tuple(dict.fromkeys(mark + word for word in closers for mark in ("", words.space)))
+        self.ends = (*words.ends, *self.odd)
+
+    def lead(self) -> Scan[None]:
+        """Eat the line's end before a value that stands on lines of its own."""
+        s, words = self.s, self.words
         if words.lead and (yield from peek(s, len(words.lead))) == words.lead:
             s.pos += len(words.lead)
         elif words.lead == "\n" and (yield from peek(s, 2)) == "\r\n":
             s.pos += 2  # lines end as on Windows: the one before the closer, too
-            self.ends = (*words.ends, "\r\n" + words.close)
-        if twice:
-            return (yield from self.drop(key))
-        return (yield from self.value(self.allowed(key, word)))
+            self.ends = (*self.ends, *("\r" + word for word in self.ends if word[0] == "\n"), "\r\n" + words.close)
+
+    def other(self, offset: int = 0) -> Scan[Spelled | None]:
+        """A parameter in tags of another spelling `offset` from here, if there is one that fits."""
+        return (yield from opener(self.s, offset, self.wanted))
+
+    def respelled(self, found: Spelled) -> Scan[None]:
+        """A parameter in such tags, from its opener on. Its first closer closes it, or the call is none."""
+        s, words = self.s, self.words
+        s.pos += found.end
+        s.note("other-tags", found.tag)
+        self.begin(found.key)
+        shuts = tuple(dict.fromkeys((*found.closers, words.close)))
+        shuts = (*shuts, *(words.space + word for word in shuts if words.space))
+        self.ends = (*shuts, *words.follow, words.opener)
+        yield from self.lead()
+
+        def closes(hit: str) -> Scan[str | None]:
+            if hit.strip() not in shuts:
+                s.pos -= len(hit)
+                raise Malformed(f"{found.tag} is not closed")
+            if (yield from self.goes_on()):
+                return None
+            raise Malformed(f"it is not sure where {found.tag} ends")
+
+        yield from value(s, self.ends, closes, self.allowed(found.key, found.type))
+
+    def goes_on(self) -> Scan[bool]:
+        """Does another parameter come, or what may follow the call, or the end?"""
+        words = self.words
+        return not words.follow or bool((yield from ahead(self.s, 0, words.legal)) or (yield from self.other()))
+
+    def wrapper(self, key: str, word: str) -> Scan[None]:
+        """A parameter that may hold all arguments as one object: it is waited for."""
+        s = self.s
+        self.close_with("")
+        yield from self.lead()
+        parts: list[str] = []
+        yield from text_until(s, self.ends, self.closes, parts.append)
+        text = "".join(parts)
+        alone = not (yield from at(s, self.words.opener, eat=False)) and not (yield from self.other())
+        if alone and (inner := self.all_named(text)) is not None:
+            s.args(inner)
+            return s.note("wrapped-arguments", key)
+        self.begin(key)
+        return s.args(as_json(text, self.allowed(key, word), s.note))
+
+    def all_named(self, text: str) -> str | None:
+        """What stands between the braces of a JSON object whose keys the schema names, each once."""
+        try:
+            rows = json.loads(text, object_pairs_hook=_Rows)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(rows, _Rows) or not all(self.named(row[0]) for row in rows):
+            return None
+        keys = [row[0] for row in rows]
+        return text.strip()[1:-1] if len(set(keys)) == len(keys) else None
+
+    def ended(self) -> Scan[None]:
+        """Raises Malformed where what comes next is none of what may follow the arguments: some of them may stand there."""
+        s, words = self.s, self.words
+        if not words.follow or (yield from at(s, *words.follow, *BRACKETS, eat=False)):
+            return
+        if (yield from blank(s)):
+            raise Malformed("no parameter")
 
     def type_word(self, hit: str) -> Scan[str]:
         """The type that is written behind the key, "" for none; eats up to the value."""
@@ -178,9 +293,11 @@ class _Reader:
         """Whether a mark ends the value; if so, what stands there for a missing closer is given back."""
         s, words = self.s, self.words
         if hit.endswith(words.close):
-            ended = not words.follow or (yield from ahead(s, 0, words.legal))
+            ended = yield from self.goes_on()
             self.went_on = self.went_on or not ended
             return None if ended else hit
+        if hit.lstrip() in self.odd:
+            return None if (yield from self.closes_oddly(hit)) else hit
         size = len(hit)
         s.pos -= size
         if hit in (words.line, words.opener):
@@ -195,11 +312,23 @@ class _Reader:
         s.pos += size
         return hit
 
+    def closes_oddly(self, hit: str) -> Scan[bool]:
+        """Whether a closer in another spelling ends the value: the next parameter comes, or nothing but closers."""
+        s, words = self.s, self.words
+        opens = yield from ahead(s, 0, (words.opener,))
+        if opens > 0:
+            ended = yield from self.opens_next(opens)
+        else:
+            ended = bool((yield from self.other())) or (yield from self.runs_out(0, RUN - 1))
+        if ended:
+            s.note("other-tags", hit.strip())
+        return ended
+
     def opens_next(self, offset: int) -> Scan[bool]:
         """Whether a key stands at `offset` that the schema has, and that was not given yet."""
         found = yield from token_ahead(self.s, offset, self.words.key_ends)
         key = found[0].strip() if found else ""
-        return key not in self.given and self.shapes.names(self.schema, key)
+        return self.wanted(unquoted(key))
 
     def runs_out(self, offset: int, enough: int) -> Scan[bool]:
         """Whether from `offset` on there is nothing but words that may follow a call, or `enough` of them."""
@@ -209,6 +338,10 @@ class _Reader:
             if offset <= 0 or count + 1 == enough:
                 return offset != 0
         return False
+
+
+class _Rows(list[tuple[str, Any]]):
+    """The rows of a JSON object."""
 
 
 def write(hole: Tagged, arguments: Mapping[str, Any]) -> str:

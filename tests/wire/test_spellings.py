@@ -1,0 +1,172 @@
+"""Parameters in tags of another spelling: read where exactly one reading fits the tool's schema, refused elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolspeak.dialects import get, names
+from toolspeak.types import Reply, Tool, ToolCall
+from toolspeak.wire.collect import collect
+from toolspeak.wire.decode import Decoder, parse
+from toolspeak.wire.syntax import Dialect, Tagged
+from toolspeak.wire.write import write_calls
+
+TOOLS: list[Tool[..., Any]] = [
+    Tool(
+        "weather",
+        "",
+        {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
+    ),
+    Tool("now"),
+]
+SPELLINGS = {
+    "param": "<param={key}>{value}</param>",
+    "name": '<parameter name="{key}">{value}</parameter>',
+    "single": "<param name='{key}'>{value}</param>",
+    "equals": "<parameter={key}>{value}</parameter>",
+    "quoted": '<param="{key}">{value}</param>',
+    "key": "<{key}>{value}</{key}>",
+    "argument": '<argument name="{key}" type="{kind}">{value}</argument>',
+}
+
+
+def hole(d: Dialect) -> Tagged | None:
+    return next((part for part in d.call if isinstance(part, Tagged)), None)
+
+
+TAGGED = [d for d in map(get, names()) if hole(d)]
+
+
+def at_every_cut(wire: str, d: Dialect, tools: list[Tool[..., Any]] | None = TOOLS) -> Reply:
+    whole = parse(wire, d, tools)
+    for size in (1, 2, 3, 7, 31):
+        decoder = Decoder(d, tools)
+        pieces = (wire[i : i + size] for i in range(0, len(wire), size))
+        other = collect([*(event for piece in pieces for event in decoder.feed(piece)), *decoder.close()])
+        assert (other.text, other.calls, other.finish) == (whole.text, whole.calls, whole.finish)
+    return whole
+
+
+def spelled(d: Dialect, *bodies: str) -> str:
+    """A call whose parameters are these texts."""
+    first, *_ = write_calls([ToolCall("1", "weather", {"city": "Rome"})], d).split(hole_text(d, "city", "Rome"))
+    last = write_calls([ToolCall("1", "weather", {"city": "Rome"})], d).removeprefix(first)
+    return first + "\n".join(bodies) + "\n" + last.removeprefix(hole_text(d, "city", "Rome"))
+
+
+def hole_text(d: Dialect, key: str, value: str) -> str:
+    tags = hole(d)
+    assert tags
+    kind = (tags.typed.before + tags.typed.string) if tags.typed else ""
+    return f"{tags.open}{key}{kind}{tags.mid}{value}{tags.close}"
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
+def test_a_parameter_in_other_tags_is_read(d: Dialect, spelling: str) -> None:
+    how = SPELLINGS[spelling]
+    days = how.format(key="days", value="3", kind="number")
+    wire = spelled(d, how.format(key="city", value="Rome", kind="string"), days)
+    reply = at_every_cut(wire, d)
+    assert [(call.name, call.arguments, call.whole) for call in reply.calls] == [
+        ("weather", {"city": "Rome", "days": 3}, True)
+    ]
+    assert reply.text.strip() == ""
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
+def test_other_tags_behind_the_dialects_own_are_no_part_of_the_value(d: Dialect, spelling: str) -> None:
+    days = SPELLINGS[spelling].format(key="days", value="3", kind="number")
+    wire = spelled(d, hole_text(d, "city", "Rome"), days)
+    (call,) = at_every_cut(wire, d).calls
+    assert (call.arguments, call.whole) == ({"city": "Rome", "days": 3}, True)
+
+
+@pytest.mark.parametrize("closer", ["</param>", "</parameter>", "</city>"])
+@pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
+def test_a_closer_of_another_spelling_closes(d: Dialect, closer: str) -> None:
+    tags = hole(d)
+    assert tags
+    body = hole_text(d, "city", "Rome").replace(tags.close.strip(), closer)
+    for bodies in ([body], [body, hole_text(d, "days", "3")]):
+        (call,) = at_every_cut(spelled(d, *bodies), d).calls
+        assert call.arguments["city"] == "Rome"
+        assert call.whole
+
+
+REFUSED = {
+    "an unknown key": "<param=town>Rome</param>",
+    "a key without a word": "<town>Rome</town>",
+    "a text": '"Rome"',
+    "a key twice": "<city>Rome</city>\n<param=city>Oslo</param>",
+    "no closer": "<param=city>Rome",
+    "two closers": "<param=city>Rome</param> and more</param>",
+    "another's closer": "<city>Rome</town>",
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
+def test_what_is_not_sure_is_no_whole_call(d: Dialect, case: str) -> None:
+    reply = at_every_cut(spelled(d, REFUSED[case]), d)
+    assert [call.name for call in reply.calls if call.whole] == []
+    assert [call.name for call in reply.calls] in (["weather"], [])
+
+
+@pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
+def test_without_a_schema_other_tags_are_not_guessed_at(d: Dialect) -> None:
+    wire = spelled(d, "<param=city>Rome</param>")
+    for tools in (None, [Tool("weather")]):
+        assert not any(call.whole for call in at_every_cut(wire, d, tools).calls)
+
+
+@pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
+def test_values_may_hold_tags(d: Dialect) -> None:
+    for value in ("<city>Oslo</city>", "<param=days>3</param>", '<a><parameter name="days">3</parameter></a>'):
+        (call,) = at_every_cut(spelled(d, hole_text(d, "city", value)), d).calls
+        assert (call.arguments, call.whole) == ({"city": value}, True)
+
+
+@pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
+def test_a_quoted_key_is_its_key(d: Dialect) -> None:
+    tags = hole(d)
+    assert tags
+    if tags.open.endswith('"'):
+        return
+    (call,) = at_every_cut(spelled(d, hole_text(d, '"city"', "Rome")), d).calls
+    assert (call.arguments, call.whole) == ({"city": "Rome"}, True)
+
+
+@pytest.mark.parametrize("key", ["arguments", "input", "parameters", "properties"])
+@pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
+def test_one_parameter_may_hold_all_arguments(d: Dialect, key: str) -> None:
+    (call,) = at_every_cut(spelled(d, hole_text(d, key, '{"city": "Rome", "days": 3}')), d).calls
+    assert (call.arguments, call.whole) == ({"city": "Rome", "days": 3}, True)
+    for value in ('{"town": "Rome"}', '{"city": 1, "city": 2}', "Rome", "[1]"):
+        (call,) = at_every_cut(spelled(d, hole_text(d, key, value)), d).calls
+        assert list(call.arguments) == [key]
+    (call,) = at_every_cut(spelled(d, hole_text(d, key, "{}"), hole_text(d, "city", "Rome")), d).calls
+    assert list(call.arguments) == [key, "city"]
+
+
+def self_closing(d: Dialect) -> tuple[str, str] | None:
+    """The end of the tag that holds the name, and all that a call without arguments has behind it."""
+    wire = write_calls([ToolCall("1", "now", {})], d)
+    i = wire.index("now") + 3
+    end = '">' if wire.startswith('">', i) else ">" if wire[i] == ">" else ""
+    return (wire[:i] + end[:-1], wire[i + len(end) :]) if end else None
+
+
+@pytest.mark.parametrize("slash", ["/>", " />"])
+@pytest.mark.parametrize("d", [d for d in TAGGED if self_closing(d) and not d.header], ids=lambda d: d.name)
+def test_a_tag_may_close_itself(d: Dialect, slash: str) -> None:
+    ends = self_closing(d)
+    assert ends
+    closed = ends[1].partition(">")[2]
+    for rest in (ends[1], closed):
+        reply = at_every_cut(ends[0] + slash + rest, d)
+        assert [(call.name, call.arguments, call.whole) for call in reply.calls] == [("now", {}, True)]
+        assert reply.text.strip() == ""
