@@ -18,6 +18,7 @@ from toolspeak.wire.syntax import (
     RESULT,
     Dialect,
     Header,
+    Json,
     Layout,
     NumberedName,
     Results,
@@ -72,7 +73,11 @@ def test_a_text_is_a_message_of_its_own_where_calls_are() -> None:
         "<|channel|>", "<|message|>", (("to=", "call"),), ("<|end|>", "<|call|>"), text="final", end="<|call|>"
     )
     d = Dialect(
-        "h", (NAME,), between="<|end|><|start|>assistant", header=header, layout=Layout(("<|start|>", ""), "<|end|>")
+        "h",
+        (NAME, Json()),
+        between="<|end|><|start|>assistant",
+        header=header,
+        layout=Layout(("<|start|>", ""), "<|end|>"),
     )
     assert said("Hi", (), d) == "<|channel|>final<|message|>Hi"
     prompt = render([{"role": "user", "content": "Q"}, {"role": "assistant", "content": "Hi"}], None, d).prompt
@@ -124,11 +129,13 @@ def test_what_a_wire_cannot_say_is_told() -> None:
 
 def test_numbers_count_in_their_turn_and_ids_over_the_chat() -> None:
     results = Results("tool", (INDEX, ": ", RESULT), grouped=False)
-    d = Dialect("n", ("<c ", INDEX, " ", NumberedName("f.", ":"), ">"), index_base=1, speech=Speech(results=results))
+    d = Dialect(
+        "n", ("<c ", INDEX, " ", NumberedName("f.", ":"), Json(), ">"), index_base=1, speech=Speech(results=results)
+    )
     told = [calls("a", "b"), result("b", "B"), calls("c"), result("c", "C")]
     prompt = render(told, None, d).prompt
-    assert "<c 1 f.weather:1><c 2 f.weather:2>" in prompt
-    assert "<c 1 f.weather:3>" in prompt
+    assert "<c 1 f.weather:1{}><c 2 f.weather:2{}>" in prompt
+    assert "<c 1 f.weather:3{}>" in prompt
     assert "2: B" in prompt
     assert "1: C" in prompt
 

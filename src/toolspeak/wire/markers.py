@@ -21,7 +21,7 @@ from .syntax import Dialect
 from .turns import Turn
 
 INVISIBLE = "\u200b"
-SHAPES = (r"<\|[^\s<>|]{1,60}\|>", r"<｜[^\s<>]{1,60}｜>")
+SHAPES = (r"<\|[^\s<>|]{1,60}\|>", r"<｜[^\s<>]{1,60}｜>", r"\[unused\d{1,3}\]")
 """How most families write their control tokens: these are markers whatever the dialect."""
 WELL_KNOWN = (
     *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]"),

@@ -267,7 +267,7 @@ def headed(s: State, p: Program) -> Scan[str]:
     if now == HEAD:
         s.keep()
         now = yield from message(s, p, "", TEXT)
-        s.say("\n" if now == HEAD else "")
+        s.say("\n\n" if now == HEAD else "")
     return TEXT if now == HEAD else now
 
 
