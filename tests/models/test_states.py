@@ -104,8 +104,7 @@ def test_likelihoods_are_the_same_with_and_without(cache: Path) -> None:
     again, fewer = scores(kept)
     (state,) = files(cache)
     assert count - fewer == int(state.name.split("-")[1])
-    assert again[2:] == plain[2:]  # read in the same pieces as where the row was in memory already: equal to the bit
-    assert again == pytest.approx(plain, abs=1.0)  # a model computes a little otherwise in a larger batch
+    assert again == plain  # to the bit: what is not restored is read in the same pieces
 
 
 # ------------------------------------------------------------------ the files

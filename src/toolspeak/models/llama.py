@@ -33,6 +33,8 @@ ROOM = 3072
 """Tokens of the context at most; what is longer the server reads. Of the embedded model each takes 23 kB."""
 BATCH = 512
 """Tokens that are read at once."""
+PIECE = 64
+"""Tokens of a prompt that are read at once, from a multiple of it on."""
 TOLD = 64
 """Of these those behind which likelihoods are told: each takes four bytes a word of the vocabulary."""
 NO_ROOM = 1
@@ -227,7 +229,7 @@ class Llama:
         if self.states and len(trunk) - shared >= LEAST and (restored := self._restored(trunk, shared)):
             best, shared = restored, len(restored.tokens)
         elif self.states and LEAST <= shared < min(len(best.tokens), len(trunk)):
-            self._store(best, shared)
+            self._store(best, shared - shared % PIECE)
         if shared < min(len(best.tokens), len(trunk)):  # it goes on otherwise: it stays as it is, beside the new one
             oldest = self.kept[0]
             self._cut(oldest, shared if oldest is best else 0)
@@ -237,9 +239,12 @@ class Llama:
             best = oldest
         self.kept.remove(best)
         self.kept.append(best)
-        rest = trunk[shared:]
-        self._read([Item(token, place, best.row) for place, token in enumerate(rest, shared)])
-        best.tokens += rest
+        # In pieces that begin at the same places whatever was read before: a token that is read beside others comes out a
+        # little otherwise, and what is restored must be what would have been read.
+        while (place := len(best.tokens)) < len(trunk):
+            piece = trunk[place : place - place % PIECE + PIECE]
+            self._read([Item(token, at, best.row) for at, token in enumerate(piece, place)])
+            best.tokens += piece
         return best
 
     def _restored(self, trunk: list[int], shared: int) -> Kept | None:
