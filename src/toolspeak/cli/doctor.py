@@ -18,7 +18,7 @@ import click
 
 from .. import __version__
 from ..errors import ToolspeakError
-from .base import Command
+from .base import Command, complete_model
 
 if TYPE_CHECKING:
     from ..explain import Remote
@@ -39,23 +39,27 @@ class Check:
 
 
 @click.command(cls=Command)
+@click.argument("model", required=False, shell_complete=complete_model)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--offline", is_flag=True, help="Ask no server, not even one on this machine.")
 @click.pass_context
-def doctor(ctx: click.Context, as_json: bool, offline: bool) -> None:
-    """Check the installation: libraries, the embedded model, servers, keys.
+def doctor(ctx: click.Context, model: str | None, as_json: bool, offline: bool) -> None:
+    """Check the installation, or one model: what it is, how it is asked for calls and why, what to change.
 
     \b
     toolspeak doctor
-    toolspeak doctor --json
+    toolspeak doctor http://localhost:8000/v1
+    toolspeak doctor weights.gguf --json
 
-    Exits with 1 when something needed is broken. Of keys only the names are shown.
+    MODEL is a name, an address or a GGUF file. A server is sent some twenty-five small requests, a hosted provider none.
+    Exits with 1 when something needed is broken, with 2 for a name that means no model. Of keys only the names are shown.
     """
     from .screen import answers
 
     with answers() as out:
         found: list[Check] = []
-        for check in checks(offline=offline):
+        rows = checks(offline=offline) if model is None else _of_model(model, offline)
+        for check in rows:
             found.append(check)
             if not as_json:
                 mark = {"ok": "✓", "broken": "✗", "told": "·"}[check.state]
@@ -65,6 +69,12 @@ def doctor(ctx: click.Context, as_json: bool, offline: bool) -> None:
             out.json([asdict(check) for check in found])
     if any(check.state == "broken" for check in found):
         ctx.exit(1)
+
+
+def _of_model(model: str, offline: bool) -> Iterator[Check]:
+    from .model_checks import model_checks
+
+    return (Check(*row) for row in model_checks(model, offline=offline))
 
 
 def checks(*, offline: bool = False) -> Iterator[Check]:

@@ -65,11 +65,12 @@ def pull() -> None:
 @models.command()
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def rm(yes: bool) -> None:
-    """Remove the embedded model's file.
+    """Remove the embedded model's file, and what local models have read.
 
     \b
     toolspeak models rm --yes
     """
+    from ..models.states import folder
     from ..models.weights import path_of
 
     path = path_of()
@@ -85,6 +86,8 @@ def rm(yes: bool) -> None:
         path.unlink()
     except OSError as error:
         raise WeightsError(f"cannot remove {path}: {error.strerror}") from error
+    for state in folder().glob("*"):
+        state.unlink(missing_ok=True)
     click.echo(f"removed {path}", err=True)
 
 

@@ -13,7 +13,7 @@ from ..errors import WeightsError
 
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
-WANTED = ("tokenizer.chat_template", "tokenizer.ggml.")
+WANTED = ("tokenizer.chat_template", "tokenizer.ggml.", "general.", "split.")
 LONGEST = 1 << 24
 """Bytes of the longest string that is believed: a length beyond it is a broken file's."""
 

@@ -8,11 +8,12 @@ looked at, not trusted: where anything is not as known, there is no Llama, and t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import POINTER, c_bool, c_char_p, c_float, c_int8, c_int32, c_uint32, c_void_p
+from ctypes import POINTER, c_bool, c_char_p, c_float, c_int8, c_int32, c_size_t, c_uint32, c_void_p
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 
 from ..api.completions.likelihood import beginning
 from ..types import Reply, Usage
+from .states import LEAST, States
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,8 @@ ROOM = 3072
 """Tokens of the context at most; what is longer the server reads. Of the embedded model each takes 23 kB."""
 BATCH = 512
 """Tokens that are read at once."""
+PIECE = 64
+"""Tokens of a prompt that are read at once, from a multiple of it on."""
 TOLD = 64
 """Of these those behind which likelihoods are told: each takes four bytes a word of the vocabulary."""
 NO_ROOM = 1
@@ -89,12 +93,15 @@ class Item:
 class Llama:
     """A second context of a GGUF file. One thread at a time may use it.
 
+    `states` keeps the beginnings that its prompts share for other processes. `evaluated` counts the tokens that it read.
     Raises OSError, AttributeError, ImportError (of numpy) or ValueError where the library is none that it knows.
     """
 
-    def __init__(self, library: Path, path: Path, context: int, threads: int) -> None:
+    def __init__(self, library: Path, path: Path, context: int, threads: int, states: States | None = None) -> None:
         import numpy
 
+        self.states = states
+        self.evaluated = 0
         self.numpy = numpy
         self.library = ctypes.CDLL(str(library))
         self.model = self._loaded(path)
@@ -109,6 +116,10 @@ class Llama:
         self._logits = self._call("llama_get_logits_ith", POINTER(c_float), c_void_p, c_int32)
         self._remove = self._call("llama_memory_seq_rm", c_bool, c_void_p, c_int32, c_int32, c_int32)
         self._copy = self._call("llama_memory_seq_cp", None, c_void_p, c_int32, c_int32, c_int32, c_int32)
+        self._last = self._call("llama_memory_seq_pos_max", c_int32, c_void_p, c_int32)
+        self._state_size = self._call("llama_state_seq_get_size", c_size_t, c_void_p, c_int32)
+        self._get_state = self._call("llama_state_seq_get_data", c_size_t, c_void_p, c_char_p, c_size_t, c_int32)
+        self._set_state = self._call("llama_state_seq_set_data", c_size_t, c_void_p, c_char_p, c_size_t, c_int32)
         self._ends = self._call("llama_vocab_is_eog", c_bool, c_void_p, c_int32)
         self._spell = self._call("llama_token_to_piece", c_int32, c_void_p, c_int32, c_char_p, c_int32, c_int32, c_bool)
         self.batch = self._call("llama_batch_init", Batch, c_int32, c_int32, c_int32)(BATCH, 0, 1)
@@ -215,6 +226,10 @@ class Llama:
         """The row that holds these tokens now, and maybe others behind them."""
         best = max(self.kept, key=lambda one: beginning(one.tokens, trunk))
         shared = beginning(best.tokens, trunk)
+        if self.states and len(trunk) - shared >= LEAST and (restored := self._restored(trunk, shared)):
+            best, shared = restored, len(restored.tokens)
+        elif self.states and LEAST <= shared < min(len(best.tokens), len(trunk)):
+            self._store(best, shared - shared % PIECE)
         if shared < min(len(best.tokens), len(trunk)):  # it goes on otherwise: it stays as it is, beside the new one
             oldest = self.kept[0]
             self._cut(oldest, shared if oldest is best else 0)
@@ -224,10 +239,43 @@ class Llama:
             best = oldest
         self.kept.remove(best)
         self.kept.append(best)
-        rest = trunk[shared:]
-        self._read([Item(token, place, best.row) for place, token in enumerate(rest, shared)])
-        best.tokens += rest
+        # In pieces that begin at the same places whatever was read before: a token that is read beside others comes out a
+        # little otherwise, and what is restored must be what would have been read.
+        while (place := len(best.tokens)) < len(trunk):
+            piece = trunk[place : place - place % PIECE + PIECE]
+            self._read([Item(token, at, best.row) for at, token in enumerate(piece, place)])
+            best.tokens += piece
         return best
+
+    def _restored(self, trunk: list[int], shared: int) -> Kept | None:
+        """A row that holds more than the first `shared` of these tokens, which another process has read; or None."""
+        length = self.states.longest(trunk) if self.states else 0
+        data = self.states.read(trunk[:length]) if self.states and length > shared else None
+        if not self.states or not data:
+            return None
+        row = self.kept[0]
+        self._cut(row, 0)
+        took = self._set_state(self.state, data, len(data), row.row)
+        if took != len(data) or self._last(self.memory, row.row) != length - 1:
+            self._remove(self.memory, row.row, -1, -1)
+            if not any(one.tokens for one in self.kept):  # it was not for want of room
+                self.states.remove(trunk[:length])
+            return None
+        row.tokens = trunk[:length]
+        return row
+
+    def _store(self, row: Kept, shared: int) -> None:
+        """Keeps what two prompts begin with, unless most of it is kept already."""
+        tokens = row.tokens[:shared]
+        if not self.states or shared - self.states.longest(tokens) < LEAST:
+            return
+        self._copy(self.memory, row.row, KEPT, 0, shared)
+        try:
+            room = ctypes.create_string_buffer(self._state_size(self.state, KEPT))
+            if size := self._get_state(self.state, room, len(room), KEPT):
+                self.states.write(tokens, room.raw[:size])
+        finally:
+            self._remove(self.memory, KEPT, -1, -1)
 
     def _texts(self, row: Kept, begun: int, whole: Sequence[list[int]], starts: Sequence[int]) -> list[float]:
         """The likelihoods of texts that go on from the first `begun` tokens of a row."""
@@ -246,6 +294,7 @@ class Llama:
         """Reads tokens into their rows; log P of each of the tokens `wanted`, each behind one that tells."""
         found: list[float] = []
         for batch in _batches(items):
+            self.evaluated += len(batch)
             self._fill(batch)
             while result := self._decode(self.state, self.batch):
                 # There is no room: what was asked for longest ago gives way.
@@ -305,7 +354,14 @@ def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
         yield batch
 
 
-def load(library: Path, path: Path, context: int, threads: int, sure: Callable[[str, str], float]) -> Llama | None:
+def load(
+    library: Path,
+    path: Path,
+    context: int,
+    threads: int,
+    sure: Callable[[str, str], float],
+    states: Callable[[], States] | None = None,
+) -> Llama | None:
     """A Llama whose likelihoods are those that `sure` tells; None where there is none, and for a large file: that would
     be in memory twice."""
     if path.stat().st_size > LARGEST_FILE:
@@ -320,4 +376,7 @@ def load(library: Path, path: Path, context: int, threads: int, sure: Callable[[
     if told is None or any(abs(one - other) > NEAR for one, other in zip(told, known, strict=True)):
         log.info("likelihoods are told one by one: at once they are %s, not %s", told, known)
         return None
+    if states:
+        with contextlib.suppress(OSError):
+            llama.states = states()
     return llama

@@ -13,8 +13,10 @@ import atexit
 import contextlib
 import functools
 import json
+import logging
 import os
 import secrets
+import sys
 import tempfile
 import threading
 import urllib.request
@@ -28,16 +30,19 @@ from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageEr
 from ..events import Event, Finished, Logprobs, Noted, TextDelta
 from ..plan.parts import has_parts
 from ..types import Finish, Reply, Request, Usage
-from . import gguf, llama, weights
+from . import gguf, llama, states, weights
 from .base import Capability
 from .llama import Llama
 from .llama_body import SAMPLING, SHORT, body_of, is_short, raise_error, read_chunk, unused
 from .sampling import NONE, Sampling
+from .states import States
 from .wishes import granted
 
 CONTEXT = 4096
 """Tokens of context. The embedded model was trained on 8,192; half of it takes 300 MB, and 500 with `llama`."""
 
+
+log = logging.getLogger(__name__)
 
 SLOTS = 4
 """Prompts that are remembered side by side; they share the tokens of context."""
@@ -196,7 +201,11 @@ class Server:
     def llama(self) -> Llama | None:
         """What reads texts at once; None where the library is not as it is known."""
         library = Path(_library().xllamacpp.__file__)
-        return llama.load(library, self.path, self.context, self.threads, self.score)
+        return llama.load(library, self.path, self.context, self.threads, self.score, self._states)
+
+    def _states(self) -> States:
+        """Where what the file has read is kept for other processes."""
+        return States(states.folder(), self.path, _library().__version__)
 
     def write(self, request: Request) -> Reply | None:
         """The reply to a request for a few words; None where it has to be asked for."""
@@ -295,7 +304,20 @@ def _read_back(kept: IO[bytes]) -> str:
 @functools.lru_cache(4)
 def _load_once(path: Path, context: int, pid: int) -> Server:
     """One a process: the threads of a loaded model do not survive a fork."""
+    _announce(path)
     return Server(path, context)
+
+
+def _announce(path: Path) -> None:
+    """Says that a file is loaded, which takes a while: to the log, or to a person whose program has none."""
+    text = (
+        f"Loading {path.name}"
+        + ("" if any(states.folder().glob("*")) else "; its first answer here takes longest")
+        + " …"
+    )
+    log.info(text)
+    if sys.stderr and sys.stderr.isatty() and not log.hasHandlers():
+        weights.say(text)
 
 
 _loading = threading.Lock()

@@ -1,0 +1,206 @@
+"""`toolspeak doctor MODEL`: one screen for a name, an address, a file; an exit status that scripts can use."""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from world import Cli
+
+HERMES = """\
+{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}
+<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+
+
+def weights(path: Path, template: str) -> Path:
+    """The head of a GGUF file, without weights."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+
+    pairs = {"general.name": "Acorn 3B", "general.architecture": "acorn", "tokenizer.chat_template": template}
+    body = b"".join(text(key) + struct.pack("<I", 8) + text(value) for key, value in pairs.items() if value)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, sum(map(bool, pairs.values()))) + body)
+    return path
+
+
+class Chat(BaseHTTPRequestHandler):
+    """A chat server that refuses tools, or calls whatever tool is offered first."""
+
+    protocol_version = "HTTP/1.1"
+    models = ("m",)
+    calls = False
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.answer(200, {"data": [{"id": name} for name in self.models]} if self.path == "/v1/models" else {})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        message: dict[str, Any] = {"content": "hello"}
+        if self.path != "/v1/chat/completions" or ("tools" in body and not self.calls):
+            self.answer(400, {"error": {"message": "this model does not support tools"}})
+            return
+        if "tools" in body:
+            called = {"name": body["tools"][0]["function"]["name"], "arguments": '{"city": "Paris"}'}
+            message = {"content": None, "tool_calls": [{"id": "c", "type": "function", "function": called}]}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        self.answer(200, {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}})
+
+    def answer(self, status: int, value: object) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., str]]:
+    """`serve(calls=True)`: the address of such a server."""
+    running: list[tuple[ThreadingHTTPServer, threading.Thread]] = []
+
+    def start(**more: Any) -> str:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Chat,), more))
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        running.append((server, thread))
+        return f"http://127.0.0.1:{server.server_port}/v1"
+
+    yield start
+    for server, thread in running:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def doctor(cli: Cli, place: Path) -> Callable[..., tuple[int, dict[str, str]]]:
+    def ask(name: str, *options: str, **env: str) -> tuple[int, dict[str, str]]:
+        done = cli("doctor", name, *options, TOOLSPEAK_CACHE=str(place / "cache"), **env)
+        assert "Traceback" not in done.stdout
+        assert len(done.stdout.splitlines()) <= 24
+        assert all(line[0] in "✓✗·" for line in done.stdout.splitlines())
+        rows = [line[2:].split(maxsplit=1) for line in done.stdout.replace("tried: ", "tried:").splitlines()]
+        return done.returncode, dict(rows)
+
+    return ask
+
+
+Doctor = Callable[..., tuple[int, dict[str, str]]]
+
+
+@pytest.mark.parametrize(
+    ("template", "about", "asked"),
+    [(HERMES, "it tells the dialect hermes", "hermes"), (CHATML, "it tells no dialect of calls", ""), ("", "none", "")],
+)
+def test_a_file(doctor: Doctor, place: Path, template: str, about: str, asked: str) -> None:
+    for name in (str(weights(place / "acorn.gguf", template)), "acorn.gguf", "local:acorn.gguf"):
+        code, rows = doctor(name)
+        assert code == 0
+        assert rows["model"].startswith("a GGUF file, run in this process")
+        assert rows["about"].startswith("Acorn 3B, acorn")
+        assert about in rows["template"]
+        assert asked in rows["asked"]
+        assert "toolspeak tune local:" in rows["change"]
+        assert ("--dialect" in rows["change"]) == (template != HERMES)
+
+
+def test_a_server_that_refuses_tools(doctor: Doctor, serve: Callable[..., str]) -> None:
+    url = serve()
+    code, rows = doctor(url)
+    assert code == 0
+    assert rows["server"] == "not known by name, model m"
+    assert "does not support tools" in rows["tools"]
+    assert ": " in rows["asked"]
+    assert "chat" in rows["tried:yes"]
+    assert "tools" in rows["tried:no"]
+    assert "--dialect NAME" in rows["change"]
+    told = {row["name"]: row["detail"] for row in json.loads(_json(url))}
+    assert told["asked"] == rows["asked"]
+
+
+def _json(url: str) -> str:
+    from click.testing import CliRunner
+
+    from toolspeak.cli import root
+
+    done = CliRunner().invoke(root, ["doctor", url, "--json"])
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def test_a_server_that_takes_tools(doctor: Doctor, serve: Callable[..., str]) -> None:
+    code, rows = doctor(serve(calls=True))
+    assert code == 0
+    assert rows["asked"].startswith("native: ")
+    assert rows["change"].startswith("nothing has to be; `toolspeak tune http://")
+
+
+def test_a_server_with_several_models(doctor: Doctor, serve: Callable[..., str]) -> None:
+    url = serve(models=("one", "two"))
+    code, rows = doctor(url)
+    assert code == 1
+    assert "has the models one, two; name one" in rows["server"]
+    code, rows = doctor(f"{url}#two")
+    assert (code, rows["models"]) == (0, "one, two")
+
+
+@pytest.mark.parametrize("name", ["http://127.0.0.1:9/v1", "127.0.0.1:9", "localhost:9/v1#m"])
+def test_a_server_that_is_down(doctor: Doctor, name: str) -> None:
+    code, rows = doctor(name)
+    assert code == 1
+    assert "no answer from the server" in rows["server"]
+    code, rows = doctor(name, "--offline")
+    assert code == 0
+    assert rows["tried"] == "nothing was sent"
+
+
+def test_a_hosted_provider_is_not_probed(doctor: Doctor) -> None:
+    code, rows = doctor("openai:gpt-5")
+    assert (code, rows["key"]) == (1, "OPENAI_API_KEY is not set")
+    code, rows = doctor("openai:gpt-5", OPENAI_API_KEY="sk-some-secret")
+    assert code == 0
+    assert rows["tried"] == "nothing was sent: a hosted provider is not probed"
+    assert rows["asked"].startswith("native: ")
+    assert "sk-some-secret" not in str(rows)
+
+
+def test_the_embedded_model_that_is_not_here_yet(doctor: Doctor) -> None:
+    code, rows = doctor("local")
+    assert code == 0
+    assert rows["about"] == "not fetched yet; `toolspeak models pull` does"
+    assert rows["asked"].startswith("scored: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("gpt-4o", 2, "did you mean openai:gpt-4o?"),
+        ("", 2, "no model is called ''"),
+        ("http://", 2, "expected an address"),
+        ("absent.gguf", 1, "there is no model file absent.gguf"),
+        ("plain.gguf", 1, "is no GGUF file"),
+    ],
+)
+def test_a_name_that_means_nothing(cli: Cli, place: Path, name: str, code: int, words: str) -> None:
+    (place / "plain.gguf").write_bytes(b"text")
+    done = cli("doctor", name)
+    assert done.returncode == code
+    assert words in done.stdout + done.stderr
+    assert len((done.stdout + done.stderr).splitlines()) == 1
