@@ -32,10 +32,10 @@ from typing import Any, Generic, TypeVar, cast
 from .errors import LimitReached, ModelError, ToolspeakError
 from .events import CallResult, Event, Finished, Noted
 from .models.base import Model, Scorer
+from .models.within_bounds import within_bounds
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
 from .types import Reply, Request, ToolCall, ToolResult
 from .wire.collect import Collector
-from .wire.reply_bounds import ReplyBounds
 
 T = TypeVar("T")
 Runner = Callable[[Sequence[ToolCall]], Awaitable[tuple[ToolResult, ...]]]
@@ -185,22 +185,6 @@ def _timely(model: Model, request: Request, deadline: float | None) -> AsyncGene
     if deadline is None and isinstance(stream, AsyncGenerator):
         return within_bounds(cast("AsyncGenerator[Event, None]", stream))
     return within_bounds(_bounded(stream, deadline))
-
-
-async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, None]:
-    """The events of a reply, ended where it holds more than a reply may; see `wire.reply_bounds`."""
-    bounds = ReplyBounds()
-    takes = bounds.takes
-    try:
-        async for event in stream:
-            if not takes(event):
-                for last in bounds.ending():
-                    yield last
-                return
-            yield event
-    finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
 
 
 async def _bounded(stream: AsyncIterator[Event], deadline: float | None) -> AsyncGenerator[Event, None]:

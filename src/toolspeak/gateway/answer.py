@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from ..drive import Done, play, within_bounds
+from ..drive import Done, play
 from ..errors import GenerationError
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..models.base import Model
 from ..models.modes import Auto
 from ..models.pool import Pool
 from ..models.speaker import Speaker, new_id
+from ..models.within_bounds import within_bounds
 from ..plan.decide import decide
 from ..plan.formed import streams
 from ..plan.ladder import usual
