@@ -32,9 +32,10 @@ from typing import Any, Generic, TypeVar, cast
 from .errors import LimitReached, ModelError, ToolspeakError
 from .events import CallResult, Event, Finished, Noted
 from .models.base import Model, Scorer
+from .models.within_bounds import within_bounds
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
 from .types import Reply, Request, ToolCall, ToolResult
-from .wire.collect import collect
+from .wire.collect import Collector
 
 T = TypeVar("T")
 Runner = Callable[[Sequence[ToolCall]], Awaitable[tuple[ToolResult, ...]]]
@@ -120,27 +121,27 @@ async def value(events: AsyncGenerator[Event | Done[T], None]) -> T:
 
 async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Event | Done[Reply | None], None]:
     live, read, kept = effect.live, effect.read, effect.kept
-    heard: list[Event] = []
+    reply = Collector()
     try:
         async with aclosing(_timely(model, effect.request, deadline)) as events:
             async for event in events:
                 for made in (event,) if read is None else read(event):
                     if kept:
-                        heard.append(made)
+                        reply.feed(made)
                     if live:
                         yield made
                     if isinstance(made, Finished) and read is not None:  # enough was read: the model need not go on
-                        yield Done(collect(heard) if kept else None)
+                        yield Done(reply.reply() if kept else None)
                         return
         for made in read(None) if read else ():
             if kept:
-                heard.append(made)
+                reply.feed(made)
             if live:
                 yield made
     except LimitReached as error:
-        error.reply = collect(heard)
+        error.reply = reply.reply()
         raise
-    yield Done(collect(heard) if kept else None)
+    yield Done(reply.reply() if kept else None)
 
 
 async def heard(effect: Ask, model: Model) -> AsyncGenerator[Event, None]:
@@ -179,11 +180,11 @@ async def _do(
 
 
 def _timely(model: Model, request: Request, deadline: float | None) -> AsyncGenerator[Event, None]:
-    """The model's events, none waited for beyond the deadline."""
+    """The model's events, none waited for beyond the deadline, and no more of them than a reply may hold."""
     stream = model.stream(request)
     if deadline is None and isinstance(stream, AsyncGenerator):
-        return cast("AsyncGenerator[Event, None]", stream)
-    return _bounded(stream, deadline)
+        return within_bounds(cast("AsyncGenerator[Event, None]", stream))
+    return within_bounds(_bounded(stream, deadline))
 
 
 async def _bounded(stream: AsyncIterator[Event], deadline: float | None) -> AsyncGenerator[Event, None]:

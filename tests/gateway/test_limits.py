@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from time import process_time
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -15,11 +16,13 @@ import pytest
 
 from cost import costs_at_most
 from toolspeak.errors import Refused
+from toolspeak.gateway import first_error
 from toolspeak.gateway.body import check_body, parse_body
 from toolspeak.gateway.routes import ROUTES
 from toolspeak.gateway.schemas import check_schema
 from toolspeak.gateway.settings import Limits
 from toolspeak.models.scripted import Scripted
+from toolspeak.schema.check import check
 
 DEAR = 600
 """What a hostile request costs at most, in plain ones: what grows faster than its input takes minutes."""
@@ -376,3 +379,46 @@ def test_schemas_of_real_tools_pass() -> None:
     assert check_schema(None, "tools.0", Limits()) == 0
     named = {"type": "object", "properties": {"$ref": {"type": "string"}, "anyOf": {"type": "array"}}}
     check_schema(named, "tools.0", Limits())  # properties of these names are no keywords
+
+
+# ------------------------------------------------------------------ what is wrong is found without looking at all of it
+
+
+MANY_WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
+    "messages": (CHAT, {"messages": [{"role": 1}] * 300_000}, "messages.0.role: expected one of"),
+    "late": (CHAT, {"messages": [*MESSAGES * 700, {"role": "user", "content": [{"type": "text", "text": ""}] * 30 + [{"type": 1}]}]},
+             "messages.700.content.30.type: expected string, got 1"),
+    "too many": (CHAT, {"messages": MESSAGES * 20_000}, "messages: expected at most 10,000 items, got 20,000"),
+    "tools": (CHAT, {"messages": MESSAGES, "tools": [{"type": "function"}] * 320_000}, "tools: expected at most 10,000 items, got 320,000"),
+    "stop": (CHAT, {"messages": MESSAGES, "stop": [1] * 300_000}, "stop.0: expected string, got 1"),
+    "biases": (CHAT, {"messages": MESSAGES, "logit_bias": {str(i): "x" for i in range(300_000)}}, "logit_bias.0: expected number"),
+    "items": ("/v1/responses", {"input": [{"type": 1}] * 300_000}, "input.0.type: expected"),
+    "blocks": ("/v1/messages", {"max_tokens": 1, "messages": [{"role": "user", "content": [{"a": 1}] * 300_000}]},
+               "messages.0.content.0.type: expected a value, got nothing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MANY_WRONG)
+def test_what_is_wrong_first_is_found_in_few_looks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work, not time: how many values the errors that are made are about, and how often the body is judged."""
+    path, sent, wanted = MANY_WRONG[name]
+    looks, seen = 0, 0
+    real = first_error.judge(BODIES[path])
+
+    def right(value: Any) -> bool:
+        nonlocal looks
+        looks += 1
+        return real.is_valid(value)
+
+    def told(tool: Any, value: Any) -> Any:
+        nonlocal seen
+        seen = len(json.dumps(value))
+        return check(tool, value)
+
+    monkeypatch.setattr(first_error, "judge", lambda _: SimpleNamespace(is_valid=right))
+    monkeypatch.setattr(first_error, "check", told)
+    with pytest.raises(Refused) as caught:
+        check_body({"model": "m", **sent}, BODIES[path])
+    assert str(caught.value).startswith(wanted)
+    assert looks < 100
+    assert seen < 2000

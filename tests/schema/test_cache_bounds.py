@@ -160,4 +160,5 @@ def test_the_estimate_of_a_set_of_tools_is_not_less_than_it_takes(name: str) -> 
     finally:
         tracemalloc.stop()
     assert made
-    assert real < 1.05 * in_memory(marshal.dumps(json.loads(described), 2)) + 20_000
+    beside = 20_000 + 250 * described.count(chr(34) + "name" + chr(34))  # what keeps their validators, counted there
+    assert real < 1.05 * in_memory(marshal.dumps(json.loads(described), 2)) + beside

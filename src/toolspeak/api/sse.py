@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..errors import ServerFailed
 
 LINE_END = re.compile(r"\r\n|\n|\r")
-LONGEST = 64_000_000
+LONGEST = 16_000_000
 """Characters in one event before the sender is taken for broken."""
 
 

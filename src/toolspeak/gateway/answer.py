@@ -13,12 +13,13 @@ from ..models.base import Model
 from ..models.modes import Auto
 from ..models.pool import Pool
 from ..models.speaker import Speaker, new_id
+from ..models.within_bounds import within_bounds
 from ..plan.decide import decide
 from ..plan.formed import streams
 from ..plan.ladder import usual
 from ..search.shown import Routed
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage
-from ..wire.collect import add_usage, collect
+from ..wire.collect import Collector, add_usage
 from ..wire.grammars.schemas import says_all
 
 
@@ -41,23 +42,19 @@ def answer(
 
 async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[Reply]]:
     """A reply in words, where there is nothing to decide: every chunk of a stream passes here, in as few steps as can be."""
-    heard: list[Event] = []
-    stream = model.stream(request)
-    try:
-        async for event in stream:
+    heard = Collector()
+    async with aclosing(within_bounds(model.stream(request))) as events:
+        async for event in events:
             if isinstance(event, (TextDelta, ThoughtDelta, Logprobs, Noted)):
-                heard.append(event)
+                heard.feed(event)
                 yield event
             elif isinstance(event, Finished):
-                heard.append(Finished("stop" if event.finish == "tool_calls" else event.finish, event.usage))
+                heard.feed(Finished("stop" if event.finish == "tool_calls" else event.finish, event.usage))
             elif isinstance(event, CallStart):
-                note = Noted(Note("not-offered", event.name))
-                heard.append(note)
+                note = Noted(Note("not-offered", event.name[:256]))
+                heard.feed(note)
                 yield note
-    finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
-    reply = collect(heard)
+    reply = heard.reply()
     yield Finished(reply.finish, reply.usage)
     yield Done(reply)
 
@@ -167,6 +164,7 @@ class _Passing:
         self._several = request.parallel
         self._open = False
         self.passed: list[str] = []
+        self._pieces: list[str] = []
 
     def take(self, event: CallStart | ArgumentsDelta | CallEnd) -> list[Event]:
         """What is passed on of a piece. Raises GenerationError where a call that is being told breaks off."""
@@ -176,12 +174,14 @@ class _Passing:
         elif not self._open:
             return []
         elif isinstance(event, ArgumentsDelta):
-            self.passed[-1] += event.json
+            self._pieces.append(event.json)
         elif not event.whole:
             raise GenerationError("a call that was already being told broke off")
-        elif not self.passed[-1]:
-            self.passed[-1] = "{}"
-            return [ArgumentsDelta("{}"), event]
+        else:
+            self.passed[-1] = "".join(self._pieces) or "{}"
+            empty, self._pieces = not any(self._pieces), []
+            if empty:
+                return [ArgumentsDelta("{}"), event]
         return [event] if self._open else []
 
     def rest(self, calls: tuple[ToolCall, ...]) -> int:

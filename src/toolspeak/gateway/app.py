@@ -17,9 +17,9 @@ from ..events import Event
 from ..models.pool import on_retry
 from ..types import Reply, Schema
 from .admission import Admission
-from .body import Gone, check_body, check_head, parse_body, read_body
+from .body import Gone, check_head, checked_body, read_body
 from .door import Door
-from .exchange import Exchange, Receive, Scope, Send
+from .exchange import LARGE, Exchange, Receive, Scope, Send
 from .health import Readiness
 from .models import Models, Served, check_able
 from .observe import Observer
@@ -162,8 +162,10 @@ class Gateway:
         raw = await read_body(exchange.receive, length, limits)
         exchange.received = len(raw)
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
-        body = parse_body(raw, limits)
-        check_body(body, schema)
+        if len(raw) < LARGE:
+            body = checked_body(raw, schema, limits)
+        else:
+            body = await asyncio.to_thread(checked_body, raw, schema, limits)
         if body.get("model") == "":
             body["model"] = self.models.only(exchange.visible)
         return body

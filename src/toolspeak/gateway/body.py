@@ -11,9 +11,9 @@ from typing import Any, NoReturn, cast
 
 from ..api.payloads import paired
 from ..errors import Refused
-from ..schema.check import check
 from ..schema.judge import judge
-from ..types import Schema, Tool
+from ..types import Schema
+from .first_error import first_error
 from .settings import Limits
 
 Message = MutableMapping[str, Any]
@@ -98,15 +98,19 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
+def checked_body(raw: bytes, schema: Schema, limits: Limits) -> dict[str, Any]:
+    """The body, parsed and held against the schema of its API. Raises Refused."""
+    body = parse_body(raw, limits)
+    check_body(body, schema)
+    return body
+
+
 def check_body(body: dict[str, Any], schema: Schema) -> None:
     """Raises Refused, which says what was expected where, when the body does not fit. A count given as 3.0 becomes 3."""
     if judge(schema).is_valid(body):
         _count(body, schema)
         return
-    problem = check(Tool("body", parameters=schema), body)[0]
-    param = problem.path.removeprefix("/").replace("/", ".")
-    said = f"{param or 'the body'}: expected {problem.expected}, got {problem.received}"
-    raise Refused(said, code="invalid_value", param=param or None)
+    raise first_error(body, schema)
 
 
 def _count(body: dict[str, Any], schema: Schema) -> None:

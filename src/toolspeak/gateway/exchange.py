@@ -24,7 +24,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-LARGE = 500_000
+LARGE = 100_000
 """Bytes of a body that is read beside everything else."""
 STREAM: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),

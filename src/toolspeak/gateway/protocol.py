@@ -1,6 +1,8 @@
-"""HTTP on a connection, bounded: how long the head of a request may be, and how long it may take to come.
+"""HTTP on a connection, bounded: how long the head of a request may be, how long it may take to come, what may stand
+between the chunks of a body and behind them, and how many requests may wait on one connection.
 
-uvicorn's protocol over httptools takes heads of any size, and waits for them for ever.
+uvicorn's protocol over httptools takes heads of any size, and waits for them for ever. It takes trailers and what a chunk says beside
+its size without a bound, and reads on while it answers: requests sent in a row, whose answers are not read, would pile up.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .settings import Limits
 
-REASONS = {400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large"}
+REASONS = {400: "Bad Request", 408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header Fields Too Large"}
+WAITING = 64
+"""Requests that may wait on one connection behind the one that is answered."""
 LINGER = 1.0
 """Seconds for which what is still sent is thrown away: closed at once, the answer could be lost with it."""
 
 
-class HeadTooLarge(Exception):
-    """Ends the reading of a request."""
+class Refusal(Exception):
+    """Ends the reading of a connection."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -32,7 +36,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head = 0
         self._in_head = True
         self._over = False
+        self._beside = 0  # bytes since there was more of the body: trailers, what stands beside the sizes of chunks
         self._late: asyncio.TimerHandle | None = None
+        self._body_late: asyncio.TimerHandle | None = None
         self._refusal = (400, "the request is not HTTP as it is expected")
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -41,17 +47,22 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._came()
+        self._body_came()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._over:
             return
+        self._beside += len(data)  # more of the body, if there is any in it, begins anew
         super().data_received(data)
         if self._in_head:
             self._head += len(data)
             if self._head > self.limits.head:
                 self._too_large()
                 self.send_400_response("")
+        elif self._body_late is not None and self._beside > self.limits.head:
+            self._too_large("what stands beside the body")
+            self.send_400_response("")
         if self._late is None and self._idle and not self._over and not self.transport.is_closing():
             self._wait()  # blank lines between requests have ended uvicorn's own waiting
 
@@ -66,8 +77,22 @@ class BoundedProtocol(HttpToolsProtocol):
         self._came()
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self.limits.head:
             self._too_large()
-            raise HeadTooLarge
+            raise Refusal
+        if len(self.pipeline) >= WAITING:
+            self._refusal = (429, f"more than {WAITING} requests were sent on one connection before they were answered")
+            raise Refusal
+        self._beside = 0
+        self._body_came()
+        self._body_late = self.loop.call_later(self.limits.reading + LINGER, self._end)
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._beside = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._body_came()
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Tells what is wrong with a request that never reached the application, and closes."""
@@ -83,7 +108,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write(head.encode() + body)
         self._over = True
         self._came()
-        self.loop.call_later(LINGER, self.transport.close)
+        self._body_came()
+        self.loop.call_later(LINGER, self._end)
 
     @property
     def _idle(self) -> bool:
@@ -91,8 +117,20 @@ class BoundedProtocol(HttpToolsProtocol):
         cycle: Any = self.cycle
         return cycle is None or cycle.response_complete
 
-    def _too_large(self) -> None:
-        self._refusal = (431, f"the head of the request is larger than {self.limits.head:,} bytes")
+    def _too_large(self, what: str = "the head of the request") -> None:
+        self._refusal = (431, f"{what} is larger than {self.limits.head:,} bytes")
+
+    def _end(self) -> None:
+        """Closes the connection; whoever does not even read what was said is not waited for."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    def _body_came(self) -> None:
+        if self._body_late is not None:
+            self._body_late.cancel()
+            self._body_late = None
 
     def _wait(self) -> None:
         self._came()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Any, cast
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
@@ -16,9 +17,23 @@ from .scan import Decoded
 class _Open:
     name: str
     id: str
-    pieces: list[str] = field(default_factory=list[str])
+    first: str = ""
+    rest: StringIO | None = None
     notes: list[Note] = field(default_factory=list[Note])
     whole: bool = False
+
+    def add(self, piece: str) -> None:
+        if self.rest is not None:
+            self.rest.write(piece)
+        elif self.first:
+            self.rest = StringIO()
+            self.rest.write(self.first + piece)
+        else:
+            self.first = piece  # whose value may be known by its identity
+
+    @property
+    def text(self) -> str:
+        return self.first if self.rest is None else self.rest.getvalue()
 
 
 def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
@@ -27,40 +42,57 @@ def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
     `decoded` holds, by the id of a text, that text and the value it is as JSON, where somebody knows it.
     A call whose JSON is no object has no arguments and is not whole. Of a run, the text of all turns.
     """
-    text: list[str] = []
-    thought: list[str] = []
-    opened: list[_Open] = []
-    notes: list[Note] = []
-    finish: Finish = "stop"
-    usage = Usage()
-    logprobs: list[dict[str, Any]] = []
+    made = Collector()
     for event in events:
+        made.feed(event)
+    return made.reply(decoded)
+
+
+class Collector:
+    """The reply that events are, fed one after another: they need not be kept until the end. See `collect`."""
+
+    def __init__(self) -> None:
+        self._text = StringIO()  # a list would hold a piece for each chunk, many times what they say
+        self._thought = StringIO()
+        self._opened: list[_Open] = []
+        self._notes: list[Note] = []
+        self._finish: Finish = "stop"
+        self._usage = Usage()
+        self._logprobs: list[dict[str, Any]] = []
+
+    def feed(self, event: Event) -> None:
         match event:
             case TextDelta(piece):
-                text.append(piece)
+                self._text.write(piece)
             case ThoughtDelta(piece):
-                thought.append(piece)
+                self._thought.write(piece)
             case CallStart(name, id):
-                opened.append(_Open(name, id))
+                self._opened.append(_Open(name, id))
             case ArgumentsDelta(piece):
-                opened[-1].pieces.append(piece)
+                self._opened[-1].add(piece)
             case CallEnd(whole, id):
-                opened[-1].whole = whole
-                opened[-1].id = id or opened[-1].id
+                self._opened[-1].whole = whole
+                self._opened[-1].id = id or self._opened[-1].id
             case Noted(note):
-                (opened[-1].notes if opened else notes).append(note)
-                notes.append(note) if opened else None
+                if self._opened:
+                    self._opened[-1].notes.append(note)
+                self._notes.append(note)
             case Logprobs(tokens):
-                logprobs += tokens
+                self._logprobs += tokens
             case Finished(finish, more):
-                usage = add_usage(usage, more)
+                self._finish = finish
+                self._usage = add_usage(self._usage, more)
             case _:
                 pass
-    calls = tuple(_call(o, decoded or {}) for o in opened)
-    notes += [note for call in calls for note in call.notes if note.rule == "not-an-object"]
-    said, reasoned = "".join(text), "".join(thought)
-    message = assistant(said, reasoned, calls)
-    return Reply(said, reasoned, calls, finish, tuple(notes), usage, [message], logprobs=tuple(logprobs))
+
+    def reply(self, decoded: Decoded | None = None) -> Reply:
+        """The reply so far."""
+        calls = tuple(_call(o, decoded or {}) for o in self._opened)
+        notes = [*self._notes, *(note for call in calls for note in call.notes if note.rule == "not-an-object")]
+        said, reasoned = self._text.getvalue(), self._thought.getvalue()
+        message = assistant(said, reasoned, calls)
+        told = tuple(self._logprobs)
+        return Reply(said, reasoned, calls, self._finish, tuple(notes), self._usage, [message], logprobs=told)
 
 
 def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> Message:
@@ -85,7 +117,7 @@ def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> M
 
 
 def _call(o: _Open, decoded: Decoded) -> ToolCall:
-    text = "".join(o.pieces)
+    text = o.text
     try:
         value = decoded[id(text)][1] if id(text) in decoded else json.loads(text or "{}")
     except (ValueError, RecursionError):
