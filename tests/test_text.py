@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -45,3 +46,20 @@ def test_an_unknown_dialect() -> None:
 
 def test_all_dialects_are_named() -> None:
     assert {"functools", "empower", "tool-json", "function-name", "tool-call", "hermes"} <= set(ts.dialects())
+
+
+def test_a_template_that_asks_for_the_time_gets_todays_date() -> None:
+    today = f"{datetime.now():%Y}"
+    for template in ("{{ strftime_now('%Y') }}", "Today is {{ datetime }}. {{ functions }}"):
+        rendered = ts.render("Hi", None, "hermes", template=template)
+        assert today in rendered.prompt
+        assert "variable-not-given" not in [note.rule for note in rendered.notes]
+
+
+def test_a_variable_that_nobody_gave_is_noted() -> None:
+    template = "{% set a = 1 %}{{ a }}{{ name }}{% if mode %}{{ mode }}{% endif %}{{ x | default('') }}{{ bos_token }}"
+    told = [(n.rule, n.detail) for n in ts.render("Hi", None, "hermes", template=template).notes]
+    assert ("variable-not-given", "name") in told
+    assert [detail for rule, detail in told if rule == "variable-not-given"] == ["name"]
+    given = ts.render("Hi", None, "hermes", template=template, variables={"name": "x"}).notes
+    assert "variable-not-given" not in [note.rule for note in given]

@@ -5,6 +5,7 @@ Tools may be functions, Tools, OpenAI-style dicts; a dialect may be given by its
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -18,6 +19,8 @@ from .wire import grammar as grammars
 from .wire import render as rendering
 from .wire.syntax import Dialect
 
+CLOCK = re.compile(r"\bstrftime_now\b|\bdatetime\b").search
+"""Where a chat template asks for the time."""
 Thoughts = Literal["split", "keep"]
 
 
@@ -65,9 +68,12 @@ def render(
     """What a model is sent: `.prompt` (the exact text), `.messages` (for a chat server), `.stop`, `.notes`.
 
     `template` is the model's own chat template (Jinja); without it the dialect's own prompt is used.
-    `variables` go to the template (bos_token, datetime, …), `now` is its clock, `thinking` switches the
+    `variables` go to the template (bos_token, datetime, …), `now` is its clock (today where it
+    asks for the time and none is given), `thinking` switches the
     model's reasoning where it can be. Raises TemplateError where a template cannot take the messages.
     """
+    if template is not None and now is None and CLOCK(template):
+        now = datetime.now()
     given: Sequence[Message] = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     return rendering.render(
         given,

@@ -70,10 +70,10 @@ def test_a_block_that_is_a_call_is_one_whatever_its_language(name: str) -> None:
         assert "fence" in rules(reply)
 
 
-def test_an_opener_with_marks_of_its_own_counts_in_a_block_of_code() -> None:
-    reply = read(one_of("hermes"), f"```python\nx = {BODY}\n<tool_call>{BODY}</tool_call>\n```\nDone.")
-    assert [c.arguments for c in reply.calls] == [{"count": 1}]
-    assert reply.text == f"```python\nx = {BODY}\n```\nDone."
+def test_nothing_within_a_block_of_code_is_a_call() -> None:
+    text = f"```python\nx = {BODY}\n<tool_call>{BODY}</tool_call>\n```\nDone."
+    reply = read(one_of("hermes"), text)
+    assert (reply.text, reply.calls) == (text, ())
 
 
 LONG = "with words and words that go on for a while, and more of them after that"

@@ -161,10 +161,10 @@ def test_an_unknown_tool_is_a_call_where_a_reply_begins_with_it_and_is_noted_in_
 
 
 def test_several_candidates_are_several_calls_and_the_broken_ones_stand_between_them() -> None:
-    wire = f"A <tool_call>{BODY}</tool_call> B <tool_call>oops</tool_call> C <tool_call>{BODY}</tool_call>"
+    wire = f"A\n<tool_call>{BODY}</tool_call>\nB <tool_call>oops</tool_call> C <tool_call>{BODY}</tool_call>"
     reply = parse(wire, get("hermes"), TOOLS)
     assert told(reply) == PARIS * 2
-    assert reply.text == "A  B <tool_call>oops</tool_call> C "
+    assert reply.text == "A\nB <tool_call>oops</tool_call> C "
     two = parse(f"functools[{BODY}, oops, {BODY}]", get("functools"), TOOLS)
     assert [call.whole for call in two.calls] == [
         False,

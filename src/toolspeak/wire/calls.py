@@ -51,7 +51,8 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
         for w in literal_words(entry.close):
             yield from at(s, w)
     if s.ending and not s.ending.open_ended:
-        s.settle()
+        if not s.within:
+            s.settle()
     elif s.ending and not any(ends):
         yield from _unclosed(s, p)
 

@@ -49,7 +49,8 @@ class Decoder:
         lane, delta = s.lane, s.delta
         if lane is not None and delta is not None and chunk and lane(chunk) is None:
             s.base += len(chunk)
-            s.spoken = s.spoken or (delta is TextDelta and not chunk.isspace())
+            if not s.midline and delta is TextDelta and not chunk.isspace():
+                s.midline = s.spoken = True
             return [delta(chunk)]
         step = s.step
         s.add(chunk)

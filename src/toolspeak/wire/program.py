@@ -16,6 +16,8 @@ Form = tuple[Part, ...]
 
 HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
 FENCE = "```"
+QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
+"""Quotation marks, and what ends what stands between them."""
 LEADS = ("", "\n", ">", "]")
 """What may stand before the opener of a thought."""
 CONTROL = re.compile(r"<\|[^\s<>|]{1,60}\|>|</s>|<[a-z]+_of_turn>|\[/?[A-Z_]{3,}\]|\n(?i:user|assistant|human):")
@@ -50,8 +52,7 @@ class Program:
     a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call,
     `legal` one that was not closed, `beyond` a frame; `named`: a message may begin with nothing but a tool's name;
     `unframed` ends a thought that was none. `closers` end a thought, `drafts` begin a call in one, `opening` are both.
-    `strays`
-    are the closers that a model may write once too often.
+    `strays` are the closers that a model may write once too often. `shown` maps what begins a quotation to what ends it.
     """
 
     def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
@@ -59,9 +60,9 @@ class Program:
         self.calls = calls
         self.split = split
         self.entries = _entries(d) if calls else {}
+        self.shown: dict[str, str] = {}
         self.openers = tuple(self.entries)
-        bare = any(not e.formal for e in self.entries.values())
-        self.fences = {o: c for o, c in d.fences if o not in self.entries} if bare or (d.guard and calls) else {}
+        self.fences = {o: c for o, c in d.fences if o not in self.entries} if self.entries else {}
         kinds = dict.fromkeys((*self.entries, *self.fences), CALL)
         formal = [w for w, e in self.entries.items() if e.formal]
         self.fresh = dict(kinds)
@@ -69,7 +70,7 @@ class Program:
         space = d.open[: len(d.open) - len(d.open.lstrip())]
         self.inside |= {space + w: CALL for w in formal}
         if self.entries:
-            self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries)), CODE)
+            self._quotations()
         self.frames = (*(w.strip() for w in d.frame), *d.stop)
         self.closers: Marks | None = None
         self.opening: Marks | None = None
@@ -80,9 +81,9 @@ class Program:
             self._thoughts(d, calls)
         self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
         self.beyond = tuple(self.fresh)
-        self.marks = marks(tuple(self.inside)) if self.inside else None
-        talk = ("{", "[", *self.fences)
-        self.block = marks((*(w for w in self.inside if w[0] != "`" and w.strip() not in talk), FENCE))
+        self.marks = marks(tuple(self.inside), "\n") if self.inside else None
+        talk = (CALL, CODE)
+        self.block = marks((*(w for w, kind in self.inside.items() if kind not in talk), FENCE), "\n")
         self.after = _after(d)
         behind = (*self.fresh, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
         self.legal = tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
@@ -90,6 +91,19 @@ class Program:
         self.heads = _bare_heads(d.header) if d.header and calls else ()
         self.named = bool(calls and d.guard and d.header and ("^", "call") in d.header.routes)
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
+
+    def _quotations(self) -> None:
+        """Where a text shows something and does not do it: code, quotations, comments."""
+        lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
+        self.shown |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
+        self.shown |= {word: lines[word] for word in ("~~~", ">")}
+        for word, entry in self.entries.items():
+            close = (literal_words(entry.close) or [""])[-1]
+            for quote, end in QUOTES.items():
+                self.shown[quote + word] = close + end if len(word) > 1 and close else end
+        words = [w for w in self.shown if w not in lines]
+        self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries), *words), CODE)
+        self.fresh |= {w: CODE for w in ("~~~", ">") if w not in self.fresh}
 
     def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""

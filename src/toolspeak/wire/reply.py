@@ -13,6 +13,8 @@ from .salvage import after_call
 from .scan import SPACE, Malformed, Marks, Scan, at, following, marks, skip, token, until
 from .state import State
 
+OPEN = ("<!--", "~~~", "\n~~~")
+"""What goes on over lines until it is closed."""
 DRAFT = 65_536
 """So many characters of a thought are held back behind what opens a call."""
 HEAD_SIZE = 512
@@ -78,6 +80,7 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
 
     From before the mark of a call or a message on, text can be given back. In a block of code fewer marks count.
     """
+    s.within = False
     if fresh and p.fresh:
         s.keep()
         word = yield from at(s, *p.fresh)
@@ -93,6 +96,7 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
     word = yield from until(s, p.block if block else p.marks, s.say, TextDelta)
     if word is None:
         return None
+    s.within = s.midline and word[0] != "\n"
     kind = CODE if block and word == FENCE else p.inside[word]
     if kind in (CALL, HEAD):
         _keep_from(s, word)
@@ -136,15 +140,21 @@ def small(s: State, p: Program, kind: str, word: str, space: str) -> Scan[bool]:
         return True
     s.say(space + word)
     if kind == CODE and word != FENCE:
-        yield from quoted_code(s, word)
+        yield from shown(s, p, word)
     return False
 
 
-def quoted_code(s: State, word: str) -> Scan[None]:
-    """Pass the code in a line on, which only talks of calls: to the next backtick, or the end of the line. Where it
-    begins with what opens a call, which may have lines: of the paragraph."""
-    end = yield from until(s, marks(("`", "\n" if word == "`" else "\n\n")), s.say, TextDelta)
-    s.say(end or "")
+def shown(s: State, p: Program, word: str) -> Scan[None]:
+    """Pass code, a quotation or a comment on, which only talks of calls: to what ends it, or the end of the line. Where
+    it begins with what opens a call, which may have lines: of the paragraph. What begins the next line is not eaten."""
+    end = p.shown.get(word, "`")
+    last = "\n" if word == "`" or word[1:] in ("{", "[") else "\n\n"
+    ends = (end,) if word in OPEN or end == "\n" else (end, last)
+    hit = yield from until(s, marks(ends, "\n"), s.say, TextDelta)
+    if hit and hit[0] == "\n" and hit.strip() == "":
+        s.pos -= 1
+        hit = hit[:-1]
+    s.say(hit or "")
 
 
 def _ends(s: State, p: Program) -> Scan[bool]:
@@ -331,6 +341,8 @@ def _heads(s: State, p: Program) -> Callable[[str], bool] | None:
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     """Read what may be calls, its first word being eaten; what is none comes back as text. Was it one?"""
     s.spent, s.live, s.doubtful = False, None, False
+    s.fenced = word.strip() in p.fences
+    s.within = (s.spoken if s.fenced else s.within) and not thinking
     try:
         yield from section(s, p, word.strip(), thinking)
     except Malformed as e:
@@ -339,6 +351,10 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     s.seed, s.voice = 0, TextDelta
     yield from after_call(s, p.strays, p.openers)
     c = yield from following(s)
+    if c and s.ending and s.within and not (yield from at(s, *p.legal, eat=False)):
+        space = SPACE(s.text, s.pos)[0]
+        if s.fenced or "\n" not in space:
+            s.note("trailing-text", c)  # the text goes on: it talks of the call
     if not c or c not in "{[" or c not in p.entries:
         s.settle()  # else the next call, or what is none, tells
     return True

@@ -57,6 +57,7 @@ class State(Source):
     `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
     `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
     `ending` is the call that is over, but for what comes behind it; `doubtful`: a note tells that what is read is not whole.
+    `midline`: the line that is told has text in it; `within`: that stands before the call read, which is `fenced` or not.
     `judged` is the place where it was decided last whether more of a call stands there.
     """
 
@@ -66,10 +67,12 @@ class State(Source):
         "cut",
         "doubtful",
         "ending",
+        "fenced",
         "given",
         "ids",
         "judged",
         "live",
+        "midline",
         "names",
         "noted",
         "out",
@@ -81,6 +84,7 @@ class State(Source):
         "unread",
         "voice",
         "waiting",
+        "within",
     )
 
     def __init__(self, tools: dict[str, Tool[..., Any]] | None, ids: Callable[[], str] | None) -> None:
@@ -100,7 +104,7 @@ class State(Source):
         self.judged = -1
         self.calls = 0
         self.spent = False
-        self.spoken = False
+        self.spoken = self.midline = self.within = self.fenced = False
         self.cut = False
         self.seed = 0
         self.unread = False
@@ -111,7 +115,11 @@ class State(Source):
         if text:
             if self.ending:
                 self.settle(text)
-            self.spoken = self.spoken or (self.voice is TextDelta and not text.isspace())
+            if self.voice is TextDelta:
+                line = text.rpartition("\n")
+                visible = not text.isspace()
+                self.spoken = self.spoken or visible
+                self.midline = bool(line[2].strip()) or (self.midline and not line[1])
             self.push(self.voice(text))
 
     def flush(self) -> None:

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from ..errors import TemplateError
 from .program import THINK, program
-from .render import render
 from .syntax import Dialect
+from .templates.engine import render_template
 
 SWITCH = re.compile(r"\bif\b").search
 DAY = datetime(2000, 1, 1)
@@ -30,10 +30,11 @@ def with_thoughts(d: Dialect, template: str | None, name: str) -> Dialect:
 def _begins(template: str, d: Dialect) -> bool:
     if SWITCH(template.rpartition("add_generation_prompt")[2].partition("%}")[2]):
         return False  # what it adds depends on something: the model may answer without thinking
+    hi = [{"role": "user", "content": "Hi"}]
     try:
         prompts = [
-            render([{"role": "user", "content": "Hi"}], None, d, template=template, thinking=thinking, now=DAY).prompt
-            for thinking in (None, False)
+            render_template(template, hi, None, variables=variables, now=DAY)
+            for variables in ({}, {"enable_thinking": False})
         ]
     except TemplateError:
         return False

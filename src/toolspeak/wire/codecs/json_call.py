@@ -242,7 +242,6 @@ def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> 
         return
     if o.answer or o.call.filled:
         s.end(o.call)
-        s.settle()
         s.commit()
         yield from json_args.read_string(s, lambda t: s.push(delta(t)), delta)
     elif o.call.guard:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,10 @@ from ..write import declared
 from .abilities import SHORT, THOUGHTS, Abilities, abilities, speaks
 from .engine import render_template
 
+PRINTED = re.compile(r"\{\{[-+]?\s*([^\W\d]\w*)\s*[-+]?\}\}")
+"""A variable that a template writes out as it is."""
+GIVEN = ("bos_token", "eos_token", "documents", "messages", "tools", "add_generation_prompt")
+"""What a template has without being given it, or must not have."""
 Row = dict[str, Any]
 Placed = tuple[int, Row]
 """A message, and the place in the conversation that it comes from."""
@@ -68,7 +73,21 @@ def by_template(
     job = Job(template, tools, variables, now, open_ended)
     prompt = job.render([row for _, row in rows])
     notes += _missing(job, prompt, rows)
+    notes += [Note("variable-not-given", name) for name in _not_given(template, variables, now)]
     return (_cut(prompt, rows[-1][1], notes) if open_ended else prompt), native
+
+
+def _not_given(template: str, variables: Mapping[str, object], now: datetime | None) -> list[str]:
+    """The variables that the template writes out, asks nothing of, and nobody gave: nothing stands in their place."""
+    names = dict.fromkeys(PRINTED.findall(template))
+    old = re.search(r"\btools\b", template) is None
+    known = {*variables, *GIVEN, *(["functions"] if old else []), *(["datetime"] if old and now else [])}
+    return [
+        name
+        for name in names
+        if name not in known
+        and not re.search(rf"\b(?:set|for|macro)\b[^%]*\b{name}\b|\b{name}\s*(?:\||is\b)|\bif\s+{name}\b", template)
+    ]
 
 
 def fitted(turns: Sequence[Turn], d: Dialect, known: Abilities, want: Wanted, notes: list[Note]) -> list[Placed]:

@@ -1,0 +1,101 @@
+"""Where a call counts and where a text only talks of it: the table of decision 12, for every dialect.
+
+In the dialects whose calls are messages of their own a text holds no call, whatever stands in it but the start of a message.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hard_cases import TOOLS, find
+from spoken import TALKING, wire
+from wire_cases import cuts, merged, stream
+
+from toolspeak.wire.collect import collect
+from toolspeak.wire.syntax import Dialect
+
+INLINE = [d for d in TALKING if not d.header]
+FENCED = [d for d in INLINE if "```" not in wire(d, find("two words")) and d.name != "llama3-builtin"]  # which is code
+CALLS = {
+    "the reply": "{call}",
+    "on a line of its own": "I look.\n{call}",
+    "in a paragraph of its own": "I look.\n\n{call}",
+    "at the end of a line": "I look. {call}",
+    "with a text on the lines behind it": "{call}\nI wait for the answer.",
+    "behind code": "I use `find` and ``this``:\n{call}",
+    "behind a quotation": '> Find it.\n\nHe said: "Do it!"\n{call}',
+    "behind a comment": "<!-- now -->\n{call}",
+}
+"""A call is read here."""
+FENCES = {
+    "a fence alone": "```json\n{call}\n```",
+    "a fence that ends the reply": "I look:\n```\n{call}\n```",
+    "a fence that begins it": "```\n{call}\n```\nThis looks for it.",
+}
+"""Here too, in a fence."""
+TALK = {
+    "code": "You write `{call}` for that.",
+    "code in two backticks": "You write ``{call}`` for that.",
+    "a fence between texts": "For example:\n```json\n{call}\n```\nSo it is done.",
+    "a fence with more in it": "So:\n```python\n# how it is done\n{call}\n```\nThat is it.",
+    "another fence": "So:\n~~~\n{call}\n~~~\nThat is it.",
+    "a comment": "A comment <!-- {call} --> says so.",
+    "a quotation": 'The text "{call}" is a call.',
+    "another quotation": "The text “{call}” is a call.",
+    "lines that are quoted": "He wrote:\n> {quoted}\nand left.",
+    "lines that are indented": "An example:\n\n    {indented}\n\nSo it is done.",
+    "what is not done": "I will not send {call} because it is wrong.",
+    "a sentence": "One writes {call} and waits.",
+    "a string of JSON": '{{"example": {string}}}',
+}
+"""A text only talks of the call here: nothing is whole that could run."""
+
+
+def told(text: str, d: Dialect) -> str:
+    call = wire(d, find("two words")).strip()
+    return text.format(
+        call=call, quoted=call.replace("\n", "\n> "), indented=call.replace("\n", "\n    "), string=json.dumps(call)
+    )
+
+
+def whole(d: Dialect, text: str) -> list[str]:
+    """The calls that could run, the same at every cut."""
+    events = stream(d, [text], TOOLS)
+    for chunks in list(cuts(text, random.Random(text)))[::3]:
+        assert merged(stream(d, chunks, TOOLS)) == merged(events)
+    return [call.name for call in collect(events).calls if call.whole]
+
+
+@pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)
+def test_a_call_where_calls_stand(d: Dialect) -> None:
+    for what, text in CALLS.items():
+        if d.name == "llama3-builtin" and "wait" in text:
+            continue  # all that stands behind its mark is code
+        assert whole(d, told(text, d)) == ["find"], what
+
+
+@pytest.mark.parametrize("d", FENCED, ids=lambda d: d.name)
+def test_a_call_in_a_fence(d: Dialect) -> None:
+    for what, text in FENCES.items():
+        assert whole(d, told(text, d)) == ["find"], what
+
+
+@pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)
+def test_talk_of_a_call(d: Dialect) -> None:
+    call = wire(d, find("two words")).strip()
+    for what, text in TALK.items():
+        if ("`" in call and "`" in text) or ("\n\n" in call and "{call}" in text):
+            continue  # such a call ends the code, or the paragraph, itself
+        assert whole(d, told(text, d)) == [], what
+
+
+def test_talk_that_can_be_told_at_once_stays_text() -> None:
+    """Where what stands before it shows that no call is meant, the text comes back byte for byte."""
+    for d in INLINE:
+        for what in ("code", "another fence", "a comment", "a quotation", "lines that are quoted"):
+            text = told(TALK[what], d)
+            call = wire(d, find("two words")).strip()
+            if not ("`" in call or "\n\n" in call):
+                assert collect(stream(d, [text], TOOLS)).text == text, (d.name, what)
