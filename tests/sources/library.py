@@ -24,6 +24,16 @@ BOOK = {
 }
 BOOKS = {1: {"id": 1, "title": "Emma", "year": 1815}}
 KEY = "a-key-of-the-library"
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "json": lambda c: f"\\u{ord(c):04x}",
+    "JSON": lambda c: f"\\u{ord(c):04X}",
+    "twice": lambda c: f"\\\\u{ord(c):04x}",
+    "slash": lambda c: "\\/" if c == "/" else c,
+    "some": lambda c: "\\u0073" if c == "s" else c,
+    "xml": lambda c: f"&#{ord(c)};",
+    "hex": lambda c: f"&#x{ord(c):X};",
+    "percent": lambda c: f"%{ord(c):02x}",
+}
 
 
 def ok(kind: str = "application/json") -> dict[str, Any]:
@@ -104,6 +114,7 @@ class Library:
         app.router.add_get("/api/slow", self.slow)
         app.router.add_get("/api/large", self.large)
         app.router.add_get("/api/away", self.away)
+        app.router.add_get("/escaped/{how}/{status}", self.escaped)
         app.router.add_route("*", "/{path:.*}", self.echo)
         return app
 
@@ -115,6 +126,13 @@ class Library:
         said = {"method": request.method, "path": request.raw_path, "headers": dict(request.headers), "body": body}
         self.asked.append(said)
         return await handler(request)
+
+    async def escaped(self, request: web.Request) -> web.Response:
+        """The key that came, each character written in another way than it was sent."""
+        write = ESCAPES[request.match_info["how"]]
+        key = "".join(map(write, request.headers["X-Key"]))
+        text = f'{{"key": "{key}", "note": "fine"}}'
+        return web.Response(text=text, status=int(request.match_info["status"]), content_type="application/json")
 
     async def document(self, _: web.Request) -> web.Response:
         return web.json_response(DOCUMENT)

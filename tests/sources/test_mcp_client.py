@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 import os
 import shlex
@@ -351,6 +352,13 @@ class Web(ThreadingHTTPServer):
     """A server over HTTP that keeps sessions and can forget them."""
 
     session, calls, key, forgotten, sessions = 1, 0, "", 404, 0
+    silent = ""
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.over = threading.Event()
+        self.accepts: list[str] = []
 
 
 class Asked(BaseHTTPRequestHandler):
@@ -374,10 +382,15 @@ class Asked(BaseHTTPRequestHandler):
         elif method == "ping":
             result = {}
         elif method == "tools/list":
-            result = {"tools": [tool("count"), tool("flood"), tool("wrong")]}
+            if self.server.silent == "list":
+                self.server.over.wait(60)
+            result = {"tools": [tool("count"), tool("flood"), tool("wrong"), tool("packed")]}
         elif body["params"]["name"] == "wrong":
             self.server.calls += 1
             return self.give(400, {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32602, "message": "no such"}})
+        elif body["params"]["name"] == "packed":
+            result = {"content": [{"type": "text", "text": "x" * 20_000_000}]}
+            return self.give(200, {"jsonrpc": "2.0", "id": body["id"], "result": result}, packed=True)
         elif body["params"]["name"] == "flood":
             result = {"content": [{"type": "text", "text": "x" * 20_000_000}]}
         else:
@@ -389,11 +402,17 @@ class Asked(BaseHTTPRequestHandler):
         self.give(405, {})
 
     def do_DELETE(self) -> None:
+        if self.server.silent:
+            self.server.over.wait(60)
         self.give(200, {})
 
-    def give(self, status: int, body: dict[str, Any]) -> None:
+    def give(self, status: int, body: dict[str, Any], packed: bool = False) -> None:
         raw = json.dumps(body).encode()
+        self.server.accepts.append(self.headers.get("Accept-Encoding", ""))
         self.send_response(status)
+        if packed:
+            raw = gzip.compress(raw, 1)
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
         self.send_header("mcp-session-id", str(self.server.session))
@@ -410,6 +429,7 @@ def web() -> Iterator[Web]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server
+    server.over.set()
     server.shutdown()
     server.server_close()
 
@@ -439,6 +459,31 @@ def test_a_refusal_may_mean_a_session_that_the_server_forgot(web: Web) -> None:
             call(box, "wrong")
         assert call(box, "count") == "3"  # what may have run was not made again
         assert web.sessions == 2
+
+
+def test_what_is_packed_is_not_unpacked(web: Web) -> None:
+    """A megabyte of gzip may be a thousand: it was not asked for, and is refused before it is looked into."""
+    with ts.mcp(address(web), timeout=PATIENT, pins=False) as box:
+        with pytest.raises(ts.ToolError, match=r"compressed \(gzip\), which was not asked for"):
+            call(box, "packed")
+        assert call(box, "count") == "1"
+    assert set(web.accepts) == {"identity"}
+
+
+def test_a_server_that_does_not_let_go_is_left(web: Web) -> None:
+    """Closing waits for it within a bound; the server is silent until the test is over."""
+    with ts.mcp(address(web), timeout=PATIENT, pins=False) as box:
+        assert call(box, "count") == "1"
+        web.silent = "end"
+    assert not web.over.is_set()
+
+
+def test_a_server_that_never_tells_its_tools_is_given_up_on(web: Web) -> None:
+    """One time for all: connecting, asking for the tools, and letting go."""
+    web.silent = "list"
+    with pytest.raises(ts.ToolError, match=r"gave no session and no tools within 1 s"):
+        ts.mcp(address(web), timeout=1, pins=False).open()
+    assert not web.over.is_set()
 
 
 def test_a_key(web: Web) -> None:

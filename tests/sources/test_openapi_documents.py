@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from library import DOCUMENT, KEY, Library, one_operation, running
+from library import DOCUMENT, ESCAPES, KEY, Library, one_operation, running
 
 import toolspeak as ts
 
@@ -156,6 +156,42 @@ def test_no_argument_leads_to_another_path(library: Library, word: str) -> None:
     assert len(library.asked) == before
 
 
+@pytest.mark.parametrize("value", [[], {}, [""], ["."], ["..", "x"], "."])
+@pytest.mark.parametrize("explode", [True, False])
+@pytest.mark.parametrize("style", ["simple", "label", "matrix"])
+@pytest.mark.parametrize("path", ["/pets/{p}", "/pets/.{p}", "/pets/{p}/end"])
+def test_no_list_leads_to_another_path(library: Library, path: str, style: str, explode: bool, value: Any) -> None:
+    """DELETE /pets/ would be all of them: an empty list is no part of a path, nor is one of dots."""
+    part = {"name": "p", "in": "path", "required": True, "style": style, "explode": explode}
+    box = ts.openapi(one_operation({"operationId": "f", "parameters": [part]}, path, "delete"), server=library.url)
+    before = len(library.asked)
+    assert "a path" in refused(box, "f", p=value)
+    assert len(library.asked) == before
+
+
+def test_several_arguments_make_no_path_of_dots(library: Library) -> None:
+    parts = [{"name": name, "in": "path", "required": True} for name in "ab"]
+    operation = {"operationId": "f", "parameters": parts}
+    box = ts.openapi(one_operation(operation, "/x/{a}{b}/y", "get"), server=library.url)
+    assert call(box, "f", a="v", b=".w")["path"] == "/x/v.w/y"
+    assert "must not be empty" in refused(box, "f", a=".", b=".")
+
+
+KEYED = {"type": "apiKey", "name": "api_key"}
+
+
+@pytest.mark.parametrize("name", ["api_key", "API_KEY", "api_key[]", "api_key[0]", "api.key", "api-key", "limit"])
+@pytest.mark.parametrize("place", ["query", "cookie"])
+def test_no_field_of_an_object_sets_another_parameter(library: Library, place: str, name: str) -> None:
+    """An object that is told in pieces names parameters: none that the document or the key has already."""
+    listed = [{"name": "q", "in": place, "explode": True}, {"name": "limit", "in": place}]
+    document = one_operation({"operationId": "f", "parameters": listed, "security": [{"k": []}]}, method="get")
+    document["components"] = {"securitySchemes": {"k": {**KEYED, "in": place}}}
+    box = ts.openapi(document, server=library.url, auth="the-secret-of-the-server")
+    assert "would set another parameter" in refused(box, "f", q={"x": 1, name: "mine"})
+    assert call(box, "f", q={"x": 1})["method"] == "GET"
+
+
 def test_no_argument_makes_a_header_of_its_own(library: Library) -> None:
     box = ts.openapi(f"{library.url}/openapi.json", only="echo")
     assert "no line break" in refused(box, "echo", word="a", **{"X-Note": "a\r\nX-Key: b"})
@@ -292,6 +328,20 @@ def test_secrets_reach_no_error_no_log_and_no_model(library: Library, caplog: py
     assert "a-wrong-secret-key" not in json.dumps(call(box, "echo", word="a"))
     assert library.asked[-1]["headers"]["X-Key"] == "a-wrong-secret-key"
     assert "auth=… for key" in refused(ts.openapi(f"{library.url}/openapi.json"), "getBook", id=1)
+
+
+@pytest.mark.parametrize("how", ESCAPES)
+@pytest.mark.parametrize("status", [200, 500])
+def test_secrets_do_not_come_back_in_other_letters(library: Library, how: str, status: int) -> None:
+    secret = "some/secret-of-ours"
+    document = one_operation({"operationId": "f", "security": [{"k": []}]}, f"/escaped/{how}/{status}", "get")
+    document["components"] = {"securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
+    box = ts.openapi(document, server=library.url, auth=secret)
+    if status == 200:
+        assert call(box, "f") == {"key": "[hidden]", "note": "fine"}
+    else:
+        said = refused(box, "f")
+        assert '"key": "[hidden]"' in said
 
 
 @pytest.mark.parametrize(

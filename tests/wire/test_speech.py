@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from toolspeak.dialects import get
 from toolspeak.types import Message, Tool
+from toolspeak.wire import said as said_module
 from toolspeak.wire.normal import short_ids, with_ids
 from toolspeak.wire.render import render
 from toolspeak.wire.said import example, said, unsayable
@@ -156,3 +159,24 @@ def test_a_thought_that_an_application_kept_in_the_text_is_a_thought() -> None:
     assert "think>x" in rendered.prompt
     assert "think>y" in rendered.prompt
     assert {note.detail for note in rendered.notes} == {"<think>", "</think>"}
+
+
+def test_earlier_calls_are_read_once_in_a_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every turn tells all calls before it again: whether they are read as they are written is known by then."""
+    read: list[str] = []
+    parse = said_module.parse
+    monkeypatch.setattr(said_module, "parse", lambda text, *rest: (read.append(text), parse(text, *rest))[1])
+    schema: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    messages: list[Any] = [{"role": "user", "content": "Count."}]
+    for n in range(12):
+        row = {"id": f"c{n}", "type": "function", "function": {"name": "count", "arguments": f'{{"n": {n + 70707}}}'}}
+        messages += [
+            {"role": "assistant", "tool_calls": [row]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": "1"},
+        ]
+        tool = Tool("count", "Counts.", schema, function=lambda n: n)  # made anew at every turn
+        render(messages, [tool], get("hermes"))
+    assert len(read) == 12
+    other = Tool("count", "Counts.", {"type": "object", "properties": {"n": {"type": "string"}}})
+    render(messages, [other], get("hermes"))
+    assert len(read) == 24  # another schema may read them otherwise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..models.local import Local
 from ..models.pool import Pool
 from .exchange import Exchange
-from .metrics import CONTENT_TYPE
+from .metrics import CONTENT_TYPE, only_of
 
 if TYPE_CHECKING:
     from ..models.base import Model
@@ -87,7 +87,8 @@ async def ready(gateway: Gateway, exchange: Exchange, _: str) -> None:
 async def metrics(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """What Prometheus reads."""
     gateway.look()
-    await exchange.reply(200, gateway.observer.metrics.text(), CONTENT_TYPE)
+    text = gateway.observer.metrics.text()
+    await exchange.reply(200, only_of(text, exchange.visible), CONTENT_TYPE)
 
 
 def in_process(model: Any) -> bool:

@@ -8,6 +8,7 @@ statuses. Of several workers each counts in a file of its own, in the directory 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -16,6 +17,8 @@ from .record import Record
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 600)
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+
+_MODEL = re.compile(rb'[{,]model="((?:[^"\\]|\\.)*)"')
 
 
 class Metrics:
@@ -110,6 +113,22 @@ class Metrics:
         if child is None:
             child = self._children[key] = metric.labels(*labels)
         return child
+
+
+def only_of(text: bytes, visible: Callable[[str], bool]) -> bytes:
+    """The same without what is of models that a client may not see; what is of no model stays."""
+    hidden: dict[bytes, bool] = {}
+
+    def is_hidden(line: bytes) -> bool:
+        match = None if line.startswith(b"#") else _MODEL.search(line)
+        if match is None or not match[1]:
+            return False
+        if match[1] not in hidden:
+            name = match[1].decode().replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
+            hidden[match[1]] = not visible(name)
+        return hidden[match[1]]
+
+    return b"\n".join(line for line in text.split(b"\n") if not is_hidden(line))
 
 
 def worker_died(pid: int) -> None:

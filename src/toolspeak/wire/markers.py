@@ -4,6 +4,8 @@ A marker is broken by a zero-width space (U+200B) behind its opening bracket. So
 bracket that has zero-width spaces behind it already gets one more. What is broken holds no marker. What stands at the
 end of a text and may go on as a marker in the next one, whichever that is, is broken as well. `restoring` makes whole
 again what a model copies.
+
+A label is a marker that is a word and a colon at the beginning of a line (`Observation:`): the space goes before its colon.
 """
 
 from __future__ import annotations
@@ -58,11 +60,12 @@ IN_TEMPLATE = re.compile(
 """A marker in the text of a chat template, besides the shapes."""
 BRACKETS = "<[]｜"
 """What a marker may begin with."""
-BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}")
+BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}|(?<=[A-Za-z]){INVISIBLE}(?={INVISIBLE}*:)")
 ESCAPED = "\\u200b"
 """The same space in JSON that is ASCII."""
 
 BRACKET = re.compile(r"[<\[\]｜]")
+LABEL = re.compile(r"[A-Z][A-Za-z ]{0,40}:")
 TAIL = 64
 """Characters at the end of a text that are looked at for the beginning of a marker."""
 TAIL_SHAPE = re.compile(r"<[|｜][^\s<>]{0,60}")
@@ -86,7 +89,7 @@ def control_markers(
 def _of_dialect(d: Dialect) -> tuple[str, ...]:
     told = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
     whole = (*d.control, *d.frame, *d.stop)
-    exact = [word.strip() for word in whole if _breakable(word.strip())]
+    exact = [word.strip() for word in whole if _breakable(word.strip()) or LABEL.fullmatch(word.strip())]
     return tuple(dict.fromkeys((*exact, *(m for word in _literals(told) for m in TAG.findall(word) if len(m) > 2))))
 
 
@@ -124,28 +127,21 @@ def cleaner(
     pattern = _pattern(known)
     begins = frozenset[str]() if open_ended else _begins(known)
     removed = _removed(template or "")
+    labels = _labels(known)
+
+    def labelled(match: re.Match[str]) -> str:
+        if match[1]:
+            notes.append(Note("control-marker", f"{match[1].strip()}:"))
+        return match[0] + INVISIBLE
 
     def broken(match: re.Match[str]) -> str:
         if rest := match[match.lastindex] if match.lastindex else "":
             notes.append(Note("control-marker", match[0] + rest))
         return match[0] + INVISIBLE
 
-    def ended(text: str) -> str:
-        at = max(0, len(text) - TAIL)
-        window = text[at:]
-
-        def begun(match: re.Match[str]) -> str:
-            rest = window[match.start() :]
-            if rest not in begins and not (begins and TAIL_SHAPE.fullmatch(rest)):
-                return match[0]
-            notes.append(Note("control-marker", rest))
-            return match[0] + INVISIBLE
-
-        new = BRACKET.sub(begun, window)
-        return text if new == window else text[:at] + new
-
     def clean(text: str) -> str:
-        return ended(whole(text))
+        text = _ended(whole(text), begins, notes)
+        return labels.sub(labelled, text) if ":" in text else text
 
     def whole(text: str) -> str:
         if not removed:
@@ -157,6 +153,22 @@ def cleaner(
         return pattern.sub(broken, text)
 
     return clean
+
+
+def _ended(text: str, begins: frozenset[str], notes: list[Note]) -> str:
+    """The text with what may go on as a marker at its end broken."""
+    at = max(0, len(text) - TAIL)
+    window = text[at:]
+
+    def begun(match: re.Match[str]) -> str:
+        rest = window[match.start() :]
+        if rest not in begins and not (begins and TAIL_SHAPE.fullmatch(rest)):
+            return match[0]
+        notes.append(Note("control-marker", rest))
+        return match[0] + INVISIBLE
+
+    new = BRACKET.sub(begun, window)
+    return text if new == window else text[:at] + new
 
 
 @lru_cache(64)
@@ -174,6 +186,13 @@ def _left(text: str, removed: Sequence[str]) -> Iterator[str]:
         for word in there:
             text = text.replace(word, "")
         yield text
+
+
+@lru_cache(256)
+def _labels(markers: tuple[str, ...]) -> re.Pattern[str]:
+    """A label at the beginning of a line, or a letter that has zero-width spaces between it and a colon."""
+    words = "|".join(re.escape(marker[:-1]) for marker in markers if LABEL.fullmatch(marker))
+    return re.compile(rf"^([ \t]*(?:{words or '(?!)'}))(?={INVISIBLE}*:)|[A-Za-z](?={INVISIBLE}+:)", re.MULTILINE)
 
 
 @lru_cache(256)
@@ -200,7 +219,7 @@ def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
 
 def restore(text: str) -> str:
     """The text with its markers whole again: what was given to be cleaned, exactly."""
-    return BROKEN.sub(r"\1", text)
+    return BROKEN.sub(lambda match: match[1] or "", text)
 
 
 def was_broken(value: object) -> bool:
@@ -251,16 +270,16 @@ def _cleaned_text(text: str, clean: Clean, thought: tuple[str, str] | None) -> s
 def _cleaned_part(part: object, clean: Clean) -> object:
     if isinstance(part, str):
         return clean(part)
-    row = cast("Mapping[str, object]", part) if isinstance(part, Mapping) else {}
+    row: Mapping[str, object] = cast("Mapping[str, object]", part) if isinstance(part, Mapping) else {}
     text = row.get("text")
-    return {**row, "text": clean(text)} if isinstance(text, str) else part
+    return {**row, "text": clean(text)} if isinstance(text, str) else cast("object", part)
 
 
 def _cleaned_row(row: object, clean: Clean) -> object:
     """A call of an earlier turn, its name and arguments cleaned."""
     function = cast("Mapping[str, Any]", row).get("function") if isinstance(row, Mapping) else None
     if not isinstance(function, Mapping):
-        return row
+        return cast("object", row)
     given = cast("Mapping[str, Any]", function)
     arguments = given.get("arguments")
     is_text = isinstance(arguments, str)

@@ -21,6 +21,7 @@ from .turns import turns_of
 PLAIN = Layout(("", ":\n"), "\n\n")
 """A layout for a model of which none is known: role, colon, text."""
 PLAIN_STOP = ("\nUser:",)
+PLAIN_LABELS = ("System:", "User:", "Assistant:", "Tool:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ def render(
     if continue_final and turns[-1].role != "assistant":
         raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
     markers = control_markers(d, template, variables)
+    if laid_out and template is None and d.layout is None:
+        markers += PLAIN_LABELS
     clean = cleaner(markers, notes, template)
     *before, last = turns
     ending = cleaner(markers, notes, template, open_ended=True) if continue_final else clean

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..types import Note, Tool, ToolCall
@@ -45,12 +47,38 @@ def example(d: Dialect, taken: Sequence[str] = ()) -> str:
 
 def unsayable(turns: Sequence[Turn], d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Note]:
     """Calls of offered tools that the dialect writes in such a way that something else is read."""
-    offered = {tool.name for tool in tools}
+    offered = {tool.name: tool for tool in tools}
+    names = frozenset(offered)
+    schemas: dict[str, bytes] = {}
     notes: list[Note] = []
     for turn in turns:
-        calls = [call for call in turn.calls if call.name in offered]
-        for call in calls:
-            read = parse(write_calls((call,), d), d, tools, "").calls
-            if [(c.name, c.arguments) for c in read] != [(call.name, arguments_of(call))]:
+        for call in turn.calls:
+            tool = offered.get(call.name)
+            if tool is None:
+                continue
+            if call.name not in schemas:
+                schemas[call.name] = _digest(tool.parameters)
+            key = (id(d), names, call.name, schemas[call.name], _digest([call.json, call.arguments]))
+            if not _is_sayable(key, call, d, tools):
                 notes.append(Note("unsayable", f"message {turn.at}: {call.name}"))
     return notes
+
+
+_sayable: dict[Hashable, tuple[Dialect, bool]] = {}
+"""Whether a call is read as it is written: every turn of a conversation tells all calls before it again."""
+_KEPT = 2_048
+
+
+def _is_sayable(key: Hashable, call: ToolCall, d: Dialect, tools: Sequence[Tool[..., Any]]) -> bool:
+    known = _sayable.get(key)
+    if known is None:
+        read = parse(write_calls((call,), d), d, tools, "").calls
+        known = d, [(c.name, c.arguments) for c in read] == [(call.name, arguments_of(call))]
+        while len(_sayable) >= _KEPT:
+            _sayable.pop(next(iter(_sayable)), None)
+        _sayable[key] = known  # holding the dialect keeps its identity its own
+    return known[1]
+
+
+def _digest(value: object) -> bytes:
+    return hashlib.sha256(json.dumps(value, default=str).encode()).digest()

@@ -26,6 +26,10 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())
 servers begin with a greeting. What matters is raised."""
 LARGEST = 16 * 1024 * 1024
 """Bytes of one answer over HTTP."""
+LEAVING, CANCELLED = 1.0, 1.0
+"""Seconds for a session over HTTP to end in good order, and for one that does not to be broken off."""
+ENDING = 6.0
+"""Seconds for a server that was started here: it is asked to end, then told to, then killed."""
 PAGES, TOOLS = 1_000, 20_000
 """How far a list of tools is followed."""
 _SAID = 2_000
@@ -77,10 +81,19 @@ class Link:
         return f". It wrote: {self._said.strip()[-600:]}" if self._said.strip() else ""
 
     async def close(self) -> None:
-        """Ends the session, and the server with it where it was started here; returns when that is done."""
+        """Ends the session, and the server with it where it was started here; returns when that is done, or took too long:
+        a server that does not answer must not hold up who leaves it."""
         self._over = True
         self._wake.set()
-        await asyncio.wait([self.task])
+        if not self.ready.done():  # nothing was begun that could end in good order
+            self.task.cancel()
+        patience = ENDING if self.address.command else LEAVING
+        _, pending = await asyncio.wait([self.task], timeout=patience)
+        if pending:
+            self.task.cancel()
+            _, pending = await asyncio.wait([self.task], timeout=CANCELLED)
+        if pending:
+            log.warning("%s: the connection does not end, and is left behind", self.address.shown)
 
     async def _hold(self) -> None:
         try:
@@ -190,7 +203,10 @@ class Link:
         hooks = {"response": [self._answered]}
         async with (
             httpx2.AsyncClient(
-                headers=dict(self.address.headers), timeout=waits, event_hooks=hooks, trust_env=False
+                headers={"Accept-Encoding": "identity", **self.address.headers},
+                timeout=waits,
+                event_hooks=hooks,
+                trust_env=False,
             ) as http,
             streamable_http_client(self.address.url, http_client=http, max_sse_event_size=LARGEST) as streams,
         ):
@@ -203,7 +219,14 @@ class Link:
             self.doubted |= response.status_code == 400
         if response.status_code >= 400:
             self._status = response.status_code
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+        coding = response.headers.get("content-encoding", "identity").strip().lower()
+        if coding not in ("", "identity"):
+            # A thousand bytes may become a million, all at once: what was not asked for is not unpacked.
+            del response.headers["content-encoding"]
+            response.stream = _refused(
+                response.stream, f"the answer is compressed ({coding[:40]}), which was not asked for"
+            )
+        elif not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded(response.stream)
 
     def _failure(self, error: BaseException) -> Exception:
@@ -285,6 +308,22 @@ def _bounded(stream: Any) -> Any:
             await stream.aclose()
 
     return Bounded()
+
+
+def _refused(stream: Any, why: str) -> Any:
+    import httpx2
+
+    class Refused(httpx2.AsyncByteStream):
+        """A body that is not read."""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            raise httpx2.StreamError(why)
+            yield b""
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Refused()
 
 
 def _leaf(error: BaseException) -> BaseException:

@@ -136,12 +136,13 @@ class Server:
         try:
             async with asyncio.timeout(self.timeout):
                 client = await link.ready
-            self._take(await listed(client))
+                offered = await listed(client)
+            self._take(offered)
         except BaseException as error:
             await link.close()
             if isinstance(error, TimeoutError):
                 raise ToolError(
-                    f"the MCP server {self.address.shown} gave no session within {self.timeout:g} s{link.said}"
+                    f"the MCP server {self.address.shown} gave no session and no tools within {self.timeout:g} s{link.said}"
                 ) from None
             if isinstance(error, MCPError):
                 raise ToolError(

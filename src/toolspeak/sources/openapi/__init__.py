@@ -122,7 +122,7 @@ def _tool(maker: Maker, found: Found, servers: Servers, bounds: Bounds, timeout:
         advice = "no credentials were given: auth=… for " + " or ".join(
             " and ".join(names) for names in wanted if names
         )
-    function = function_of(made, servers.base(found), credentials, bounds, keys.secrets, advice)
+    function = function_of(made, servers.base(found), credentials, bounds, keys, advice)
     return Tool(found.name, made.description, made.parameters, function, timeout=timeout)
 
 

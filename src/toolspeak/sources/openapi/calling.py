@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from functools import lru_cache
+from html.entities import codepoint2name
 from typing import Any
 from urllib.parse import quote
 
 from ...api.failure import excerpt
 from ...errors import ToolError
 from ...models.address import redact
+from .auth import Keys
 from .bodies import form_of, written
 from .fetching import Answer, Bounds, Credentials, Sent, exchange
 from .operations import Operation
-from .styles import header_text, path_part, query_pairs
+from .styles import Slot, header_text, own_names, path_part, plain_name, query_pairs, whole_segments
 
 SHOWN = 1_500
 """Characters of an error's body that are told."""
+EXACT = 8
+"""Characters of a secret that is looked for in good answers; a shorter one stands in them by chance."""
 LITERAL = "/:@!$&'()*+,;=~-._%"
 """What stays as it is in the fixed parts of a path."""
 
 
 def function_of(
-    operation: Operation, base: str, credentials: Credentials, bounds: Bounds, secrets: list[str], advice: str
+    operation: Operation, base: str, credentials: Credentials, bounds: Bounds, keys: Keys, advice: str
 ) -> Callable[..., Awaitable[Any]]:
     """The async function that calls an operation with the arguments of its tool. It raises ToolError; `advice` is
     added where the server wants a key."""
     found = operation.found
+    secrets = Secrets(keys.secrets)
 
     async def call(**arguments: Any) -> Any:
         try:
-            sent = request_of(operation, base, arguments)
+            sent = request_of(operation, base, arguments, keys.hidden)
             answer = await exchange(sent, credentials, bounds)
         except ToolError as error:
-            raise ToolError(redact(f"{found.method.upper()} {found.path}: {error}", secrets)) from None
+            raise ToolError(secrets.out_of(f"{found.method.upper()} {found.path}: {error}")) from None
         text = _text(answer)
         if not 200 <= answer.status < 300:
             raise ToolError(_refusal(operation, answer, text, secrets, advice))
@@ -44,8 +51,11 @@ def function_of(
     return call
 
 
-def request_of(operation: Operation, base: str, arguments: Mapping[str, Any]) -> Sent:
-    """The request that arguments make, but for the credentials. Raises ToolError for what cannot be sent."""
+def request_of(
+    operation: Operation, base: str, arguments: Mapping[str, Any], hidden: Collection[tuple[str, str]] = ()
+) -> Sent:
+    """The request that arguments make, but for the credentials: no argument sets a parameter that is `hidden`, a place
+    and a name. Raises ToolError for what cannot be sent."""
     given = {slot.argument: arguments[slot.argument] for slot in operation.slots if slot.argument in arguments}
     if unknown := arguments.keys() - given.keys():
         raise ToolError(f"there is no argument {min(unknown)!r}")
@@ -55,6 +65,8 @@ def request_of(operation: Operation, base: str, arguments: Mapping[str, Any]) ->
     cookies: list[str] = []
     headers = {"Accept": operation.accept}
     for slot in operation.slots:
+        if slot.argument in given and (slot.place != "field" or form_of(operation.media) == "form"):
+            _refuse_others(slot, given[slot.argument], operation, hidden)
         if slot.argument not in given or slot.place in ("field", "body"):
             continue
         value = given[slot.argument]
@@ -69,8 +81,25 @@ def request_of(operation: Operation, base: str, arguments: Mapping[str, Any]) ->
     if cookies:
         headers["Cookie"] = "; ".join(cookies)
     body = _body(operation, given, headers)
-    url = base + _filled(path, filled) + ("?" + "&".join(query) if query else "")
+    target = _filled(path, filled)
+    if filled and not whole_segments(target) and whole_segments(re.sub(r"\{[^{}]*\}", "x", path)):
+        raise ToolError("the arguments make a path with a part that is empty, `.` or `..`")
+    url = base + target + ("?" + "&".join(query) if query else "")
     return Sent(operation.found.method.upper(), url, headers, body)
+
+
+def _refuse_others(slot: Slot, value: Any, operation: Operation, hidden: Collection[tuple[str, str]]) -> None:
+    """Raises ToolError for an object whose fields would be told as other parameters: those of the document, and those
+    that hold credentials."""
+    if not (names := own_names(slot, value)):
+        return
+    others = {plain_name(one.name) for one in operation.slots if one.place == slot.place and one is not slot}
+    others |= {plain_name(name) for place, name in hidden if place == slot.place}
+    for name in names:
+        if plain_name(name) in others:
+            raise ToolError(
+                f"the argument {slot.argument!r} must not have the field {name!r}: it would set another parameter"
+            )
 
 
 def _filled(path: str, values: Mapping[str, str]) -> str:
@@ -118,16 +147,14 @@ def _text(answer: Answer) -> str | None:
         return answer.body.decode("utf-8", "replace") if told else None
 
 
-def _value(answer: Answer, text: str | None, secrets: list[str]) -> Any:
+def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
     """What a model is given of a good answer: data of JSON, a text, or what there is where it is neither."""
     if not answer.body:
         return f"{answer.status} {answer.reason}".strip()
     if text is None:
         kind = answer.headers.get("Content-Type", "application/octet-stream")
         return {"content_type": kind, "bytes": len(answer.body), "note": "the content is no text and is not shown"}
-    for secret in secrets:
-        if len(secret) >= 8:
-            text = text.replace(secret, "[hidden]")
+    text = secrets.out_of(text, exact=True)
     if form_of(answer.headers.get("Content-Type", "text/plain")) == "json" or text[:1] in "[{":
         try:
             return json.loads(text)
@@ -136,10 +163,37 @@ def _value(answer: Answer, text: str | None, secrets: list[str]) -> Any:
     return text
 
 
-def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: list[str], advice: str) -> str:
-    said = excerpt(text or "", SHOWN) if text is not None else "a body that is no text"
+def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: Secrets, advice: str) -> str:
+    said = excerpt(secrets.out_of(text or ""), SHOWN) if text is not None else "a body that is no text"
     where = f"{operation.found.method.upper()} {operation.found.path}"
     message = f"{where} answered {answer.status} {excerpt(answer.reason, 100)}".strip() + (f": {said}" if said else "")
     if answer.status in (401, 403) and advice:
         message += f" ({advice})"
-    return redact(message, secrets)
+    return secrets.out_of(message)
+
+
+class Secrets:
+    """The secrets that no answer brings back: servers echo keys, and escape what they echo."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = list(dict.fromkeys(secrets))
+        long = sorted({one for one in self._secrets if len(one) >= EXACT}, key=len, reverse=True)
+        self._escaped = re.compile("|".join("".join(map(_any_form, one)) for one in long)) if long else None
+
+    def out_of(self, text: str, *, exact: bool = False) -> str:
+        """The text without them, however they are escaped; but for `exact`, of what looks like one, too."""
+        if self._escaped:
+            text = self._escaped.sub("[hidden]", text)
+        return text if exact else redact(text, self._secrets)
+
+
+@lru_cache(1024)
+def _any_form(character: str) -> str:
+    """A pattern of the ways in which JSON, XML and URLs write a character."""
+    code = ord(character)
+    digits = "".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in f"{code:x}")
+    forms = [re.escape(character), rf"\\{{1,4}}u0{{0,3}}{digits}", f"&#0{{0,4}}{code};", f"&#[xX]0{{0,4}}{digits};"]
+    forms += [rf"\\{{1,4}}{re.escape(character)}"] if character in '"\\/' else []
+    forms += [f"&{named};"] if (named := codepoint2name.get(code)) else []
+    forms += [f"%(?:25)?{digits}"] if 0x10 <= code < 0x80 else []
+    return f"(?:{'|'.join(forms)})"

@@ -46,7 +46,9 @@ class Slot:
 
 def path_part(slot: Slot, value: Any) -> str:
     """What stands in the path for a parameter, encoded so that it stays one segment. Raises ToolError where it would
-    lead to another path."""
+    lead to another path, as nothing at all does: an empty list, that of all there is."""
+    if isinstance(value, (list, dict)) and not value and not slot.json:
+        raise _not_a_part(slot)
     if slot.json:
         return _one_segment(slot, _json(value))
     if slot.style == "label":
@@ -57,6 +59,28 @@ def path_part(slot: Slot, value: Any) -> str:
             return "".join(f";{one}" for one in _listed(slot, value, name))
         return f";{name}={_joined(slot, value, ',')}"
     return _joined(slot, value, ",")
+
+
+def whole_segments(path: str) -> bool:
+    """Whether no segment of a path is empty, `.` or `..`, whatever of it a server decodes before it looks."""
+    plain = path.removeprefix("/").removesuffix("/")
+    for _ in range(3):
+        if any(part in ("", ".", "..") for part in plain.replace("\\", "/").split("/")):
+            return not plain  # of the root there is nothing to tell
+        plain = unquote(plain)
+    return True
+
+
+def own_names(slot: Slot, value: Any) -> list[str]:
+    """The names of parameters that a value brings with it: those of the fields of an object that is told in pieces."""
+    if slot.json or not slot.explode or slot.style == "deepObject" or not isinstance(value, dict):
+        return []
+    return list(cast("dict[str, Any]", value))
+
+
+def plain_name(name: str) -> str:
+    """A parameter's name as the most lenient server reads it: without brackets, dots and blanks for underscores."""
+    return unquote(name).partition("[")[0].strip().lower().replace(".", "_").replace(" ", "_").replace("-", "_")
 
 
 def header_text(slot: Slot, value: Any) -> str:
@@ -128,12 +152,16 @@ def _one_segment(slot: Slot, text: str) -> str:
     plain = text
     for _ in range(3):
         if any(part in ("", ".", "..") for part in plain.replace("\\", "/").split("/")) or not plain.isprintable():
-            raise ToolError(
-                f"the argument {slot.argument!r} is a part of a path: it must not be empty, nor hold a part "
-                "that is empty, `.` or `..`"
-            )
+            raise _not_a_part(slot)
         plain = unquote(plain)
     return quote(text, safe="")
+
+
+def _not_a_part(slot: Slot) -> ToolError:
+    return ToolError(
+        f"the argument {slot.argument!r} is a part of a path: it must not be empty, nor hold a part "
+        "that is empty, `.` or `..`"
+    )
 
 
 def _text(value: Any) -> str:
