@@ -24,7 +24,7 @@ from typing import IO, Any, cast
 
 from ..api.completions.likelihood import Token, read_tokens, weigh, write_tokens
 from ..api.payloads import paired, sound
-from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
+from ..errors import BadRequest, MissingExtra, ModelError, PromptTooLong, ServerFailed, UsageError, WeightsError
 from ..events import Event, Finished, Logprobs, Noted, TextDelta
 from ..plan.parts import has_parts
 from ..types import Finish, Reply, Request, Usage
@@ -397,4 +397,6 @@ def _raise(answer: dict[str, Any]) -> None:
         message = str(error.get("message") or error)
         if error.get("type") == "exceed_context_size_error":
             message += ". Give fewer tools or messages, or Local(path, context=…) more room"
+            said = f"the local model: {message}"
+            raise PromptTooLong(said, tokens=error.get("n_prompt_tokens"), limit=error.get("n_ctx"))
         raise (BadRequest if error.get("code") == 400 else ServerFailed)(f"the local model: {message}")
