@@ -17,7 +17,7 @@ from ..events import Event
 from ..models.pool import on_retry
 from ..types import Reply, Schema
 from .admission import Admission
-from .body import Gone, check_body, check_head, parse_body, read_body
+from .body import Gone, check_body, check_head, drop_nulls, parse_body, read_body
 from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
@@ -163,6 +163,8 @@ class Gateway:
         exchange.received = len(raw)
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = parse_body(raw, limits)
+        if b"null" in raw:
+            drop_nulls(body, schema)
         check_body(body, schema)
         return body
 
