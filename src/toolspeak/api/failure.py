@@ -93,7 +93,8 @@ def prompt_too_long(body: Any, said: str) -> PromptTooLong | None:
             number for text in re.findall(NUMBER, said) if (number := _whole(text)) is not None and number != limit
         ]
         tokens = max((number for number in others if limit is None or number > limit), default=None)
-    return PromptTooLong(f"the prompt is too long for the model's context: {said}", tokens=tokens, limit=limit)
+    told = f"the prompt is too long for the model's context: {said.rstrip('.')}. Give fewer tools or messages"
+    return PromptTooLong(told, tokens=tokens, limit=limit)
 
 
 def _table(value: Any) -> dict[str, Any]:

@@ -32,7 +32,7 @@ async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
     asked = await exchange.understand(anthropic.read_request, body)
     served = gateway.models.find(asked.model, exchange.visible)
     exchange.tell_ignored(asked.ignored)
-    exchange.record.model = asked.model
+    exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
         request = await served.narrowed(asked.request)
         count = await counted(served.model, request)

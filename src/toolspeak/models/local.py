@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ..api.completions.likelihood import Token, read_tokens, weigh, write_tokens
+from ..api.failure import prompt_too_long
 from ..api.payloads import paired, sound
-from ..errors import BadRequest, MissingExtra, ModelError, PromptTooLong, ServerFailed, UsageError, WeightsError
+from ..errors import BadRequest, MissingExtra, ModelError, ServerFailed, UsageError, WeightsError
 from ..events import Event, Finished, Logprobs, Noted, TextDelta
 from ..plan.parts import has_parts
 from ..types import Finish, Reply, Request, Usage
@@ -394,9 +395,6 @@ def _token(told: dict[str, Any]) -> dict[str, Any]:
 
 def _raise(answer: dict[str, Any]) -> None:
     if error := answer.get("error"):
-        message = str(error.get("message") or error)
-        if error.get("type") == "exceed_context_size_error":
-            message += ". Give fewer tools or messages, or Local(path, context=…) more room"
-            said = f"the local model: {message}"
-            raise PromptTooLong(said, tokens=error.get("n_prompt_tokens"), limit=error.get("n_ctx"))
-        raise (BadRequest if error.get("code") == 400 else ServerFailed)(f"the local model: {message}")
+        said = f"the local model: {error.get('message') or error}"
+        kind = BadRequest if error.get("code") == 400 else ServerFailed
+        raise prompt_too_long(answer, said) or kind(said)
