@@ -23,8 +23,8 @@ __version__ = "0.1.0"
 _HOME = {
     "errors": (
         "Attempt BadRequest CallError DuplicateTool GenerationError InvalidCall InvalidTool KeyRefused LimitReached "
-        "MissingExtra ModelError ModelUnreachable NoCall NotApproved RateLimited ServerFailed StreamCut TemplateError "
-        "ToolError ToolTimeout ToolspeakError UnknownDialect UnknownModel UnknownTool UsageError WeightsError"
+        "MissingExtra ModelError ModelUnreachable NoCall NotApproved PromptTooLong RateLimited ServerFailed StreamCut "
+        "TemplateError ToolError ToolTimeout ToolspeakError UnknownDialect UnknownModel UnknownTool UsageError WeightsError"
     ),
     "events": "ArgumentsDelta CallEnd CallResult CallStart Event Finished Noted TextDelta ThoughtDelta",
     "types": "Message Note Problem Reply Request Step Tool ToolCall ToolResult Usage",
@@ -121,6 +121,9 @@ if TYPE_CHECKING:  # what the names are, for type checkers and editors
     )
     from .errors import (
         NotApproved as NotApproved,
+    )
+    from .errors import (
+        PromptTooLong as PromptTooLong,
     )
     from .errors import (
         RateLimited as RateLimited,

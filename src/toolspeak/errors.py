@@ -23,6 +23,7 @@
         ├── KeyRefused               the server does not know the key
         ├── RateLimited              too many requests; `retry_after` in seconds where it was told
         ├── BadRequest               the server refused the request itself
+        │   └── PromptTooLong        the prompt does not fit into the model's context
         ├── ServerFailed             the server answered with an error of its own
         ├── StreamCut                the reply broke off in the middle
         └── WeightsError             a local model's file is missing, broken or cannot be fetched
@@ -97,11 +98,14 @@ class Refused(ToolspeakError):
     """The gateway does not take a request: it is malformed, too large, has no key, or there are too many.
 
     `code` is a word for it that programs can read, `param` where in the body (`messages.0.role`), `retry_after`
-    in seconds where coming back may help, `request_id` what the gateway's log knows the request by.
+    in seconds where coming back may help, `request_id` what the gateway's log knows the request by. Of a prompt that is too
+    long, `tokens` says how many it has and `limit` how many the context holds, where that is known.
     """
 
     status = 400
     request_id: str | None = None
+    tokens: int | None = None
+    limit: int | None = None
 
     def __init__(
         self,
@@ -254,6 +258,16 @@ class BadRequest(ModelError):
     def __init__(self, message: str, *, tools_refused: bool = False) -> None:
         super().__init__(message)
         self.tools_refused = tools_refused
+
+
+class PromptTooLong(BadRequest):
+    """The prompt does not fit into the model's context: it has so many `tokens`, and the context is of `limit`, each None
+    where nobody told."""
+
+    def __init__(self, message: str, *, tokens: int | None = None, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.tokens = tokens
+        self.limit = limit
 
 
 class ServerFailed(ModelError):

@@ -95,12 +95,13 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens spent, as far as the model tells."""
+    """Tokens spent, as far as the model tells; `estimated` where somebody had to guess."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,9 @@ def test_check_tells_what_is_wrong_or_what_it_comes_to(cli: Cli, tmp_path: Path)
         (["--host", "0.0.0.0"], "there is no key"),
         (["--host", "192.0.2.1", "--insecure"], "cannot listen at 192.0.2.1"),
         (["--cors", "example.org"], "expected an origin"),
+        (["--alias", "claude-*"], "expected --alias PATTERN=NAME"),
+        (["--alias", "claude-*=none"], "the alias 'claude-*': expected a model that is served, got 'none'"),
+        (["--default", "none"], "the default model: expected a model that is served, got 'none'"),
         (["--api-key", "a b"], "expected a key"),
         (["--config", "none.toml"], "No such file"),
     ],
@@ -165,6 +168,16 @@ def test_what_cannot_be_served_is_told_in_a_line(cli: Cli, args: list[str], said
     assert done.returncode == 2
     assert said in done.stderr
     assert len([line for line in done.stderr.splitlines() if "rror:" in line]) == 1
+
+
+def test_other_names_are_answered_by_flag() -> None:
+    flags = ["--model", "a=scripted:from a", "--model", "b=scripted:from b", "--alias", "claude-*=b", "--default", "a"]
+    with serving(*flags) as running:
+        for name, text in (("claude-x", "from b"), ("gpt-9", "from a")):
+            body = {"model": name, "messages": [{"role": "user", "content": "Hi"}]}
+            status, told = running.get("/v1/chat/completions", body)
+            assert status == 200
+            assert told["choices"][0]["message"]["content"] == text
 
 
 def test_a_busy_port_is_told_in_a_line(cli: Cli) -> None:

@@ -335,6 +335,40 @@ def test_a_conversation_goes_on(asked: Callable[..., Any], store: Store, streame
     assert "Be brief." not in said
 
 
+def test_items_are_named_by_their_ids(asked: Callable[..., Any], store: Store) -> None:
+    model = hermes("Let me look. " + CALL, "Sunny.", "Bye.")
+
+    async def go() -> None:
+        async with asked(model, store=store) as client:
+            ask = client.responses.create
+            first = await ask(model="m", tools=[WEATHER], input="Weather in Xiamen?")
+            named: list[Any] = [{"type": "item_reference", "id": item.id} for item in first.output]
+            result = {"type": "function_call_output", "call_id": first.output[1].call_id, "output": "sunny"}
+            question = {"role": "user", "content": "Weather in Xiamen?"}
+            second = await ask(model="m", tools=[WEATHER], input=[question, *named, result])
+            assert second.output_text == "Sunny."
+            assert model.model.requests[1].messages[-1] != model.model.requests[0].messages[-1]
+            with pytest.raises(openai.BadRequestError, match=r"input\.0\.id: there is no item 'msg_none_0'") as caught:
+                await ask(model="m", input=[{"type": "item_reference", "id": "msg_none_0"}])
+            assert caught.value.code == "item_not_found"
+            third = await ask(model="m", input=[*named[:1], {"role": "user", "content": "Bye"}])
+            assert third.output_text == "Bye."
+
+    asyncio.run(go())
+    said = json.dumps(model.model.requests[1].messages, ensure_ascii=False)
+    for words in ("Weather in Xiamen?", "Let me look.", "sunny"):
+        assert words in said
+
+
+def test_without_a_store_no_item_can_be_named(asked: Callable[..., Any]) -> None:
+    async def go() -> None:
+        async with asked(hermes("Hi")) as client:
+            with pytest.raises(openai.BadRequestError, match="send the item itself"):
+                await client.responses.create(model="m", input=[{"type": "item_reference", "id": "msg_1"}])
+
+    asyncio.run(go())
+
+
 def test_what_is_kept_can_be_seen_and_dropped(asked: Callable[..., Any], store: Store) -> None:
     async def go() -> None:
         async with asked(hermes("One.", "Two."), store=store) as client:

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, cast
 
-from ..errors import BadRequest, KeyRefused, ModelError, RateLimited, ServerFailed
+from ..errors import BadRequest, KeyRefused, ModelError, PromptTooLong, RateLimited, ServerFailed
 
 WORDS = 600
 """Characters of a server's own words that an error repeats."""
@@ -21,6 +21,23 @@ NO_TOOLS = re.compile(
     r"|endpoints found that support tool",
     re.IGNORECASE,
 )
+
+CONTEXT = re.compile(
+    r"\bcontext[ _](length|window|size)\b"
+    r"|\bprompt is too long\b"
+    r"|\binput token count\b[^.]{0,40}\bexceeds\b"
+    r"|\binputs?\b[^.]{0,60}\btokens?\b[^.]{0,40}must be <="
+    r"|\b(input|prompt|request)\b[^.:]{0,60}\b(exceeds?|longer than)\b[^.:]{0,60}\b(tokens?|context)\b",
+    re.IGNORECASE,
+)
+"""How servers say that a prompt does not fit into the model's context."""
+NUMBER = r"(\d[\d,]{0,11})"
+LIMITS = (
+    rf"(?:context (?:length|size|window)|maximum|limit|n_ctx|allowed)[^\d]{{0,30}}?{NUMBER}",
+    rf"{NUMBER} (?:maximum|tokens? (?:maximum|context))",
+    rf"(?:>|<=) ?{NUMBER}",
+)
+"""Where the limit stands in such words."""
 
 TOO_LONG = re.compile(r"\b(input|prompt|text)\b[^.:]{0,60}\btoo (large|long|big)\b", re.IGNORECASE)
 
@@ -43,6 +60,8 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
     if code == 429:
         return RateLimited(f"too many requests (429): {said or 'the server gave no reason'}", retry_after=retry_after)
     refused = bool(NO_TOOLS.search(said))
+    if (400 <= code <= 500 and code not in (404, 408)) and (too_long := prompt_too_long(body, said)):
+        return too_long
     if 400 <= code < 500 and code != 408:
         if code == 404:
             said = f"{said or 'not found'} (are the address and the model's name right?)"
@@ -56,6 +75,35 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
         code=code,
         retry_after=retry_after,
     )
+
+
+def prompt_too_long(body: Any, said: str) -> PromptTooLong | None:
+    """The error where a server refused a prompt that its model's context does not hold, with the numbers it told."""
+    table = _table(_decoded(body) if isinstance(body, (bytes, str)) else body)
+    error = _table(table.get("error")) or table
+    kinds = (error.get("code"), error.get("type"))
+    if not CONTEXT.search(said) and not {"context_length_exceeded", "exceed_context_size_error"} & set(map(str, kinds)):
+        return None
+    tokens, limit = _whole(error.get("n_prompt_tokens")), _whole(error.get("n_ctx"))
+    if limit is None:
+        found = [match for pattern in LIMITS if (match := re.search(pattern, said, re.IGNORECASE))]
+        limit = _whole(found[0][1]) if found else None
+    if tokens is None:
+        others = [
+            number for text in re.findall(NUMBER, said) if (number := _whole(text)) is not None and number != limit
+        ]
+        tokens = max((number for number in others if limit is None or number > limit), default=None)
+    told = f"the prompt is too long for the model's context: {said.rstrip('.')}. Give fewer tools or messages"
+    return PromptTooLong(told, tokens=tokens, limit=limit)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _whole(value: Any) -> int | None:
+    text = str(value).replace(",", "") if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+    return int(text) if text.isdigit() and text.isascii() and len(text) < 12 else None
 
 
 def words(body: Any) -> str:

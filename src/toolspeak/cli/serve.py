@@ -21,6 +21,10 @@ KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
 @click.option(
     "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the configuration from a file."
 )
+@click.option(
+    "--alias", "aliases", metavar="PATTERN=NAME", multiple=True, help="Answer other names too: 'claude-*=small'."
+)
+@click.option("--default", metavar="NAME", help="Answer any other name by this model.")
 @click.option("--host", metavar="ADDRESS", help="Listen at this address.  [default: 127.0.0.1]")
 @click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), help="Listen at this port.  [default: 8080]")
 @click.option(
@@ -79,10 +83,12 @@ def _settings(flags: dict[str, Any]) -> Settings:
         cors=check_origins(flags["cors"]) or settings.cors,
         insecure=flags["insecure"],
         keys=_with_key(settings, flags["api_key"]),
+        aliases={**_aliases(flags["aliases"]), **settings.aliases},
+        default=flags["default"] or settings.default,
         **given,
     )
     check_openness(settings)
-    Models(settings.models)
+    Models(settings.models, aliases=settings.aliases, default=settings.default)
     return settings
 
 
@@ -103,6 +109,16 @@ def _models(specs: tuple[str, ...]) -> dict[str, ModelSettings]:
                 f"two models are called {name[:100]!r}; for several servers of one model use a file (--sample)"
             )
         found[name] = ModelSettings(name, (rest,))
+    return found
+
+
+def _aliases(specs: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for spec in specs:
+        alias, _, name = (part.strip() for part in spec.partition("="))
+        if not (alias and name):
+            raise UsageError(f"expected --alias PATTERN=NAME, such as 'claude-*=small', got {spec[:100]!r}")
+        found[alias] = name
     return found
 
 

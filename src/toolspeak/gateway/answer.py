@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from ..drive import Done, play
-from ..errors import GenerationError
+from ..errors import GenerationError, PromptTooLong
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..models.base import Model
 from ..models.modes import Auto
@@ -21,6 +21,10 @@ from ..search.shown import Routed
 from ..types import Finish, Note, Reply, Request, ToolCall, Usage
 from ..wire.collect import Collector, add_usage
 from ..wire.grammars.schemas import says_all
+from .count import with_estimate
+
+LEAST = 16
+"""Tokens of a reply from which one that is cut before its first has met the end of the context, not its own."""
 
 
 def answer(
@@ -54,7 +58,7 @@ async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[R
                 note = Noted(Note("not-offered", event.name[:256]))
                 heard.feed(note)
                 yield note
-    reply = heard.reply()
+    reply = await _counted(heard.reply(), request, model)
     yield Finished(reply.finish, reply.usage)
     yield Done(reply)
 
@@ -86,7 +90,7 @@ async def _decided(
                     spent = add_usage(spent, usage)
                 case Done(reply):
                     told = passing.rest(reply.calls) if passing else 0
-                    reply = _ended(reply, request, spent, notes, told)
+                    reply = await _counted(_ended(reply, request, spent, notes, told), request, model)
                     for end in _ending(reply, told, notes, streaming):
                         yield end
                     yield Done(reply)
@@ -105,6 +109,25 @@ def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None]
         finish = "tool_calls" if calls else "stop"
     noted = {**notes, **dict.fromkeys((*reply.notes, *(note for call in calls for note in call.notes)))}
     return replace(reply, calls=calls, finish=finish, usage=spent, notes=tuple(noted))
+
+
+async def _counted(reply: Reply, request: Request, model: Model) -> Reply:
+    """The reply with what it cost, estimated by what the model was shown where nobody told."""
+    usage = _said_something(reply, request).usage
+    if not usage.prompt_tokens or not usage.completion_tokens:
+        seen = await model.narrowed(request) if isinstance(model, Routed) else request
+        usage = with_estimate(reply, seen)
+    return replace(reply, usage=usage)
+
+
+def _said_something(reply: Reply, request: Request) -> Reply:
+    """The reply, unless it was cut at its length before anything came: then the prompt has left no room for one. Raises
+    PromptTooLong."""
+    cut = reply.finish == "length" and not (reply.text or reply.thought or reply.calls or reply.notes)
+    if cut and (request.max_tokens is None or request.max_tokens >= LEAST) and reply.usage.completion_tokens <= 1:
+        tokens = reply.usage.prompt_tokens or None
+        raise PromptTooLong("the prompt has left no room for a reply", tokens=tokens, limit=tokens)
+    return reply
 
 
 def _ending(reply: Reply, told: int, notes: dict[Note, None], streaming: bool) -> Iterable[Event]:

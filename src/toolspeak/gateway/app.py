@@ -69,7 +69,7 @@ class Gateway:
     def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
         self.settings = settings
         self.observer = observer or Observer()
-        self.models = Models(settings.models, settings.limits)
+        self.models = Models(settings.models, settings.limits, aliases=settings.aliases, default=settings.default)
         self.door = Door(settings)
         self.toolsets = Toolsets()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None

@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from typing import Any, NoReturn, cast
 
 from ..api.payloads import paired
@@ -101,6 +101,8 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
 def checked_body(raw: bytes, schema: Schema, limits: Limits) -> dict[str, Any]:
     """The body, parsed and held against the schema of its API. Raises Refused."""
     body = parse_body(raw, limits)
+    if b"null" in raw:
+        drop_nulls(body, schema)
     check_body(body, schema)
     return body
 
@@ -111,6 +113,40 @@ def check_body(body: dict[str, Any], schema: Schema) -> None:
         _count(body, schema)
         return
     raise first_error(body, schema)
+
+
+def drop_nulls(value: Any, *schemas: Schema) -> None:
+    """Takes away the fields that are null where the schemas want something else, or know no such field: clients write
+    null for what they leave out. What no schema describes, such as a tool's parameters, stays as it is."""
+    every = list(_alternatives(schemas))
+    if isinstance(value, list):
+        items = [schema["items"] for schema in every if "items" in schema]
+        for one in cast("list[Any]", value) if items else ():
+            drop_nulls(one, *items)
+    elif isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        described: dict[str, list[Schema]] = {}
+        for schema in every:
+            for name, inner in cast("dict[str, Schema]", schema.get("properties", {})).items():
+                described.setdefault(name, []).append(inner)
+        for name in list(table) if described else ():
+            inner = described.get(name, [])
+            if table[name] is None and not any(map(_takes_null, _alternatives(inner))):
+                del table[name]
+            elif inner:
+                drop_nulls(table[name], *inner)
+
+
+def _alternatives(schemas: Iterable[Schema]) -> Iterator[Schema]:
+    for schema in schemas:
+        yield schema
+        for word in ("anyOf", "oneOf", "allOf"):
+            yield from _alternatives(schema.get(word, ()))
+
+
+def _takes_null(schema: Schema) -> bool:
+    kinds = schema.get("type", ())
+    return kinds == "null" or (kinds != "" and "null" in kinds) or None in schema.get("enum", ()) or not schema
 
 
 def _count(body: dict[str, Any], schema: Schema) -> None:

@@ -50,6 +50,9 @@ def _settings(top: Table) -> Settings:
     server = top.table("server")
     models = {name: _model(name, table) for name, table in top.tables("models")}
     keys = tuple(_key(name, table, models) for name, table in top.tables("keys"))
+    known = one_of(*models) if models else text
+    named = top.table("aliases")
+    aliases = {alias: named.take(alias, known, "") for alias in named.names()}
     settings = Settings(
         models,
         host=server.take("host", text, "127.0.0.1"),
@@ -59,6 +62,8 @@ def _settings(top: Table) -> Settings:
         limits=_limits(top.table("limits")),
         keys=keys,
         store=_store(top.table("store")) if top.has("store") else None,
+        aliases=aliases,
+        default=server.take("default_model", known, None),
     )
     server.close()
     top.close()
@@ -219,6 +224,8 @@ def summary(settings: Settings) -> list[str]:
     for name, model in settings.models.items():
         spoken = f", dialect {get_dialect(model.dialect).name}" if model.dialect else ""
         lines.append(f"model   {name}: {', '.join(map(bare, model.upstreams))} ({model.mode}{spoken})")
+    lines += [f"alias   {alias}: {name}" for alias, name in settings.aliases.items()]
+    lines += [f"default {settings.default}"] if settings.default else []
     for key in settings.keys:
         rates = [
             f"{value:,} {text}"

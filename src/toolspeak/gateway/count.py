@@ -6,6 +6,7 @@ Counted by the model's own tokenizer where that can be asked; otherwise estimate
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..api import anthropic
@@ -13,7 +14,7 @@ from ..api.payloads import record, records
 from ..models.base import Counter, Model
 from ..models.counting import about
 from ..search.kept import size
-from ..types import Request
+from ..types import Reply, Request, Usage
 from .exchange import Exchange
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
     asked = await exchange.understand(anthropic.read_request, body)
     served = gateway.models.find(asked.model, exchange.visible)
     exchange.tell_ignored(asked.ignored)
-    exchange.record.model = asked.model
+    exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
         request = await served.narrowed(asked.request)
         count = await counted(served.model, request)
@@ -48,13 +49,27 @@ async def counted(model: Model, request: Request) -> int | None:
 
 def estimated(request: Request) -> int:
     """About how many tokens a request has, whatever the model: from its text alone, never less than one."""
-    total = sum(map(size, request.tools or ()))
+    total = sum(map(size, request.tools or ())) + about(request.prompt or "")
     for message in request.messages:
         total += AROUND + _content(message.get("content")) + about(message.get("reasoning_content") or "")
         for call in records(message.get("tool_calls")):
             function = record(call.get("function"))
             total += about(f"{function.get('name', '')}{function.get('arguments', '')}")
     return max(1, total)
+
+
+def with_estimate(reply: Reply, request: Request) -> Usage:
+    """What a reply cost, estimated where its model does not tell: clients make room by it."""
+    usage = reply.usage
+    if usage.prompt_tokens and (usage.completion_tokens or not (reply.text or reply.thought or reply.calls)):
+        return usage
+    said = f"{reply.text}{reply.thought}" + "".join(f"{call.name}{call.json}" for call in reply.calls)
+    return replace(
+        usage,
+        prompt_tokens=usage.prompt_tokens or estimated(request),
+        completion_tokens=usage.completion_tokens or about(said),
+        estimated=True,
+    )
 
 
 def _content(content: Any) -> int:

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 async def embed(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """A vector for each text. Raises Refused where the model gives none, or none of the length that is asked for."""
     asked = embeddings.read_request(await gateway.read(exchange, embeddings.BODY))
-    embeds = embedder(gateway.models.find(asked.model, exchange.visible).model)
+    served = gateway.models.find(asked.model, exchange.visible)
+    embeds = embedder(served.model)
     if embeds is None:
         raise cannot("model", f"{asked.model!r} gives no embeddings: ask a model behind a server that does")
     exchange.tell_ignored(asked.ignored)
-    exchange.record.model = asked.model
+    exchange.record.model = served.settings.name
     async with gateway.admitted(exchange):
         vectors = await embeds.embed(asked.texts, dimensions=asked.dimensions)
         exchange.record.tokens_in = vectors.tokens

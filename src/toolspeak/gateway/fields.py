@@ -69,6 +69,10 @@ class Table:
         """Whether the field is there."""
         return name in self._values
 
+    def names(self) -> list[str]:
+        """The names of all its fields, for a table whose fields are names of one's own."""
+        return list(self._values)
+
     def wrong(self, said: str, *names: str) -> None:
         """Keeps a mistake of this table, or of one of its fields."""
         self.file.wrong((*self._place, *names), said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import cast
 
 from ..api.asked import Asked
@@ -27,6 +28,7 @@ from .answer import answer
 from .settings import Limits, ModelSettings
 
 USUAL = Limits()
+NO_ALIASES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +98,25 @@ def check_able(asked: Asked, served: Served) -> None:
 
 
 class Models:
-    """Finds a model by name."""
+    """Finds a model by name, by an alias (a name or a pattern), else the default one. Raises UsageError for an alias of
+    no model."""
 
-    def __init__(self, settings: Mapping[str, ModelSettings], limits: Limits = USUAL) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, ModelSettings],
+        limits: Limits = USUAL,
+        *,
+        aliases: Mapping[str, str] = NO_ALIASES,
+        default: str | None = None,
+    ) -> None:
         self.served = {name: made(one, limits) for name, one in settings.items()}
+        self.aliases = {**aliases, **({"*": default} if default else {})}
+        for alias, name in self.aliases.items():
+            if name not in self.served:
+                what = "the default model" if alias == "*" else f"the alias {alias[:100]!r}"
+                raise UsageError(
+                    f"{what}: expected a model that is served, got {name[:100]!r}.{did_you_mean(near(name, self.served))}"
+                )
 
     def broken(self) -> list[str]:
         """The names of all models where none has an upstream that is up; nothing as long as any of them can answer."""
@@ -112,8 +129,10 @@ class Models:
         return [(name, up.name, up.state == "open") for name, pool in pools for up in pool.upstreams]
 
     def names(self, visible: Callable[[str], bool]) -> list[str]:
-        """The names that may be seen, in the order of the settings."""
-        return [name for name in self.served if visible(name)]
+        """The names that may be seen, in the order of the settings; aliases that are no patterns behind them."""
+        plain = {alias: name for alias, name in self.aliases.items() if not set("*?[") & set(alias)}
+        named = {**{name: name for name in self.served}, **plain}
+        return [name for name, found in named.items() if visible(found)]
 
     def only(self, visible: Callable[[str], bool]) -> str:
         """The name of the one model that may be seen. Raises Refused, which lists them, where there are others."""
@@ -125,7 +144,8 @@ class Models:
 
     def find(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> Served:
         """Raises Refused (404), which names the near ones; one that may not be seen is not there."""
-        if (found := self.served.get(name)) and visible(name):
-            return found
+        for known in (name, *(to for alias, to in self.aliases.items() if fnmatchcase(name, alias))):
+            if (found := self.served.get(known)) and visible(known):
+                return found
         said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], self.names(visible)))}"
         raise Refused(said, status=404, code="model_not_found", param="model")

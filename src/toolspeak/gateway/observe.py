@@ -32,11 +32,11 @@ class Observer:
 
     def asked(self, exchange: Exchange, asked: Asked, served: Served) -> Served:
         """Notes which model is asked for; gives it back, its replies traced where the request is."""
-        exchange.record.model = asked.model
+        exchange.record.model = served.settings.name  # what the client calls it may be any text
         exchange.record.stream = asked.stream
         if not self.traces or not exchange.span:
             return served
-        return replace(served, model=self.traces.traced(served.model, exchange.span, asked.model))
+        return replace(served, model=self.traces.traced(served.model, exchange.span, served.settings.name))
 
     def end(self, record: Record, span: Any, *, gone: bool) -> None:
         """The request is over."""

@@ -11,6 +11,7 @@ from ..errors import (
     LimitReached,
     ModelError,
     ModelUnreachable,
+    PromptTooLong,
     RateLimited,
     Refused,
     ServerFailed,
@@ -40,7 +41,7 @@ def refused(error: BaseException) -> Refused:
             said = "the model's server refused the gateway's own key"
             return Refused(said, status=502, code="upstream_key_refused")
         case BadRequest():
-            return Refused(error.reason, code="upstream_refused")
+            return _refused_there(error)
         case ModelUnreachable(timed_out=late):
             said = (
                 "the model's server did not begin to answer in time" if late else "the model's server cannot be reached"
@@ -54,6 +55,22 @@ def refused(error: BaseException) -> Refused:
             return Refused(_without_addresses(str(error)), status=error.status, code="failed")
         case _:
             return Refused("the gateway failed; its log says why", status=500, code="internal_error")
+
+
+def _refused_there(error: BadRequest) -> Refused:
+    if isinstance(error, PromptTooLong):
+        return _too_long(error.tokens, error.limit)
+    return Refused(error.reason or _without_addresses(str(error)), code="upstream_refused")
+
+
+def _too_long(tokens: int | None, limit: int | None) -> Refused:
+    """As the OpenAI API says it; Anthropic's own words are put by its codec."""
+    most = f"This model's maximum context length is {limit} tokens." if limit else "The prompt exceeds the context."
+    came = f" However, your messages resulted in {tokens} tokens." if tokens else ""
+    said = f"{most}{came} Please reduce the length of the messages."
+    told = Refused(said, code="context_length_exceeded", param="messages")
+    told.tokens, told.limit = tokens, limit
+    return told
 
 
 def _without_addresses(text: str) -> str:

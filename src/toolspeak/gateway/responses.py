@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
 from ..api import openai_responses
@@ -34,6 +34,8 @@ class Session:
         """What is asked for, the earlier conversation included. Raises Refused."""
         if previous := body.get("previous_response_id"):
             body = {**body, "input": await self._joined(previous, body["input"])}
+        if isinstance(given := body["input"], list):
+            body = {**body, "input": await self._items(cast("list[dict[str, Any]]", given))}
         self._input = body["input"]
         asked = await self._exchange.understand(openai_responses.read_request, body)
         self._keeps = asked.store and self._store is not None
@@ -46,6 +48,36 @@ class Session:
         if self._store is not None and self._keeps:
             stamp = str(response["id"]).removeprefix("resp_")
             await self._store.keep(self._owner, response, openai_responses.kept(self._input, stamp))
+
+    async def _items(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The items, those that are named by an id alone in full: the id holds that of the response that they are from."""
+        kept: dict[str, dict[str, dict[str, Any]]] = {}
+        made, size = list[dict[str, Any]](), 0
+        for at, item in enumerate(items):
+            if not _names(item):
+                made.append(item)
+                continue
+            name, where = str(item["id"])[:200], f"input.{at}"
+            stamp = name.rpartition("_")[0].rpartition("_")[2]
+            if stamp not in kept:
+                kept[stamp], more = await self._of(stamp, where)
+                size += more
+            if name not in kept[stamp] or size > self._longest:
+                raise Refused(f"{where}.id: there is no item {name!r} here", code="item_not_found", param=f"{where}.id")
+            made.append(kept[stamp][name])
+        return made
+
+    async def _of(self, stamp: str, where: str) -> tuple[dict[str, dict[str, Any]], int]:
+        """The items of a response that is kept, by their ids, and its size."""
+        if self._store is None:
+            said = (
+                f"{where}: no items are kept here, so that none can be named by its id: send the item itself (with "
+                "`store: false` most clients do), or have the gateway's operator turn the store on"
+            )
+            raise Refused(said, code="unsupported_value", param=where)
+        found = await self._store.find(self._owner, f"resp_{stamp}")
+        rows = [*found.input, *found.body["output"]] if found else []
+        return {str(row.get("id")): row for row in rows}, found.size if found else 0
 
     async def _joined(self, previous: str, given: Any) -> list[Any]:
         if self._store is None:
@@ -64,6 +96,11 @@ class Session:
             said = "previous_response_id: the conversation has grown too long; begin another"
             raise Refused(said, code="conversation_too_long", param="previous_response_id")
         return items
+
+
+def _names(item: dict[str, Any]) -> bool:
+    """Whether an item of an input only names one."""
+    return "id" in item and (item.get("type") == "item_reference" or item.keys() == {"id"})
 
 
 async def create(gateway: Gateway, exchange: Exchange, _: str) -> None:

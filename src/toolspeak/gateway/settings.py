@@ -103,7 +103,8 @@ class Store:
 class Settings:
     """A whole gateway. Once there are `keys`, every route needs one; `insecure` lets anybody in from anywhere without.
 
-    `cors` are the origins of web pages that may ask, `*` for any.
+    `aliases` are names or patterns (`claude-*`) of models that clients ask for, with the model that answers; the first that
+    fits counts. `default` is the model for any other name. `cors` are the origins of web pages that may ask, `*` for any.
     """
 
     models: Mapping[str, ModelSettings]
@@ -115,3 +116,5 @@ class Settings:
     keys: tuple[Key, ...] = ()
     insecure: bool = False
     store: Store | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    default: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from ..api.failure import prompt_too_long
 from ..errors import BadRequest, ServerFailed
 from ..types import Finish, Note, Request, Usage
 from .sampling import check_settings
@@ -95,9 +96,8 @@ def _token(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def raise_error(answer: dict[str, Any]) -> None:
-    """Raises BadRequest or ServerFailed for an answer that is an error."""
+    """Raises PromptTooLong, BadRequest or ServerFailed for an answer that is an error."""
     if error := answer.get("error"):
-        message = str(error.get("message") or error)
-        if error.get("type") == "exceed_context_size_error":
-            message += ". Give fewer tools or messages, or Local(path, context=…) more room"
-        raise (BadRequest if error.get("code") == 400 else ServerFailed)(f"the local model: {message}")
+        said = f"the local model: {error.get('message') or error}"
+        kind = BadRequest if error.get("code") == 400 else ServerFailed
+        raise prompt_too_long(answer, said) or kind(said)

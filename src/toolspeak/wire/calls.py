@@ -50,15 +50,16 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     if not entry.formal:
         for w in literal_words(entry.close):
             yield from at(s, w)
+    if s.ending:
+        yield from _ended(s, p, any(ends))
+
+
+def _ended(s: State, p: Program, closed: bool) -> Scan[None]:
+    """The call counts; where nothing closes it, what may belong to it, and was not read, must not come next."""
     if s.ending and not s.ending.open_ended:
-        if not s.within:
-            s.settle()
-    elif s.ending and not any(ends):
-        yield from _unclosed(s, p)
-
-
-def _unclosed(s: State, p: Program) -> Scan[None]:
-    """Nothing closes the call: what may belong to it, and was not read, must not come next."""
+        return None if s.within else s.settle()
+    if closed:
+        return
     c = yield from following(s)
     if c and c in BELONGS and not (c == "{" and c in p.legal) and not (yield from at(s, *p.legal, eat=False)):
         s.note("trailing-text", c)

@@ -136,4 +136,5 @@ def add_usage(a: Usage, b: Usage) -> Usage:
         a.completion_tokens + b.completion_tokens,
         a.cached_tokens + b.cached_tokens,
         a.reasoning_tokens + b.reasoning_tokens,
+        a.estimated or b.estimated,
     )

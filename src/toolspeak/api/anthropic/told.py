@@ -13,7 +13,7 @@ from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted
 from ...types import Finish, Note, Reply, Usage
 from ...wire.collect import add_usage
 from ..asked import Asked, Stamp
-from ..openai_chat.written import write_notes
+from ..openai_chat.written import write_estimated, write_notes
 from ..payloads import Payload, dumped
 from .reply import STOPPED
 
@@ -167,14 +167,22 @@ def write_usage(usage: Usage) -> Payload:
     }
     if usage.reasoning_tokens:
         out["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
-    return out
+    return out | write_estimated(usage)
 
 
 def write_error(error: Refused) -> Payload:
     """An error's body."""
     kind = KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
-    told: Payload = {"type": kind, "message": str(error)}
+    told: Payload = {"type": kind, "message": _words(error)}
     return {"type": "error", "error": told, "request_id": error.request_id}
+
+
+def _words(error: Refused) -> str:
+    """An error's message; of a prompt that is too long, as this API begins it: clients make room at these words."""
+    if error.code != "context_length_exceeded":
+        return str(error)
+    numbers = f": {error.tokens} tokens > {error.limit} maximum" if error.tokens and error.limit else f": {error}"
+    return f"prompt is too long{numbers}"
 
 
 BORN = "1970-01-01T00:00:00Z"

@@ -197,7 +197,13 @@ def write_usage(usage: Usage) -> Payload:
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        **write_estimated(usage),
     }
+
+
+def write_estimated(usage: Usage) -> Payload:
+    """What stands beside tokens that nobody counted."""
+    return {"toolspeak": {"estimated": True}} if usage.estimated else {}
 
 
 CREATED = 1_767_225_600

@@ -26,7 +26,7 @@ from ...types import Finish, Note, Reply, Usage
 from ...wire.collect import add_usage
 from ..asked import Asked, Stamp
 from ..openai_chat import write_error as write_error
-from ..openai_chat.written import KEEP_ALIVE, write_notes
+from ..openai_chat.written import KEEP_ALIVE, write_estimated, write_notes
 from ..payloads import Payload, dumped, record
 from .tools import custom_input, told_names
 
@@ -122,7 +122,9 @@ class Building:
         told = write_error(error)["error"]
         words = {"code": told["code"], "message": told["message"], "param": told["param"]}
         code = (
-            "rate_limit_exceeded"
+            "context_length_exceeded"
+            if error.code == "context_length_exceeded"
+            else "rate_limit_exceeded"
             if error.status == 429
             else "server_error"
             if error.status >= 500
@@ -344,6 +346,7 @@ def write_usage(usage: Usage) -> Payload:
         "output_tokens": usage.completion_tokens,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        **write_estimated(usage),
     }
 
 
