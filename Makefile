@@ -21,7 +21,7 @@ COMPILE := $(UV) pip compile --quiet --upgrade --universal --python-version 3.11
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # one pip at a time in an environment
-.PHONY: help demo test full test-clients fuzz soak fetch lint format bench bench-decode bench-gateway docs lock clean
+.PHONY: help demo test full test-clients memory fuzz soak fetch lint format bench bench-decode bench-gateway docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ test-clients: $(DEV) fetch  ## run the clients that people use against the gatew
 
 soak: $(DEV)  ## mixed traffic against a gateway for MINUTES (default 10): nothing may leak, and no request go unanswered
 	$(BIN)/python tests/clients/soak.py --minutes $(MINUTES) $(ARGS)
+
+memory: $(DEV)  ## attack a gateway, class by class, until its memory is flat
+	$(BIN)/python tests/gateway/memory.py $(ARGS)
 
 fuzz: $(DEV) $(VENV)/.fuzz  ## feed dialects damaged texts and endpoints wrong bodies for SECONDS (default 60); findings are kept in .fuzz/
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(ARGS)

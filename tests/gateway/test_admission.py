@@ -10,7 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from toolspeak.errors import Refused
 from toolspeak.events import Event, Finished, TextDelta
+from toolspeak.gateway.admission import Admission
 from toolspeak.gateway.server import drain
 from toolspeak.gateway.settings import Limits
 from toolspeak.models.base import Capability
@@ -181,5 +183,86 @@ def test_a_deadline_in_the_middle_of_a_stream_is_told_in_it(serve_models: Callab
             assert "[DONE]" not in told.body
             late = await post(client, running.url)
             assert (late.status, running.gateway.admission.running) == (504, 0)
+
+    asyncio.run(go())
+
+
+# ------------------------------------------------------------------ a share per key
+
+
+def test_places_go_to_the_key_that_has_the_fewest() -> None:
+    async def go() -> None:
+        admission = Admission(Limits(running=2, waiting=4))
+        got: list[str] = []
+
+        async def ask(owner: str) -> None:
+            await admission.enter(owner)
+            got.append(owner)
+
+        await ask("greedy")
+        await ask("greedy")
+        waiting = [asyncio.create_task(ask(owner)) for owner in ("greedy", "greedy", "modest", "greedy")]
+        await asyncio.sleep(0)
+        assert admission.waiting == 4
+        for _ in range(4):
+            admission.leave(0.1, got[0])
+            await asyncio.sleep(0)
+            got.pop(0)
+        assert got == ["greedy", "greedy"]
+        await asyncio.gather(*waiting)
+        for _ in range(2):
+            admission.leave(0.1, "greedy")
+        assert (admission.running, admission.waiting) == (0, 0)
+
+    asyncio.run(go())
+
+
+def test_a_key_that_fills_the_queue_does_not_keep_others_out() -> None:
+    """One key without rates filled the places and the queue: any other was refused every time."""
+
+    async def go() -> list[str]:
+        admission = Admission(Limits(running=1, waiting=4))
+        served: list[str] = []
+
+        async def ask(owner: str, number: int) -> str:
+            try:
+                await admission.enter(owner)
+            except Refused as error:
+                return f"{owner}{number}: {error.status} {error.code}"
+            served.append(f"{owner}{number}")
+            await asyncio.sleep(0.001)
+            admission.leave(0.001, owner)
+            return ""
+
+        greedy = [asyncio.create_task(ask("greedy", i)) for i in range(8)]
+        await asyncio.sleep(0)
+        modest = [asyncio.create_task(ask("modest", i)) for i in range(3)]
+        told = await asyncio.gather(*greedy, *modest)
+        assert served[:3] == ["greedy0", "modest0", "greedy1"]
+        assert (admission.running, admission.waiting) == (0, 0)
+        assert {"modest0", "modest1"} <= set(served)
+        return list(filter(None, told))
+
+    refused = asyncio.run(go())
+    assert sorted(refused) == [f"greedy{i}: 429 overloaded" for i in (3, 4, 5, 6, 7)] + ["modest2: 429 overloaded"]
+
+
+def test_who_leaves_while_waiting_takes_no_place() -> None:
+    async def go() -> None:
+        admission = Admission(Limits(running=1, waiting=4))
+        await admission.enter("a")
+        tasks = [asyncio.create_task(admission.enter(owner)) for owner in ("a", "b", "b")]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        admission.leave(0.1, "a")  # the place goes to whoever is first of b, who may just have left
+        await asyncio.sleep(0)
+        await asyncio.gather(tasks[1], return_exceptions=True)
+        await asyncio.sleep(0)
+        assert tasks[2].done()
+        assert admission.running == 1
+        admission.leave(0.1, "b")
+        await tasks[0]
+        admission.leave(0.1, "a")
+        assert (admission.running, admission.waiting) == (0, 0)
 
     asyncio.run(go())

@@ -6,15 +6,21 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import aiohttp
 import pytest
 
 from toolspeak.errors import Refused, UsageError
+from toolspeak.gateway import responses
+from toolspeak.gateway import store as stores
 from toolspeak.gateway.settings import Store
 from toolspeak.gateway.store import ROW, ResponseStore
+from toolspeak.models.scripted import Scripted
 
 ITEMS = [{"type": "message", "role": "user", "id": "msg_in_1_0", "content": [{"type": "input_text", "text": "héllo"}]}]
 
@@ -154,6 +160,8 @@ def test_a_store_that_fails_is_told_as_such(store: ResponseStore, path: str) -> 
 
 KEEPER = """
 import asyncio, sys
+from toolspeak.gateway import responses
+from toolspeak.gateway import store as stores
 from toolspeak.gateway.settings import Store
 from toolspeak.gateway.store import ResponseStore
 store = ResponseStore(Store(sys.argv[1], responses=True, size=10_000_000))
@@ -180,3 +188,41 @@ def test_several_processes_keep_in_one_file(path: str) -> None:
     store.close()
     told, summed = total(path)
     assert told == summed
+
+
+def test_a_long_history_is_read_and_written_beside_the_event_loop(
+    serve_models: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A body of ninety bytes may bring megabytes with it: no JSON of them is made or read on the loop."""
+    real, threads = stores.json, dict[str, set[str]]()
+
+    def noted(name: str) -> Callable[..., Any]:
+        def work(*args: Any, **options: Any) -> Any:
+            threads.setdefault(name, set()).add(threading.current_thread().name)
+            return getattr(real, name)(*args, **options)
+
+        return work
+
+    monkeypatch.setattr(stores, "json", SimpleNamespace(dumps=noted("dumps"), loads=noted("loads")))
+    read = responses.openai_responses.read_request
+    monkeypatch.setattr(
+        responses.openai_responses, "read_request",
+        lambda *args: threads.setdefault("read", set()).add(threading.current_thread().name) or read(*args),
+    )  # fmt: skip
+
+    async def go() -> list[dict[str, Any]]:
+        settings = {"store": Store(str(tmp_path / "store.sqlite"), responses=True)}
+        async with serve_models(m=Scripted("Hi", repeat=True), settings=settings) as running:
+            async with aiohttp.ClientSession() as session:
+                told: list[dict[str, Any]] = []
+                for more in ({"input": "x" * 300_000}, {"input": "go on"}):
+                    body = {"model": "m", **more, **({"previous_response_id": told[0]["id"]} if told else {})}
+                    async with session.post(running.url + "/v1/responses", json=body) as answer:
+                        told.append(await answer.json())
+                return told
+
+    first, second = asyncio.run(go())
+    assert second["previous_response_id"] == first["id"]
+    here = threading.current_thread().name
+    assert here not in set().union(*threads.values())
+    assert set(threads) == {"dumps", "loads", "read"}

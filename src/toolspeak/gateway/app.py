@@ -142,18 +142,18 @@ class Gateway:
         the request's time is over. Raises Refused (429, 503) where there is no place."""
         exchange.attend()
         came = time.perf_counter()
-        await self.admission.enter()
+        await self.admission.enter(exchange.owner)
         began = time.perf_counter()
         exchange.record.waited = began - came
         try:
             async with asyncio.timeout(self.settings.limits.deadline):
                 yield
         finally:
-            self.admission.leave(time.perf_counter() - began)
+            self.admission.leave(time.perf_counter() - began, exchange.owner)
 
     async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
         """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
-        self.admission.check()
+        self.admission.check(exchange.owner)
         exchange.record.model = UNKNOWN  # until one of ours is found
         on_retry.set(exchange.record.retried)
         limits = self.settings.limits

@@ -100,10 +100,10 @@ class Exchange:
         """The value of a header of the request by its name in lower case, "" without one; of several the first."""
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
 
-    async def understand(self, read: Callable[[Any, Any], T], body: Any) -> T:
+    async def understand(self, read: Callable[[Any, Any], T], body: Any, *, beside: int = 0) -> T:
         """What `read` makes of a body and of `tools`. A large one is read in a thread: its tools, where they are new,
-        take long to make."""
-        if self.received < LARGE:
+        take long to make. `beside`: bytes of what the body refers to, and holds by now."""
+        if self.received + beside < LARGE:
             return read(body, self.tools)
         return await asyncio.to_thread(read, body, self.tools)
 

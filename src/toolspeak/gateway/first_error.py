@@ -67,7 +67,7 @@ class _Smaller:
         value = holder[key]
         if isinstance(value, dict | list) and len(cast("Any", value)) <= FEW * FEW:
             inner = cast("Any", value)
-            names: list[str | int] = list(inner if isinstance(value, dict) else range(len(inner)))
+            names: list[Any] = [*inner] if isinstance(value, dict) else [*range(len(inner))]
             for name in names:
                 self.shrink(inner, name, (*path, name))
 

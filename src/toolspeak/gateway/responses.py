@@ -28,6 +28,7 @@ class Session:
         self._longest = gateway.settings.limits.body
         self._exchange = exchange
         self._input: Any = None
+        self._beside = 0
         self._keeps = False
 
     async def read(self, body: dict[str, Any]) -> Asked:
@@ -37,7 +38,7 @@ class Session:
         if isinstance(given := body["input"], list):
             body = {**body, "input": await self._items(cast("list[dict[str, Any]]", given))}
         self._input = body["input"]
-        asked = await self._exchange.understand(openai_responses.read_request, body)
+        asked = await self._exchange.understand(openai_responses.read_request, body, beside=self._beside)
         self._keeps = asked.store and self._store is not None
         ignored = ("store",) if body.get("store") is True and not self._keeps else ()
         echo = {**asked.echo, "store": self._keeps}
@@ -47,7 +48,7 @@ class Session:
         """Keeps a response that is over, if it is to be kept. Raises Refused where it cannot be."""
         if self._store is not None and self._keeps:
             stamp = str(response["id"]).removeprefix("resp_")
-            await self._store.keep(self._owner, response, openai_responses.kept(self._input, stamp))
+            await self._store.keep(self._owner, response, lambda: openai_responses.kept(self._input, stamp))
 
     async def _items(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The items, those that are named by an id alone in full: the id holds that of the response that they are from."""
@@ -90,6 +91,7 @@ class Session:
         if kept is None:
             said = f"previous_response_id: there is no response {previous[:100]!r} here"
             raise Refused(said, code="previous_response_not_found", param="previous_response_id")
+        self._beside = kept.size
         new = [{"role": "user", "content": given}] if isinstance(given, str) else given
         items = [*kept.input, *kept.body["output"], *new]
         if len(items) > MANY or kept.size > self._longest:

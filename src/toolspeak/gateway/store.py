@@ -72,18 +72,13 @@ class ResponseStore:
             raise UsageError(f"the store {self.settings.path} cannot be used: {error}") from None
         self._database.disconnect()
 
-    async def keep(self, owner: str, body: dict[str, Any], given: Items) -> None:
-        """Keeps a response under the id that its body has."""
-        texts = [json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in (body, given)]
-        await self._run(self._keep, owner, str(body["id"]), *texts)
+    async def keep(self, owner: str, body: dict[str, Any], given: Items | Callable[[], Items]) -> None:
+        """Keeps a response under the id that its body has. Its JSON is written in the thread, and so is `given` made."""
+        await self._run(self._keep, owner, body, given)
 
     async def find(self, owner: str, key: str) -> Kept | None:
-        """A response of this owner's; None where there is none, another's or too old."""
-        found = await self._run(self._find, owner, key)
-        if found is None:
-            return None
-        body, given = found
-        return Kept(json.loads(body), json.loads(given), len(body) + len(given))
+        """A response of this owner's; None where there is none, another's or too old. Its JSON is read in the thread."""
+        return await self._run(self._find, owner, key)
 
     async def drop(self, owner: str, key: str) -> bool:
         """Drops a response; whether there was one."""
@@ -93,7 +88,7 @@ class ResponseStore:
         """Ends the thread, after what it still has to do."""
         self._database.close()
 
-    async def _run(self, work: Callable[..., T], *args: str) -> T:
+    async def _run(self, work: Callable[..., T], *args: object) -> T:
         try:
             return await asyncio.wrap_future(self._database.submit(work, *args))
         except sqlite3.Error as error:
@@ -103,7 +98,10 @@ class ResponseStore:
 
     # ------------------------------------------------------------------ in the thread
 
-    def _keep(self, owner: str, key: str, body: str, given: str) -> None:
+    def _keep(self, owner: str, response: dict[str, Any], items: Items | Callable[[], Items]) -> None:
+        key = str(response["id"])
+        both = (response, items() if callable(items) else items)
+        body, given = (json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in both)
         size = len(body.encode()) + len(given.encode()) + ROW
         if size > self.settings.size:
             said = f"a response of {size:,} bytes is larger than the whole store; store: false does without it"
@@ -126,9 +124,14 @@ class ResponseStore:
             wanted -= size
         database.executemany("DELETE FROM response WHERE rowid = ?", gone)
 
-    def _find(self, owner: str, key: str) -> tuple[str, str] | None:
+    def _find(self, owner: str, key: str) -> Kept | None:
         wanted = "SELECT body, input FROM response WHERE id = ? AND owner = ? AND at >= ?"
-        return self._database.connected().execute(wanted, (key, owner, self._clock() - self.settings.age)).fetchone()
+        values = (key, owner, self._clock() - self.settings.age)
+        found = self._database.connected().execute(wanted, values).fetchone()
+        if found is None:
+            return None
+        body, given = found
+        return Kept(json.loads(body), json.loads(given), len(body) + len(given))
 
     def _drop(self, owner: str, key: str) -> bool:
         with self._database.transaction() as database:

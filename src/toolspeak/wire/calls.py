@@ -51,10 +51,10 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
         for w in literal_words(entry.close):
             yield from at(s, w)
     if s.ending:
-        yield from _ended(s, p, any(ends))
+        yield from _finish(s, p, any(ends))
 
 
-def _ended(s: State, p: Program, closed: bool) -> Scan[None]:
+def _finish(s: State, p: Program, closed: bool) -> Scan[None]:
     """The call counts; where nothing closes it, what may belong to it, and was not read, must not come next."""
     if s.ending and not s.ending.open_ended:
         return None if s.within else s.settle()
