@@ -121,12 +121,38 @@ def test_a_call_cut_between_its_parameters_is_not_whole(d: Dialect) -> None:
     assert seen > 20
 
 
+@pytest.mark.parametrize(
+    "d",
+    [d for d in TALKING if any(isinstance(p, Tagged | Tree) for p in d.call) and not d.header],
+    ids=lambda d: d.name,
+)
+def test_a_call_that_ends_between_parameters_is_whole_where_there_are_no_more(d: Dialect) -> None:
+    """All that the tool has were written: only closers can be missing. Of a tool that is not known that well, more may
+    have been meant."""
+    pair = Tool("note", "", {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}})
+    bare = Tool("note", "", {"type": "object"})
+    text = wire(d, note(a="one", b="two"))
+    value = text.index("two") + len("two")
+    for i in range(value, len(text)):
+        whole = [c.arguments for c in parse(text[:i], d, [pair]).calls if c.whole]
+        assert whole in ([], [{"a": "one", "b": "two"}]), text[:i]
+    hole = next(hole for hole in d.call if isinstance(hole, Tagged | Tree))
+    close = hole.close.strip() if isinstance(hole, Tagged) else "one"
+    first = text.index(close, text.index("one")) + len(close)
+    for tools in (None, [bare], [pair]):
+        reply = parse(text[:first], d, tools)
+        assert [c.whole for c in reply.calls if c.whole] == [], (tools, text[:first])
+    if isinstance(hole, Tagged):
+        done = text.index(close, value) + len(close)
+        assert told(parse(text[:done], d, [pair])) == [("note", {"a": "one", "b": "two"}, True)]
+
+
 @pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
 def test_a_name_that_is_cut_is_no_other_tools(d: Dialect) -> None:
     tools = [Tool("get"), Tool("get_weather")]
     text = wire(d, ("get_weather", {}))
     end = text.index("get_weather") + len("get")
-    assert [c for c in parse(text[:end], d, tools).calls if c.whole] == []
+    assert [c for c in parse(text[:first], d, tools).calls if c.whole] == []
 
 
 def test_an_opener_that_is_cut_ends_by_length() -> None:

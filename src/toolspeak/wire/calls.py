@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from .codecs import json_args, json_call, keywords, raw, tagged, tree
 from .program import Entry, Form, Program, first_words, name_ends, words_of
@@ -50,16 +50,20 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
     if not entry.formal:
         for w in literal_words(entry.close):
             yield from at(s, w)
-    if s.ending:
-        yield from _finish(s, p, any(ends))
+    yield from _ended_by(s, p, any(ends))
 
 
-def _finish(s: State, p: Program, closed: bool) -> Scan[None]:
-    """The call counts; where nothing closes it, what may belong to it, and was not read, must not come next."""
+def _ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
+    """The section is over: its last call ends here, unless what comes behind it tells whether it is one."""
     if s.ending and not s.ending.open_ended:
-        return None if s.within else s.settle()
-    if closed:
-        return
+        if not s.within:
+            s.settle()
+    elif s.ending and not closed:
+        yield from _unclosed(s, p)
+
+
+def _unclosed(s: State, p: Program) -> Scan[None]:
+    """Nothing closes the call: what may belong to it, and was not read, must not come next."""
     c = yield from following(s)
     if c and c in BELONGS and not (c == "{" and c in p.legal) and not (yield from at(s, *p.legal, eat=False)):
         s.note("trailing-text", c)
@@ -284,11 +288,11 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
         case Json():
             yield from _json(s, part, schema, follow)
         case Tagged():
-            yield from tagged.read(s, part, schema, follow)
-            yield from _closed(s, part.open.strip(), schema, rest)
+            given = yield from tagged.read(s, part, schema, follow)
+            yield from _closed(s, part.open.strip(), schema, given, rest)
         case Tree():
-            yield from tree.read(s, part, schema, follow)
-            yield from _closed(s, part.mark + "<", schema, rest)
+            given = yield from tree.read(s, part, schema, follow)
+            yield from _closed(s, part.mark + "<", schema, given, rest)
         case Keywords():
             yield from keywords.read(s, part, schema, follow)
         case Raw():
@@ -298,10 +302,14 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
     call.filled = True
 
 
-def _closed(s: State, opener: str, schema: Mapping[str, Any], rest: Form) -> Scan[None]:
-    """Where the text ends behind a parameter and not behind the call, there might have been more of them."""
-    words = words_of(rest)
-    if (yield from at(s, *words, eat=False)) or not schema.get("properties"):
+def _closed(s: State, opener: str, schema: Mapping[str, Any], given: set[str] | None, rest: Form) -> Scan[None]:
+    """Where the text ends behind a parameter and not behind the call, there might have been more of them, unless all that
+    the tool has were `given`."""
+    words, properties = words_of(rest), schema.get("properties")
+    complete = given is None or (
+        isinstance(properties, Mapping) and given.issuperset(cast("Mapping[str, Any]", properties))
+    )
+    if (yield from at(s, *words, eat=False)) or (complete and _ended(s)):
         return
     if _ended(s, opener) and (words or not _ended(s)):
         raise Malformed("unclosed arguments")

@@ -61,6 +61,8 @@ class Decoder:
                 next(self.run, None)
         except Malformed as e:
             self.run.throw(e)
+        if s.texts:
+            s.flush_text()
         if parts := s.parts:
             if out or len(parts) > 1:
                 s.flush()
@@ -79,6 +81,7 @@ class Decoder:
         for _ in self.run:
             pass
         s.flush()
+        s.flush_text()
         s.push(Finished("length" if s.cut else "tool_calls" if s.calls else "stop"))
         return out
 

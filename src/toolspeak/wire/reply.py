@@ -8,13 +8,14 @@ from ..events import Noted, TextDelta, ThoughtDelta
 from ..types import Note
 from .calls import begin, section
 from .jsonreader import json_value
+from .passage import Found, all_of_it, keep_from, mark, shown
 from .program import CALL, CODE, END, FENCE, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
 from .salvage import after_call
 from .scan import SPACE, Malformed, Marks, Scan, at, following, marks, skip, token, until
 from .state import State
 
-OPEN = ("<!--", "~~~", "\n~~~")
-"""What goes on over lines until it is closed."""
+FAILURES = 2_000
+"""So many openers may open no call; those behind them are text. What a model writes then costs what text does."""
 DRAFT = 65_536
 """So many characters of a thought are held back behind what opens a call."""
 HEAD_SIZE = 512
@@ -35,7 +36,12 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
             return
         kind, literal, space = word
         fresh = True
-        if kind == CALL:
+        if kind == CALL and s.failures >= FAILURES:
+            fresh = False
+            s.commit()
+            s.note("too-many-openers")
+            s.say(space + literal)
+        elif kind == CALL:
             done = yield from attempt(s, p, literal, now == THINK)
             block = block or (literal.strip() in p.fences and not done and now != THINK)
             fresh, now = done, TEXT if done else now
@@ -72,54 +78,6 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
     return now, fresh
 
 
-Found = tuple[str, str, str]
-
-
-def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
-    """Pass text on to the next mark and eat it: its kind, its word, the white space before it if there may be some.
-
-    From before the mark of a call or a message on, text can be given back. In a block of code fewer marks count.
-    """
-    s.within = False
-    if fresh and p.fresh:
-        s.keep()
-        word = yield from at(s, *p.fresh)
-        if word:
-            kind, space = p.fresh[word], s.kept()[: -len(word)]
-            if kind not in (CALL, HEAD):
-                s.commit()
-            return END if kind == FRAME else kind, word, space
-        s.back()
-    if p.marks is None:
-        yield from _all(s)
-        return None
-    word = yield from until(s, p.block if block else p.marks, s.say, TextDelta)
-    if word is None:
-        return None
-    s.within = s.midline and word[0] != "\n"
-    kind = CODE if block and word == FENCE else p.inside[word]
-    if kind in (CALL, HEAD):
-        _keep_from(s, word)
-    return kind, word, ""
-
-
-def _keep_from(s: State, word: str) -> None:
-    """From before the word that was just eaten on, text can be given back."""
-    s.pos -= len(word)
-    s.keep()
-    s.pos += len(word)
-
-
-def _all(s: State) -> Scan[None]:
-    """Nothing is looked for: all of it is text."""
-    while True:
-        s.say(s.text[s.pos :])
-        s.pos = len(s.text)
-        if s.closed:
-            return
-        yield
-
-
 def small(s: State, p: Program, kind: str, word: str, space: str) -> Scan[bool]:
     """A mark that opens nothing. Does what comes next begin anew?"""
     if kind == END:
@@ -144,19 +102,6 @@ def small(s: State, p: Program, kind: str, word: str, space: str) -> Scan[bool]:
     return False
 
 
-def shown(s: State, p: Program, word: str) -> Scan[None]:
-    """Pass code, a quotation or a comment on, which only talks of calls: to what ends it, or the end of the line. Where
-    it begins with what opens a call, which may have lines: of the paragraph. What begins the next line is not eaten."""
-    end = p.shown.get(word, "`")
-    last = "\n" if word == "`" or word[1:] in ("{", "[") else "\n\n"
-    ends = (end,) if word in OPEN or end == "\n" else (end, last)
-    hit = yield from until(s, marks(ends, "\n"), s.say, TextDelta)
-    if hit and hit[0] == "\n" and hit.strip() == "":
-        s.pos -= 1
-        hit = hit[:-1]
-    s.say(hit or "")
-
-
 def _ends(s: State, p: Program) -> Scan[bool]:
     """Does nothing come after this, or something that begins anew?"""
     if (yield from at(s, *p.beyond, eat=False)):
@@ -178,7 +123,7 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
     """Pass a thought on to what ends it."""
     s.voice = ThoughtDelta if p.split else TextDelta
     if p.closers is None:
-        yield from _all(s)
+        yield from all_of_it(s)
         return None
     thinking = p.d.thinking
     word = yield from until(s, p.opening or p.closers, s.say, s.voice)
@@ -197,7 +142,7 @@ def thought(s: State, p: Program) -> Scan[Found | None]:
         return END, "", ""
     kind = p.inside[word]
     if kind in (CALL, HEAD):
-        _keep_from(s, word)
+        keep_from(s, word)
     elif kind == END and not p.split:
         s.say(word)
     return END if kind == FRAME else kind, word, ""
@@ -211,7 +156,7 @@ def draft(s: State, p: Program, word: str) -> Scan[str | None]:
     """
     if p.closers is None or p.opening is None:
         return None
-    _keep_from(s, word)
+    keep_from(s, word)
     size = [0]
 
     def wait(text: str) -> None:
@@ -255,7 +200,7 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
     while (word := (yield from until(s, wanted, s.say, voice))) is not None:
         start, before, done = s.pos - len(word), s.mark(), True
         while word and done:
-            _keep_from(s, word)
+            keep_from(s, word)
             done = yield from attempt(s, p, word, True)
             word = yield from at(s, *p.openers)
         while done and p.frames and (yield from at(s, *p.frames)):
@@ -375,6 +320,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     entry = p.entries.get(word)
     cut = s.closed and not p.d.guard and (entry.formal if entry else word not in ("", *p.fences))
     s.forget()
+    s.failures += 1
     if s.spent:
         s.cut = s.cut or cut
         said, s.seed = s.kept()[s.seed :], 0

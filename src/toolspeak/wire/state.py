@@ -58,7 +58,7 @@ class State(Source):
     `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
     `ending` is the call that is over, but for what comes behind it; `doubtful`: a note tells that what is read is not whole.
     `midline`: the line that is told has text in it; `within`: that stands before the call read, which is `fenced` or not.
-    `judged` is the place where it was decided last whether more of a call stands there.
+    `failures`: so many openers opened no call. `judged` is the place where it was decided last whether more of a call stands there.
     """
 
     __slots__ = (
@@ -67,6 +67,7 @@ class State(Source):
         "cut",
         "doubtful",
         "ending",
+        "failures",
         "fenced",
         "given",
         "ids",
@@ -80,6 +81,8 @@ class State(Source):
         "seed",
         "spent",
         "spoken",
+        "texts",
+        "told",
         "tools",
         "unread",
         "voice",
@@ -109,18 +112,32 @@ class State(Source):
         self.seed = 0
         self.unread = False
         self.voice: type[TextDelta] | type[ThoughtDelta] = TextDelta
+        self.told: type[TextDelta] | type[ThoughtDelta] = TextDelta
+        self.texts: list[str] = []
+        self.failures = 0
 
     def say(self, text: str) -> None:
         """More text for the user, or of a thought."""
         if text:
             if self.ending:
                 self.settle(text)
+            if self.parts:
+                self.flush()
             if self.voice is TextDelta:
                 line = text.rpartition("\n")
                 visible = not text.isspace()
                 self.spoken = self.spoken or visible
                 self.midline = bool(line[2].strip()) or (self.midline and not line[1])
-            self.push(self.voice(text))
+            if self.told is not self.voice:
+                self.flush_text()
+                self.told = self.voice
+            self.texts.append(text)
+
+    def flush_text(self) -> None:
+        """Tell the pieces of text that were said as one."""
+        if self.texts:
+            self.out.append(self.told("".join(self.texts)))
+            self.texts.clear()
 
     def flush(self) -> None:
         if self.parts:
@@ -133,6 +150,8 @@ class State(Source):
             self.settle()
         if self.parts:
             self.flush()
+        if self.texts:
+            self.flush_text()
         self.out.append(event)
 
     def note(self, rule: str, detail: str = "") -> None:
@@ -165,6 +184,7 @@ class State(Source):
     def mark(self) -> Mark:
         """How things stand, to come back to with `undo`: what is told from here on may have to be taken back."""
         self.flush()
+        self.flush_text()
         self.log = None
         return (
             len(self.out),
@@ -181,6 +201,7 @@ class State(Source):
         size, self.calls, given, noted, self.cut, self.spoken, self.voice = mark
         self.given, self.noted, self.waiting = set(given), set(noted), []
         self.parts.clear()
+        self.texts.clear()
         del self.out[size:]
         self.log = self.ending = self.live = None
         self.doubtful = False

@@ -81,12 +81,14 @@ def _words(hole: Tagged, follow: tuple[str, ...]) -> _Words:
     )
 
 
-def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
-    """Pass the arguments on as the text of one JSON object, {} where there are none."""
+def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[set[str] | None]:
+    """Pass the arguments on as the text of one JSON object, {} where there are none; the keys that were there, None where
+    no more of them could come."""
     words = _words(hole, follow)
     if (yield from at(s, words.opener, "{", eat=False)) == "{":
         s.note("json-body")
-        return (yield from json_args.read(s, s.args, s.note))
+        yield from json_args.read(s, s.args, s.note)
+        return None
     reader = _Reader(s, hole, words, schema)
     s.args("{")
     while True:
@@ -98,6 +100,7 @@ def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, .
             break
     s.args("}")
     yield from reader.ended()
+    return reader.given
 
 
 class _Reader:

@@ -36,13 +36,16 @@ class _Open:
         self.given: set[str] = set()
 
 
-def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
-    """Pass the arguments on as the text of one JSON object, {} where there are none."""
+def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[set[str] | None]:
+    """Pass the arguments on as the text of one JSON object, {} where there are none; the keys that were there, None where
+    no more of them could come."""
     if (yield from following(s)) == "{":
         s.note("json-body")
-        return (yield from json_args.read(s, s.args, s.note))
-    yield from _Reader(s, hole, schema, tuple(word for word in follow if word)).read()
-    return None
+        yield from json_args.read(s, s.args, s.note)
+        return None
+    reader = _Reader(s, hole, schema, tuple(word for word in follow if word))
+    yield from reader.read()
+    return reader.stack[0].given
 
 
 class _Reader:

@@ -1,0 +1,67 @@
+"""What hostile text costs: counted in calls of functions and in events, never in seconds."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+from wire_cases import DIALECTS, TOOLS, stream
+
+from toolspeak.events import Event
+from toolspeak.wire.collect import collect
+from toolspeak.wire.syntax import Dialect
+
+SIZE, PIECE = 2_000, 4
+UNITS = ("{", "[", "[{", '{"a"', "[1", '{"a":[', "<tool_call>", "`", "``", "```", "\n> ", "```json\n{", "((", '"{', "\n    ", "<think>", "</think>", "<!--", "<|")  # fmt: skip
+SEVERAL = [d for d in DIALECTS if d.name in ("hermes", "tool-json", "llama3-json", "lfm2", "qwen3-coder", "glm47", "harmony", "react", "gemma4", "minimax-m3")]  # fmt: skip
+MOST = 40
+"""Calls of functions for a character: that of a plain text costs less than one, an opener that opens nothing some two
+hundred."""
+
+
+def cost(d: Dialect, text: str) -> tuple[int, list[Event]]:
+    """How many functions were called, generators woken among them, and the events."""
+    count = 0
+
+    def seen(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(seen)
+    try:
+        events = stream(d, [text[i : i + PIECE] for i in range(0, len(text), PIECE)], TOOLS)
+    finally:
+        sys.setprofile(None)
+    return count, events
+
+
+@pytest.mark.parametrize("d", SEVERAL, ids=lambda d: d.name)
+def test_nothing_that_a_model_writes_costs_much_more_than_text(d: Dialect) -> None:
+    for unit in UNITS:
+        text = "Look: " + unit * (SIZE // len(unit))
+        calls, events = cost(d, text)
+        pieces = len(text) // PIECE + 1
+        assert calls < MOST * len(text), (unit, calls / len(text))
+        assert len(events) < 2 * pieces + 20, (unit, len(events))
+
+
+@pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
+def test_a_piece_of_text_is_one_event(d: Dialect) -> None:
+    for unit in ("{", "[{", "`"):
+        text = "Look: " + unit * 300
+        events = stream(d, [text], TOOLS, "")
+        assert len(events) < 12, (unit, len(events))
+        assert collect(events).text == text
+
+
+def test_openers_without_end_are_text_at_last() -> None:
+    """Past a bound nothing is tried any more: twice the text then costs what text costs."""
+    d = next(d for d in DIALECTS if d.name == "hermes")
+    unit = "[1"
+    short, _ = cost(d, unit * 3_000)
+    long, events = cost(d, unit * 6_000)
+    assert long - short < 20 * len(unit) * 3_000
+    assert [note.rule for note in collect(events).notes] == ["too-many-openers"]
+    assert collect(events).text == unit * 6_000
