@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
+import toolspeak as ts
 from toolspeak.errors import (
     DuplicateTool,
     InvalidCall,
@@ -594,3 +595,54 @@ def test_a_tool_that_cancels_itself_has_failed():
 
     (result,) = asyncio.run(Toolbox(odd).arun([call("odd")]))
     assert isinstance(result.error, ToolError)
+
+
+class TestWhatAModelReadsOfAnException:
+    """Exceptions are written for people who run the program: passwords stand in them."""
+
+    @staticmethod
+    def read(box: ts.Toolbox, **inject: Any) -> tuple[str, str]:
+        (result,) = asyncio.run(box.arun([{"name": "query", "arguments": {}}], inject=inject))
+        return result.text, str(result.error)
+
+    def test_no_password_of_an_address(self) -> None:
+        def query() -> str:
+            raise ConnectionError(
+                "cannot reach postgres://app:s3cr:et@db:5432/x or https://u:p%40ss@h/ or http://h:80/a@b"
+            )
+
+        text, error = self.read(ts.Toolbox(query))
+        assert "postgres://app:[hidden]@db:5432/x" in text
+        assert "https://u:[hidden]@h/" in text
+        assert "http://h:80/a@b" in text
+        assert "s3cr:et" in error  # the program reads all of it
+
+    def test_nothing_that_the_application_gave_it(self) -> None:
+        def query(key: Annotated[str, ts.Injected], n: Annotated[int, ts.Injected] = 7) -> str:
+            raise ValueError(f"{key} is not valid, {n} times")
+
+        text, _ = self.read(ts.Toolbox(query), key="sk-live-12345")
+        assert "[hidden] is not valid, 7 times" in text
+
+    def test_nothing_at_all_where_that_is_wanted(self) -> None:
+        def query() -> str:
+            raise ValueError("row 7 of customers: Jane Doe")
+
+        text, error = self.read(ts.Toolbox(ts.tool(query, show_errors=False)))
+        assert json.loads(text) == {"error": {"type": "ToolError", "message": "the tool failed"}}
+        assert "Jane Doe" in error
+        assert "Jane Doe" in self.read(ts.Toolbox(query))[0]
+
+    def test_what_a_tool_says_to_the_model_is_told(self) -> None:
+        @ts.tool(show_errors=False)
+        def query() -> str:
+            raise ts.ToolError("there is no such table; there are cats and dogs")
+
+        assert "there are cats and dogs" in self.read(ts.Toolbox(query))[0]
+
+    def test_a_call_that_does_not_fit_is_told_all_the_same(self) -> None:
+        @ts.tool(show_errors=False)
+        def query(table: str) -> str:
+            return table
+
+        assert "required argument 'table' is missing" in self.read(ts.Toolbox(query))[0]

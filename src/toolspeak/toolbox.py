@@ -27,7 +27,7 @@ from .schema.forms import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, unique
 from .schema.infer import tool as make_tool
 from .schema.near import did_you_mean, listed, near
-from .schema.result import LIMIT, message_of, result_text
+from .schema.result import LIMIT, error_text, result_text
 from .schema.words import short
 from .types import Problem, Tool, ToolCall, ToolResult
 
@@ -240,7 +240,8 @@ class Toolbox:
                     value = await self._run(known, inject or {})
             except (CallError, ToolError) as error:
                 log.debug("the call of %r gave no result: %s", known.name, error)
-                return ToolResult(known.id, known.name, error_text(error), None, error, _since(began))
+                text = self._error_text(known.name, error, inject or {})
+                return ToolResult(known.id, known.name, text, None, error, _since(began))
             return ToolResult(known.id, known.name, result_text(value, limit), value, None, _since(began))
 
         tasks = [asyncio.create_task(one(call)) for call in calls]
@@ -298,6 +299,13 @@ class Toolbox:
 
         return parse(text, get(dialect), tuple(self)).calls
 
+    def _error_text(self, name: str, error: BaseException, inject: Mapping[str, Any]) -> str:
+        """What a model reads of an error: nothing that the application gave the tool."""
+        tool = self._tools.get(name)
+        given = {**self.inject, **inject}
+        hidden = [given[one] for one in tool.injected if one in given] if tool else []
+        return error_text(error, tool is None or tool.show_errors, [one for one in hidden if isinstance(one, str)])
+
     def _same(self, one: AnyTool) -> bool:
         mine = self._tools.get(one.name)
         return mine is not None and mine == one and mine.function == one.function
@@ -309,18 +317,6 @@ class Toolbox:
         for pattern in patterns:
             if not any(c in pattern for c in "*?[") and pattern not in self._tools:
                 raise self._unknown(ToolCall("", pattern, {}))
-
-
-def error_text(error: BaseException) -> str:
-    """An error as a model reads it: JSON with its type, its message and, for a call, its problems; no traceback."""
-    shown = error.__cause__ if type(error) is ToolError and error.__cause__ is not None else error
-    said: dict[str, Any] = {"type": type(shown).__name__, "message": _bounded(message_of(shown), 2_000)}
-    if isinstance(error, CallError) and error.problems:
-        said["problems"] = [
-            {"path": p.path, "expected": p.expected, "received": p.received, "message": p.message}
-            for p in error.problems
-        ]
-    return result_text({"error": said}, 8_000)
 
 
 async def _ask(approve: Approve, call: ToolCall) -> None:

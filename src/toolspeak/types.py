@@ -145,7 +145,8 @@ class Tool(Generic[P, R]):
     checked in any case. A tool without a `function` can be offered and decided on, not run. Calling a tool calls its
     function, so a decorated function stays usable as one, and a decorated method binds like one.
     `build` turns checked JSON arguments and the injected values into what the function is called with;
-    without it they are passed by name, as they are.
+    without it they are passed by name, as they are. Without `show_errors` a model reads that the tool failed, and not
+    what its function raised.
     """
 
     name: str
@@ -156,6 +157,7 @@ class Tool(Generic[P, R]):
     timeout: float | None = None
     build: Build | None = field(default=None, compare=False, repr=False)
     strict: bool = False
+    show_errors: bool = True
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.function is None:

@@ -22,6 +22,7 @@ import pytest
 import toolspeak as ts
 from toolspeak.cli import main
 from toolspeak.sources.mcp import McpTools
+from toolspeak.sources.mcp.address import address as address_of
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -496,3 +497,49 @@ def test_a_key(web: Web) -> None:
         assert call(box, "count") == "1"
         assert "sesame" not in repr(box)
         assert "secret" not in repr(box)
+
+
+def test_pins_know_a_server_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python server.py` in two folders is two servers; one file is one server, however it is written."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "server.py").write_text("")
+    home = tmp_path / "home"
+    known = [address_of("python server.py", cwd=tmp_path / name).seen_from(home) for name in ("a", "b")]
+    assert known == [f"python {tmp_path}/{name}/server.py" for name in ("a", "b")]
+    monkeypatch.chdir(tmp_path)
+    for spelled in ("python a/server.py", "python ./a/../a/server.py", f"python  '{tmp_path}/a/server.py'"):
+        assert address_of(spelled).seen_from(home) == known[0]
+        assert (
+            address_of(spelled).seen_from(tmp_path / "a") == "python server.py"
+        )  # pins beside it can be moved with it
+    assert address_of("npx -y a").seen_from(home) == "npx -y a"
+    assert address_of("http://u:p@h/mcp?k=1").seen_from(home) == "http://h/mcp"
+
+
+def test_a_changed_definition_is_refused_under_another_spelling_too(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, script, *rest = told.command
+    with ts.mcp(told.command, timeout=PATIENT, pins=told.pins) as box:
+        assert len(box)
+    monkeypatch.chdir(Path(script).parent)
+    pins = json.loads(told.pins.read_text("utf-8"))
+    assert len(pins["sources"]) == 1
+    with ts.mcp([program, f"./{Path(script).name}", *rest], timeout=PATIENT, pins=told.pins) as box:
+        assert len(box)
+    assert json.loads(told.pins.read_text("utf-8")) == pins
+
+
+def test_what_was_pinned_under_a_command_line_as_it_was_written_stays_pinned(told: Told) -> None:
+    with ts.mcp(told.command, timeout=PATIENT, pins=told.pins) as box:
+        assert len(box)
+    pins = json.loads(told.pins.read_text("utf-8"))
+    ((key, held),) = pins["sources"].items()
+    first = next(iter(held))
+    held[first] = {"digest": "sha256:0", "definition": {"name": first, "description": "Another."}}
+    old = f"mcp:{shlex.join(told.command)}"
+    told.pins.write_text(json.dumps({**pins, "sources": {old: held}}), "utf-8")
+    if old != key:
+        with pytest.raises(ts.InvalidTool, match="is not what was accepted"):
+            ts.mcp(told.command, timeout=PATIENT, pins=told.pins).open()

@@ -40,6 +40,7 @@ def tool(
     description: str | None = ...,
     parameters: Mapping[str, Any] | None = ...,
     timeout: float | None = ...,
+    show_errors: bool | None = ...,
 ) -> Tool[P, R]: ...
 @overload
 def tool(
@@ -50,6 +51,7 @@ def tool(
     description: str | None = ...,
     parameters: Mapping[str, Any] | None = ...,
     timeout: float | None = ...,
+    show_errors: bool | None = ...,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
     fn: Any = None,
@@ -59,17 +61,27 @@ def tool(
     description: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     timeout: float | None = None,
+    show_errors: bool | None = None,
 ) -> Any:
     """A tool from a function; also a decorator, with or without parentheses.
 
     `name` and `description` stand in for the function's own and its docstring's. With `parameters`, a JSON
     Schema, the function receives the arguments by name as JSON gave them; without it the schema comes
     from the signature and the arguments arrive as the annotated types. `timeout` is in seconds.
-    Raises InvalidTool where no schema can be made of it.
+    With `show_errors=False` a model reads that the tool failed, and not what its function raised. Raises InvalidTool where no schema can be made of it.
     """
     if fn is None:
-        return functools.partial(_decorate, name=name, description=description, parameters=parameters, timeout=timeout)
-    return _decorate(fn, name=name, description=description, parameters=parameters, timeout=timeout)
+        return functools.partial(
+            _decorate,
+            name=name,
+            description=description,
+            parameters=parameters,
+            timeout=timeout,
+            show_errors=show_errors,
+        )
+    return _decorate(
+        fn, name=name, description=description, parameters=parameters, timeout=timeout, show_errors=show_errors
+    )
 
 
 def as_tool(x: Any) -> AnyTool:
@@ -152,13 +164,16 @@ def _decorate(
     description: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     timeout: float | None = None,
+    show_errors: bool | None = None,
 ) -> AnyTool:
     if isinstance(fn, Tool):
         base = cast("AnyTool", fn)
+        if show_errors is not None:
+            base = replace(base, show_errors=show_errors)
         if parameters is not None and base.function is not None:
             return _decorate(
                 base.function, name=name or base.name, description=description or base.description,
-                parameters=parameters, timeout=timeout or base.timeout,
+                parameters=parameters, timeout=timeout or base.timeout, show_errors=base.show_errors,
             )  # fmt: skip
         return replace(
             base,
@@ -183,7 +198,16 @@ def _decorate(
         schema, binding = infer(function, title, of_parameters)
     injected = tuple(p.name for p in binding.parameters if p.name in binding.injected) if binding else ()
     judge(schema, title)
-    return Tool(title, said if description is None else description, schema, function, injected, timeout, binding)
+    return Tool(
+        title,
+        said if description is None else description,
+        schema,
+        function,
+        injected,
+        timeout,
+        binding,
+        show_errors=show_errors is not False,
+    )
 
 
 def _from_dict(given: Mapping[str, Any]) -> AnyTool:

@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
+
+from ..errors import CallError, ToolError
 
 LIMIT = 16_000
 """Characters of one result, unless another limit is given."""
+
+HIDDEN = 4
+"""Characters of an injected text that is left out of errors; a shorter one stands in them by chance."""
+_PASSWORD = re.compile(r"(?<=://)([^\s/@:]{0,256}):[^\s/]{1,1024}@")
+"""A user and a password in an address."""
 
 _DEPTH = 50
 
@@ -242,3 +250,32 @@ def _share(sizes: list[int], room: int) -> int:
         left -= size
         many -= 1
     return share
+
+
+def error_text(error: BaseException, show: bool = True, hidden: Sequence[str] = ()) -> str:
+    """An error as a model reads it: JSON with its type, its message and, for a call, its problems; no traceback.
+
+    Passwords in addresses are left out of what a tool's function raised, and texts that are `hidden`; without `show`,
+    all of it, but for a ToolError that the function itself raised: that is meant for the model.
+    """
+    cause = error.__cause__ if type(error) is ToolError else None
+    shown = error if cause is None else cause
+    text = message_of(shown)
+    if cause is not None and not show and not isinstance(cause, ToolError):
+        shown, text = error, "the tool failed"
+    if cause is not None:
+        text = _short(text, 20_000)
+        for one in sorted(hidden, key=len, reverse=True):
+            text = text.replace(one, "[hidden]") if len(one) >= HIDDEN else text
+        text = _PASSWORD.sub(r"\1:[hidden]@", text)
+    said: dict[str, Any] = {"type": type(shown).__name__, "message": _short(text, 2_000)}
+    if isinstance(error, CallError) and error.problems:
+        said["problems"] = [
+            {"path": p.path, "expected": p.expected, "received": p.received, "message": p.message}
+            for p in error.problems
+        ]
+    return result_text({"error": said}, 8_000)
+
+
+def _short(text: str, at_most: int) -> str:
+    return text if len(text) <= at_most else text[: at_most - 1] + "…"

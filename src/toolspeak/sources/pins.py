@@ -100,6 +100,15 @@ class Pins:
                 kept[one["name"]] = {"digest": digest(one), "definition": one}
             self._write(pins)
 
+    def adopt(self, old: str, new: str) -> None:
+        """Takes over for the source `new` what was accepted of it under the name `old`, where nothing is known of it yet."""
+        if old == new or new in (known := self._read()) or old not in known:
+            return
+        with self._writing():
+            pins = self._read()
+            pins.setdefault(new, dict(pins.get(old, {})))
+            self._write(pins)
+
     def forget(self, source: str) -> bool:
         """Forgets a source; whether it was known."""
         with self._writing():

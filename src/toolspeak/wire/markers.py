@@ -127,7 +127,7 @@ def cleaner(
     pattern = _pattern(known)
     begins = frozenset[str]() if open_ended else _begins(known)
     removed = _removed(template or "")
-    labels = _labels(known)
+    labels, speaking = _labels(known), any(map(LABEL.fullmatch, known))
 
     def labelled(match: re.Match[str]) -> str:
         if match[1]:
@@ -141,7 +141,7 @@ def cleaner(
 
     def clean(text: str) -> str:
         text = _ended(whole(text), begins, notes)
-        return labels.sub(labelled, text) if ":" in text else text
+        return labels.sub(labelled, text) if speaking or INVISIBLE in text else text
 
     def whole(text: str) -> str:
         if not removed:

@@ -86,9 +86,10 @@ def accept(
     kept, found = Pins(held), dict[str, str]()
     with mcp(server, pins=False, **how) as tools:
         for one in tools.servers:
-            changed = kept.differences(one.key, one.offered)
+            key = one.key(kept)
+            changed = kept.differences(key, one.offered)
             wanted = {name: told for name, told in changed.items() if not names or name in names}
-            kept.accept(one.key, [told for told in one.offered if told["name"] in wanted])
+            kept.accept(key, [told for told in one.offered if told["name"] in wanted])
             found |= wanted
     if absent := [name for name in names if name not in found]:
         raise UsageError(f"nothing has changed in {', '.join(absent)}")

@@ -36,6 +36,22 @@ class Address:
         parts = urlsplit(self.url)
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
+    def seen_from(self, folder: Path) -> str:
+        """The server as its pins know it, however it is written: a file in its command line by its place, which is told
+        from `folder` where it lies in there."""
+        if self.url:
+            return self.shown
+        here = os.path.abspath(self.cwd or ".")
+        base = os.path.join(os.path.abspath(folder), "")
+        words: list[str] = []
+        for at, word in enumerate(self.command):
+            place = os.path.normpath(os.path.join(here, os.path.expanduser(word)))
+            if (at == 0 and os.sep not in word) or not os.path.isfile(place):
+                words.append(word)
+            else:
+                words.append(place.removeprefix(base))
+        return shlex.join(words)
+
 
 def address(
     server: str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],

@@ -220,20 +220,21 @@ class Server:
         """Why a definition that is not as it was accepted is refused, by name."""
         if self.pins is None:
             return {}
-        key = self.key
+        key = self.key(self.pins)
         if not self._opened and self.accept:
             taken = [one for one in offered if self.accept is True or one["name"] in self.accept]
             self.pins.accept(key, taken)
         return {
             name: f"the tool {name!r} is not what was accepted, and is refused until it is accepted again "
-            f"(toolspeak mcp accept {key!r} {name}, or accept=[{name!r}]). What changed:\n{changes}"
+            f"(toolspeak mcp accept {f'mcp:{self.address.shown}'!r} {name}, or accept=[{name!r}]). What changed:\n{changes}"
             for name, changes in self.pins.changed(key, offered).items()
         }
 
-    @property
-    def key(self) -> str:
-        """What the server's pins stand under."""
-        return f"mcp:{self.address.shown}"
+    def key(self, pins: Pins) -> str:
+        """What the server's pins stand under. Those that stood under its command line as it is written stand there now."""
+        key = f"mcp:{self.address.seen_from(pins.path.parent)}"
+        pins.adopt(f"mcp:{self.address.shown}", key)
+        return key
 
 
 class Remote:
