@@ -148,6 +148,14 @@ class State(Source):
         i = bisect_left(self.names, seen)
         return i < len(self.names) and self.names[i].startswith(seen)
 
+    def called(self, name: str) -> str:
+        """The name of the offered tool that is meant by this one, which may repeat its namespace: `a.a` is `a`."""
+        space, _, rest = name.partition(".")
+        if name in (self.tools or (name,)) or rest not in (self.tools or ()) or rest.partition(".")[0] != space:
+            return name
+        self.note("other-name", name)
+        return rest
+
     def start(self, call: Call) -> None:
         """The call is one: tell its name. Raises Malformed where a guarded call names no tool."""
         if call.started or call.name is None:
