@@ -90,3 +90,30 @@ def test_a_name_may_repeat_its_namespace() -> None:
     assert calls(at_every_cut(wire, "muse")) == [ROME]
     other = " to=maps.weather<|message|>" + BODY.format("maps.weather")
     assert [call.name for call in at_every_cut(other, "muse").calls] == ["maps.weather"]
+
+
+def test_entities_in_names_and_keys() -> None:
+    tools: list[Tool[..., Any]] = [Tool("a&b", "", {"type": "object", "properties": {"x&y": {"type": "string"}}})]
+    xtml = (
+        '<|open|>tools<|sep|><|open|>call tool="a&amp;b" index="1"<|sep|><|open|>argument key="x&amp;y" type="string"'
+        "<|sep|>&amp;<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>"
+    )
+    assert calls(at_every_cut(xtml, "kimi-k3", tools)) == [("a&b", {"x&y": "&amp;"}, True)]
+    for name in ("a&amp;b", ""):
+        wire = f'<|message_model|>{name}<|content_invoke_tool_json|>{{"name": "a&amp;b", "args": {{}}}}<|end_message|>'
+        assert calls(at_every_cut(wire, "inkling", tools)) == [("a&b", {}, True)]
+
+
+@pytest.mark.parametrize("opener", ["<|channel>", "<|channel>\n", "<|channel>thought\n"])
+def test_a_thought_whose_channel_has_no_name(opener: str) -> None:
+    reply = at_every_cut(f"{opener}Rome, then.\n<channel|><|tool_call>call:ping{{}}<tool_call|>", "gemma4")
+    assert (reply.thought, reply.text, calls(reply)) == ("Rome, then.", "", [("ping", {}, True)])
+
+
+def test_a_message_whose_first_mark_is_missing() -> None:
+    head = "<|channel|>analysis<|message|>hm<|end|>assistant<|channel|>"
+    assert at_every_cut(head + "final<|message|>ok<|return|>", "harmony").text == "ok"
+    wire = head + 'commentary to=functions.weather<|message|>{"city": "Rome"}<|call|>'
+    assert calls(at_every_cut(wire, "harmony")) == [ROME]
+    spoken = "<|channel|>final<|message|>hm<|end|>assistant is a role"
+    assert at_every_cut(spoken, "harmony").text == "hmassistant is a role"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 from .codecs import json_args, json_call, keywords, raw, tagged, tree
@@ -19,6 +20,7 @@ MOST = 24
 """The language of a block of code has at most so many letters."""
 CONTROL = ("<|", "<｜")
 """Marks that nobody writes about begin so: with no call between them they are no text."""
+HALF_ENTITY = re.compile(r"&#?\w*\Z").sub
 LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 
 
@@ -245,9 +247,10 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
             if hit == ">" and text[-1:] == "/" and not s.offered(text):
                 s.pos -= 1  # it belongs to the mark: the tag closes itself
                 text = text[:-1].rstrip()
+            text = s.called(text)
             if not NAMED(text) or (rest and not hit) or (hit == "<" and text not in (s.tools or ())):
                 raise Malformed("no name")
-            call.name = s.called(text)
+            call.name = text
         elif text not in ("", call.name) and s.called(text) != call.name:
             s.note("other-name", text)
         if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
@@ -259,8 +262,9 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
 
 
 def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
-    """Tells of the beginning of a name whether there may be such a one; the tag around it may close itself."""
-    return (lambda seen: begins(seen.rstrip("/ "))) if slot is NAME else None
+    """Tells of the beginning of a name whether there may be such a one; the tag around it may close itself, and it may
+    have entities."""
+    return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/ "))) if slot is NAME else None
 
 
 def _numbered(s: State, p: Program, call: Call, part: NumberedName, rest: Form) -> Scan[None]:

@@ -88,6 +88,8 @@ class Program:
         if d.header:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
+            role = d.header.start.rpartition("|>")[2].strip()  # the mark before it may be missing
+            self.fresh |= dict.fromkeys((role + mark for mark in d.header.also if role and mark[0] == "<"), HEAD)
         for word, kind in words.items():
             self.fresh.setdefault(word, kind)
             self.inside.setdefault(word, kind)
@@ -97,8 +99,8 @@ class Program:
         ends: list[str] = [w for w, kind in self.inside.items() if kind in (HEAD, END)]
         if d.thinking:
             word, close = d.thinking.open.strip(), d.thinking.close.strip()
-            if word:
-                self.fresh[word] = self.inside["\n" + word] = THINK
+            for opener in filter(None, (word, *d.thinking.also)):
+                self.fresh[opener] = self.inside["\n" + opener] = THINK
             if close:
                 self.fresh.setdefault(close, UNTHINK)
                 self.inside.setdefault("\n" + close, UNTHINK)

@@ -188,12 +188,13 @@ class Header:
 class Thinking:
     """The literals around a thought. It opens where a reply, a line or (after a call) the text begins.
 
-    `call_ends`: a call of an offered tool inside an unclosed thought ends it.
+    `call_ends`: a call of an offered tool inside an unclosed thought ends it. `also` are other openers that are read.
     """
 
     open: str = "<think>\n"
     close: str = "\n</think>\n\n"
     call_ends: bool = False
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
