@@ -148,6 +148,8 @@ def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
         return s.say(space + word)
     s.say("\n" if word[0] == "\n" else "")
     if p.d.thinking:
+        if p.d.thinking.also:  # a half opener, and then a whole one
+            yield from at(s, p.d.thinking.open.strip())
         yield from skip(s, len(p.d.thinking.open) - len(p.d.thinking.open.rstrip()))
     return None
 
