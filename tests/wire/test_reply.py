@@ -152,7 +152,7 @@ def test_a_name_that_is_cut_is_no_other_tools(d: Dialect) -> None:
     tools = [Tool("get"), Tool("get_weather")]
     text = wire(d, ("get_weather", {}))
     end = text.index("get_weather") + len("get")
-    assert [c for c in parse(text[:first], d, tools).calls if c.whole] == []
+    assert [c for c in parse(text[:end], d, tools).calls if c.whole] == []
 
 
 def test_an_opener_that_is_cut_ends_by_length() -> None:

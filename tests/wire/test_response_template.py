@@ -212,6 +212,24 @@ def changed(config: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 CALL = "fields/tool_calls/"
 WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
+    # what would be read otherwise than it is declared
+    (TAGS, "fields/content/join", "\n\n", "fields.content.join: a dialect puts nothing between"),
+    (TAGS, "fields/content/transform", "<{content}>", "fields.content.transform: a dialect passes a text on"),
+    (
+        TAGS,
+        "fields/content/content_args",
+        {"dedent": True},
+        "fields.content.content_args.dedent: expected one of strip",
+    ),
+    (TAGS, CALL + "content_args", {"comments": True}, "content_args.comments: expected one of string_delims"),
+    (
+        TAGS,
+        "fields/reasoning_content/open",
+        ["<mind>", "<muse>"],
+        "reasoning_content.open: expected one literal, got 2",
+    ),
+    (TAGS, CALL + "transform", {**OUTSIDE, "index": "{n}"}, "transform.index: expected a call's id, name"),
+    (HEADS, CALL + "open_pattern", r"^<\|call\|>(?P<name>\w+)", "open_pattern: cannot be said in literals: '^"),
     (TAGS, "version", 2, "version: expected 1, got 2"),
     (TAGS, "anchors", [], "anchors: expected one of"),
     (TAGS, "fields/tool_calls", None, "fields: expected a field tool_calls"),

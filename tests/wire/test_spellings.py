@@ -170,3 +170,55 @@ def test_a_tag_may_close_itself(d: Dialect, slash: str) -> None:
         reply = at_every_cut(ends[0] + slash + rest, d)
         assert [(call.name, call.arguments, call.whole) for call in reply.calls] == [("now", {}, True)]
         assert reply.text.strip() == ""
+
+
+QUOTED = {
+    "gemma4": ("<|tool_call>", "<tool_call|>", '<|"|>'),
+    "functiongemma": ("<start_function_call>", "<end_function_call>", "<escape>"),
+}
+
+
+@pytest.mark.parametrize("between", ["", ",", ", ", "\n", ";\n"])
+@pytest.mark.parametrize("name", QUOTED)
+def test_calls_between_the_marks_of_one(name: str, between: str) -> None:
+    opener, closer, quote = QUOTED[name]
+    first = f"call:weather{{city:{quote}Rome{quote}}}"
+    wire = opener + between.join([first, "call:now{}", first, "call:weather{days:3}"]) + closer
+    reply = at_every_cut(wire + "Done.", get(name))
+    assert [(call.name, call.arguments, call.whole) for call in reply.calls] == [
+        ("weather", {"city": "Rome"}, True),
+        ("now", {}, True),
+        ("weather", {"city": "Rome"}, True),
+        ("weather", {"days": 3}, True),
+    ]
+    assert reply.text.strip() == "Done."
+    (call,) = at_every_cut(f"{opener}call:weather{{city:{quote}a }}call:b{{}}{quote}}}{closer}", get(name)).calls
+    assert call.arguments == {"city": "a }call:b{}"}
+
+
+JSON_IN_TAGS = [
+    "glm45",
+    "glm47",
+    "spark-2.5",
+    "laguna",
+    "laguna-xs",
+    "iquest-q1",
+    "hyperclovax",
+    "ling-3",
+    "hy-v3",
+    "hy-v4",
+]
+
+
+@pytest.mark.parametrize("name", JSON_IN_TAGS)
+def test_a_call_as_json_between_the_marks(name: str) -> None:
+    d = get(name)
+    for space in ("", "\n"):
+        body = '{"name": "weather", "arguments": {"city": "Rome"}}'
+        opener, closer = str(d.call[0]), str(d.call[-1]).strip()
+        reply = at_every_cut(f"{opener}{space}{body}{space}{closer}", d)
+        assert [(call.name, call.arguments, call.whole) for call in reply.calls] == [
+            ("weather", {"city": "Rome"}, True)
+        ]
+        assert reply.text == ""
+        assert not at_every_cut(f'{opener}{space}{{"name": "nothing", "city": "Rome"}}{space}{closer}', d).calls

@@ -65,18 +65,18 @@ COMMAND_R_PLUS = Dialect(
     ),
 )
 
+COUNTED = JsonCall(
+    (("tool_call_id", INDEX), ("tool_name", NAME), ("parameters", ARGS)),
+    (("name", NAME), ("arguments", ARGS)),
+)
+
 COMMAND_R7B = Dialect(
     "command-r7b",
-    (
-        JsonCall(
-            (("tool_call_id", INDEX), ("tool_name", NAME), ("parameters", ARGS)),
-            (("name", NAME), ("arguments", ARGS)),
-        ),
-    ),
+    (COUNTED,),
     open="<|START_ACTION|>",
     close="<|END_ACTION|>",
     items=LINES,
-    forms=((NAMED,),),
+    forms=((COUNTED,),),
     thinking=Thinking("<|START_THINKING|>", "<|END_THINKING|>"),
     frame=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>", "<|END_OF_TURN_TOKEN|>"),
     stop=("<|END_OF_TURN_TOKEN|>",),

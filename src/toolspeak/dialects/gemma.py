@@ -54,7 +54,7 @@ GEMMA4 = Dialect(
         Keywords("{", "}", ":", ('<|"|>',), escapes=False, bare=True, constants=("true", "false", "None")),
         "<tool_call|>",
     ),
-    thinking=Thinking("<|channel>thought\n", "\n<channel|>"),
+    thinking=Thinking("<|channel>thought\n", "\n<channel|>", also=("<|channel>",)),
     frame=("<turn|>", "<|tool_response>", "<|channel>", "<|channel>thought", "<channel|>"),
     stop=("<turn|>", "<|tool_response>"),
     control=("<bos>", "<|turn>", "<turn|>", "<|tool>", "<tool|>", "<|tool_response>", "<tool_response|>", "<|think|>"),

@@ -21,6 +21,7 @@ from ..wire.syntax import (
     ToolJson,
 )
 from ._chatml import CHATML
+from ._json import JSON_CALL
 
 TOLD = """\
 # Tools
@@ -53,11 +54,15 @@ IN_A_ROW = Results(each=("<tool_response>", RESULT, "</tool_response>"), between
 TURNS = ("[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>", "<|endoftext|>")
 TURN_ENDS = ("<|observation|>", "<|user|>")
 
+IN_JSON = ("<tool_call>", JSON_CALL, "</tool_call>")
+"""What models of these families write as well."""
+
 GLM45 = Dialect(
     "glm45",
     ("<tool_call>", NAME, "\n", Tagged("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n"), "</tool_call>"),
     between="\n",
     before="\n",
+    forms=(IN_JSON,),
     thinking=Thinking("<think>", "</think>\n"),
     frame=TURN_ENDS,
     stop=(*TURN_ENDS, "<|endoftext|>"),
@@ -75,6 +80,7 @@ GLM45 = Dialect(
 GLM47 = Dialect(
     "glm47",
     ("<tool_call>", NAME, Tagged("<arg_key>", "</arg_key><arg_value>", "</arg_value>"), "</tool_call>"),
+    forms=(IN_JSON,),
     thinking=Thinking("<think>", "</think>"),
     frame=TURN_ENDS,
     stop=(*TURN_ENDS, "<|endoftext|>"),
@@ -144,6 +150,7 @@ IQUEST_Q1 = replace(
     GLM47,
     name="iquest-q1",
     call=("<iquest_tool_call>", *GLM47.call[1:-1], "</iquest_tool_call>"),
+    forms=(("<iquest_tool_call>", JSON_CALL, "</iquest_tool_call>"),),
     frame=("<|iquest_end|>",),
     stop=("<|iquest_end|>",),
     control=("<|iquest_end|>", "<|iquest_assistant|>", "<tool_response>", "</tool_response>"),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
+from ._json import JSON_CALL
 from .glm import TOLD
 
 SHOWN = """
@@ -31,6 +32,7 @@ HY_V3 = Dialect(
     open="<tool_calls>\n",
     between="\n",
     close="\n</tool_calls>",
+    forms=(("<tool_call>", JSON_CALL, "</tool_call>"),),
     thinking=Thinking("<think>", "</think>"),
     frame=("<｜hy_eos｜>",),
     stop=("<｜hy_eos｜>",),
@@ -63,6 +65,7 @@ HY_V3_OPENSOURCE = replace(
     ),
     open="<tool_calls:opensource>\n",
     close="\n</tool_calls:opensource>",
+    forms=(("<tool_call:opensource>", JSON_CALL, "</tool_call:opensource>"),),
     thinking=Thinking("<think:opensource>", "</think:opensource>"),
     frame=("<｜hy_eos:opensource｜>",),
     stop=("<｜hy_eos:opensource｜>",),
@@ -96,6 +99,7 @@ HY_V4 = replace(
     ),
     open="<tool_calls:6124c78e>\n",
     close="\n</tool_calls:6124c78e>",
+    forms=(("<tool_call:6124c78e>", JSON_CALL, "</tool_call:6124c78e>"),),
     thinking=Thinking("<think:6124c78e>", "</think:6124c78e>"),
     frame=("<｜hy_eos:6124c78e｜>",),
     stop=("<｜hy_eos:6124c78e｜>",),

@@ -1,13 +1,14 @@
 """Ling 3: the tags of GLM 4.5, but no line break between one argument and the next."""
 
 from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
-from .glm import LINES, TOLD
+from .glm import IN_JSON, LINES, TOLD
 
 LING3 = Dialect(
     "ling-3",
     ("<tool_call>", NAME, "\n", Tagged("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>"), "\n</tool_call>"),
     between="\n",
     before="\n",
+    forms=(IN_JSON,),
     thinking=Thinking("<think>", "</think>", frame_ends=True),
     frame=("<|role_end|>",),
     stop=("<|role_end|>",),

@@ -65,6 +65,9 @@ class Brackets:
         if len(self.stack) > 1:
             return comes(text, j, (",", self.stack[-2].close), closed)
         here = not self.follow or comes(text, j, self.follow, closed)
+        if here is False and text[j] in ",;" and not self.hole.escapes:  # another call between the marks of one
+            j = next_visible(text, j + 1, closed)
+            return None if j is None else j >= 0 and comes(text, j, self.follow, closed)
         return begins_key(text, j, self.hole.open, closed) if here is False and "\n" in text[i:j] else here
 
     def goes_on(self, frame: Frame, text: str, i: int, closed: bool) -> bool | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from html import unescape
 from typing import Any, cast
 
 from .codecs import json_args, json_call, keywords, raw, tagged, tree
+from .codecs.typed import ahead
 from .program import Entry, Form, Program, first_words, name_ends, words_of
 from .salvage import closing, missing, trailing
 from .scan import CAP, SPACE, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
@@ -18,6 +20,9 @@ MOST = 24
 """The language of a block of code has at most so many letters."""
 BELONGS = "{,:+\"'"
 """What begins more of a call that nothing closes: another object, key or value."""
+CONTROL = ("<|", "<｜")
+"""Marks that nobody writes about begin so: with no call between them they are no text."""
+HALF_ENTITY = re.compile(r"&#?\w*\Z").sub
 LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 
 
@@ -35,6 +40,8 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
         s.note("missing-opener")
     for w in entry.rest:
         yield from expect(s, w)
+    if entry.formal and entry.section and word[:2] in CONTROL and (yield from at(s, entry.close.strip())):
+        return s.note("no-calls")
     closers: list[str] = []
     if entry.listed:
         closers = [p.d.items[2] if p.d.items else "]"]
@@ -94,7 +101,7 @@ def _marked(p: Program, entry: Entry) -> Form | None:
 def begin(s: State, p: Program, name: str) -> Scan[None]:
     """The calls of a message whose head told the name of the first."""
     call = Call(p.d.guard)
-    call.name = name
+    call.name = s.called(name)
     if not NAMED(name):
         raise Malformed("no name")
     if call.guard and p.d.call == (Json(),) and (yield from following(s)) != "{":
@@ -115,8 +122,35 @@ def begin(s: State, p: Program, name: str) -> Scan[None]:
 def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
     """The calls of a section, all of one `kind`."""
     yield from shaped(s, p, entry, kind, s.eaten())
+    while place := (yield from _again(s, p)):
+        yield from another(s, p, kind, place)
     if listed or entry.section or p.d.between.strip():
         yield from more(s, p, replace(entry, eaten=0), kind, listed)
+
+
+def _again(s: State, p: Program) -> Scan[int]:
+    """How far from here the word ends with which another call begins between the marks of one, 0 where none does."""
+    if not p.again or s.spent:
+        return 0
+    comma = yield from ahead(s, 0, (",", ";"))
+    return max((yield from ahead(s, max(comma, 0), (p.again,))), 0)
+
+
+def another(s: State, p: Program, kind: Call, place: int) -> Scan[None]:
+    """One more call between the marks of one, its first word not yet eaten; where it is none, the rest is text."""
+    s.keep()
+    s.spent = False
+    s.pos += place
+    try:
+        yield from one_call(s, p, p.d.call[1:], replace(kind), 0)
+    except Malformed:
+        if s.live or s.log is None or s.spent:
+            raise
+        s.forget()
+        s.back()
+        s.spent = True
+    else:
+        s.note("list")
 
 
 def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
@@ -170,26 +204,21 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
     """The parts of one call, of whose first part so many words were eaten."""
     for i, part in enumerate(form):
         rest = form[i + 1 :]
-        if i and form[i - 1] is NAME and call.name is not None and (yield from _shut(s, part, call)):
-            for w in words_of(rest):
-                for tag in w.replace("><", ">\n<").split("\n"):
-                    yield from at(s, tag)
+        if i and form[i - 1] is NAME and (yield from _shut(s, form[i:], call)):
             break
         if isinstance(part, Json | JsonCall):
             s.beyond = tuple(w for w in (*words_of(rest), *p.after) if len(w) > 2)
         match part:
             case str():
-                yield from _words(s, p, part, call, eaten)
+                if not call.filled or not (yield from _again(s, p)):
+                    yield from _words(s, p, part, call, eaten)
             case JsonCall():
                 yield from expect(s, "" if eaten else "{")
                 yield from json_call.read(s, part, call)
             case Slot():
                 yield from _slot(s, p, part, call, rest)
             case NumberedName():
-                text, hit = yield from token(s, _ends(p, rest))
-                if rest and not hit:
-                    raise Malformed("no name")
-                _numbered(call, part, text.strip())
+                yield from _numbered(s, p, call, part, rest)
             case Maybe():
                 yield from _maybe(s, p, part, call, rest)
             case _:
@@ -199,15 +228,19 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
     s.end(call)
 
 
-def _shut(s: State, part: Part, call: Call) -> Scan[bool]:
-    """Does the tag that holds the name close itself? Eats its end then, and the call has no arguments."""
-    end = literal_words(part)[:1] if isinstance(part, str) else []
+def _shut(s: State, form: Form, call: Call) -> Scan[bool]:
+    """Does the tag that holds the name close itself? The call, eaten then, has no arguments."""
+    part, call_ends = form[0], words_of(form[1:])
+    end = literal_words(part)[:1] if isinstance(part, str) and call.name is not None else []
     if not end or end[0][-1] != ">" or not (yield from at(s, end[0][:-1] + "/>", end[0][:-1] + " />")):
         return False
     s.start(call)
     s.args("{}")
     s.note("no-arguments")
     call.filled = True
+    for w in call_ends:
+        for tag in w.replace("><", ">\n<").split("\n"):
+            yield from at(s, tag)
     return True
 
 
@@ -237,10 +270,11 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
             if hit == ">" and text[-1:] == "/" and not s.offered(text):
                 s.pos -= 1  # it belongs to the mark: the tag closes itself
                 text = text[:-1].rstrip()
+            text = s.called(text)
             if not NAMED(text) or (rest and not hit) or (hit == "<" and text not in (s.tools or ())):
                 raise Malformed("no name")
             call.name = text
-        elif text != call.name:
+        elif text not in ("", call.name) and s.called(text) != call.name:
             s.note("other-name", text)
         if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
             s.start(call)
@@ -251,14 +285,22 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
 
 
 def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
-    """Tells of the beginning of a name whether there may be such a one; the tag around it may close itself."""
-    return (lambda seen: begins(seen.rstrip("/ "))) if slot is NAME else None
+    """Tells of the beginning of a name whether there may be such a one; the tag around it may close itself, and it may
+    have entities."""
+    return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/ "))) if slot is NAME else None
 
 
-def _numbered(call: Call, part: NumberedName, text: str) -> None:
-    """An id that holds the name: `functions.f:0`."""
+def _numbered(s: State, p: Program, call: Call, part: NumberedName, rest: Form) -> Scan[None]:
+    """An id that holds the name: `functions.f:0`. A number alone is a call of the only tool that is offered."""
+    text, hit = yield from token(s, _ends(p, rest))
+    text = text.strip()
+    if rest and not hit:
+        raise Malformed("no name")
     head, mid, tail = text.rpartition(part.mid)
     name = (head if mid and tail.strip().isdigit() else text).removeprefix(part.prefix)
+    if len(s.names) == 1 and (not name or name.isdigit()) and text[-1:].isdigit():
+        s.note("meant-name", text)
+        name = s.names[0]
     if not NAMED(name):
         raise Malformed("no name")
     call.id, call.name = text, name
@@ -294,7 +336,7 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
             given = yield from tree.read(s, part, schema, follow)
             yield from _closed(s, part.mark + "<", schema, given, rest)
         case Keywords():
-            yield from keywords.read(s, part, schema, follow)
+            yield from keywords.read(s, part, schema, (*follow, p.again) if p.again else follow)
         case Raw():
             yield from raw.read(s, part, schema, follow)
         case _:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .scan import Marks, literal_words, marks
-from .syntax import Dialect, Header, Json, JsonCall, Keywords, Maybe, Part, Slot, Tagged, Thinking, Tree
+from .syntax import NAME, Dialect, Header, Json, JsonCall, Keywords, Maybe, Part, Slot, Tagged, Thinking, Tree
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
 THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
@@ -50,9 +50,10 @@ class Program:
 
     `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
     a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call,
-    `legal` one that was not closed, `beyond` a frame; `named`: a message may begin with nothing but a tool's name;
-    `unframed` ends a thought that was none. `closers` end a thought, `drafts` begin a call in one, `opening` are both.
-    `strays` are the closers that a model may write once too often. `shown` maps what begins a quotation to what ends it.
+    `legal` one that was not closed, `again` begins another call between the marks of one, `beyond` a frame; `named`: a
+    message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `closers` end a thought,
+    `drafts` begin a call in one, `opening` are both. `strays` are the closers that a model may write once too often.
+    `shown` maps what begins a quotation to what ends it.
     """
 
     def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
@@ -89,6 +90,7 @@ class Program:
         self.legal = tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
         self.strays = _strays(d) if calls else ()
         self.heads = _bare_heads(d.header) if d.header and calls else ()
+        self.again = _again(d)
         self.named = bool(calls and d.guard and d.header and ("^", "call") in d.header.routes)
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
@@ -111,6 +113,8 @@ class Program:
         if d.header:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
+            role = d.header.start.rpartition("|>")[2].strip()  # the mark before it may be missing
+            self.fresh |= dict.fromkeys((role + mark for mark in d.header.also if role and mark[0] == "<"), HEAD)
         for word, kind in words.items():
             self.fresh.setdefault(word, kind)
             self.inside.setdefault(word, kind)
@@ -120,8 +124,8 @@ class Program:
         ends: list[str] = [w for w, kind in self.inside.items() if kind in (HEAD, END)]
         if d.thinking:
             word, close = d.thinking.open.strip(), d.thinking.close.strip()
-            if word:
-                self.fresh[word] = self.inside["\n" + word] = THINK
+            for opener in filter(None, (word, *d.thinking.also)):
+                self.fresh[opener] = self.inside["\n" + opener] = THINK
             if close:
                 self.fresh.setdefault(close, UNTHINK)
                 self.inside.setdefault("\n" + close, UNTHINK)
@@ -244,9 +248,10 @@ def words_of(parts: Form) -> tuple[str, ...]:
 
 def _entries(d: Dialect) -> dict[str, Entry]:
     """The words with which calls may begin."""
-    if d.header:
-        return {}
     forms = (d.call, *d.forms)
+    if d.header:  # a message that does not say to whom it goes
+        head, *rest = literal_words(d.open) or [""]
+        return {head: Entry(forms, tuple(rest), d.close, section=True, strict=True)} if head and NAME in d.call else {}
     first = d.call[0]
     words = tuple(literal_words(first)) if isinstance(first, str) else ()
     found: dict[str, Entry] = {}
@@ -266,7 +271,8 @@ def _entries(d: Dialect) -> dict[str, Entry]:
         if isinstance(shape[0], JsonCall):
             guarded = d.guard or shape is d.call
             found.setdefault("{", Entry((shape,), eaten=1, formal=guarded, strict=not d.guard))
-            found.setdefault("[", Entry((shape,), formal=guarded, strict=not d.guard, listed=True))
+            named = (d.call,) if d.items and d.call[0] is NAME else ()  # calls in a list, that may lack its marks
+            found.setdefault("[", Entry((*named, shape), formal=guarded, strict=not d.guard, listed=True))
             break
     return found | {w: e for w, e in _inner(d, words).items() if w not in found}
 
@@ -299,6 +305,13 @@ def _after(d: Dialect) -> tuple[str, ...]:
     if d.thinking:
         words.append(d.thinking.open.strip())
     return tuple(dict.fromkeys(w for w in words if w))
+
+
+def _again(d: Dialect) -> str:
+    """What stands between the mark of a call and its name; "" where nothing does."""
+    first = d.call[0] if not d.open and d.call[1:2] == (NAME,) else ""
+    mark, _, word = first.rpartition(">") if isinstance(first, str) else ("", "", "")
+    return word if mark and word.endswith(":") else ""
 
 
 def _strays(d: Dialect) -> tuple[str, ...]:

@@ -115,6 +115,8 @@ def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
         return s.say(space + word)
     s.say("\n" if word[0] == "\n" else "")
     if p.d.thinking:
+        if p.d.thinking.also:  # a half opener, and then a whole one
+            yield from at(s, p.d.thinking.open.strip())
         yield from skip(s, len(p.d.thinking.open) - len(p.d.thinking.open.rstrip()))
     return None
 
@@ -338,6 +340,9 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     value = word in ("{", "[") and word in p.entries
     if not value:
         start += len(word)
+        if entry and entry.formal and entry.section and p.d.items:  # an element of the list may be a call still
+            end = SPACE(s.text, start).end() + len(p.d.items[0].strip())
+            start = end if s.text.startswith(p.d.items[0].strip(), end - len(p.d.items[0].strip())) else start
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p)):
         return True  # a mark that may open a call is a frame here

@@ -2,10 +2,10 @@
 
 What can be repaired without guessing at an argument is. Inside JSON values that is done in `jsonscan`
 (rules single-quotes, python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate); around them here:
-missing-closer, stray-closer, missing-opener, fence, list; and in a call's object no-arguments, unclosed-object,
-collapsed-call. A call that is no more than half there is told with whole=False (rules cut, malformed); so is one of which
-something was left out, or that can be read in more than one way (the rules in `state.DOUBTFUL`): a repair counts only
-where all that stands in the call is accounted for.
+missing-closer, stray-closer, missing-opener, fence, list, no-calls; in tags (`codecs.spellings`) other-tags, quoted-key,
+wrapped-arguments; and in a call's object no-arguments, unclosed-object, collapsed-call. A call that is no more than half
+there is told with whole=False (rules cut, malformed); so is one of which something was left out, or that can be read in
+more than one way (the rules in `state.DOUBTFUL`): a repair counts only where all that stands in the call is accounted for.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted, TextDelta, ThoughtDelta
@@ -219,6 +220,19 @@ class State(Source):
         seen = text.strip()
         i = bisect_left(self.names, seen)
         return i < len(self.names) and self.names[i].startswith(seen)
+
+    def called(self, name: str) -> str:
+        """The name of the offered tool that is meant by this one: with entities, or its namespace repeated (`a.a` is `a`)."""
+        tools = self.tools or {}
+        if name in tools:
+            return name
+        plain = unescape(name)
+        space, _, rest = plain.partition(".")
+        meant = plain if plain in tools else rest if rest.partition(".")[0] == space else ""
+        if meant not in tools:
+            return name
+        self.note("meant-name", name)
+        return meant
 
     def start(self, call: Call) -> None:
         """The call is one: tell its name. Raises Malformed where a guarded call names no tool."""

@@ -191,12 +191,14 @@ class Thinking:
     """The literals around a thought. It opens where a reply, a line or (after a call) the text begins.
 
     `frame_ends`: what frames a text ends it. `always`: the model thinks in every reply, and its prompt opens the thought.
+    `also` are other openers that are read.
     """
 
     open: str = "<think>\n"
     close: str = "\n</think>\n\n"
     frame_ends: bool = False
     always: bool = False
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
 def _name(s: State, o: _Object, key: str) -> Scan[None]:
     if (yield from at(s, *json_args.NULL)):
         return _nobody(s, o)
-    name = yield from short_string(s)
+    name = s.called((yield from short_string(s)))
     if o.call.name is None:
         if not name or (o.call.strict and s.tools is None):
             raise Malformed(f"{name!r} is no tool")

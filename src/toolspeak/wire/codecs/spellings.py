@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import unescape
 
 from ..scan import Scan, Source
 from .typed import ahead, token_ahead
@@ -52,5 +53,5 @@ def opener(s: Source, offset: int, fits: Callable[[str], bool]) -> Scan[Spelled 
 
 
 def unquoted(key: str) -> str:
-    """A key without the quotes that stand around all of it."""
-    return key[1:-1] if len(key) > 2 and key[0] == key[-1] and key[0] in QUOTES else key
+    """A key without the quotes that stand around all of it, and without entities."""
+    return unescape(key[1:-1] if len(key) > 2 and key[0] == key[-1] and key[0] in QUOTES else key)

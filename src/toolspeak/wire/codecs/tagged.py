@@ -27,7 +27,7 @@ from ..scan import SPACE, Malformed, Scan, at, blank, expect, peek
 from ..state import State
 from ..syntax import Tagged
 from . import json_args
-from .spellings import CLOSERS, Spelled, opener, unquoted
+from .spellings import CLOSERS, QUOTES, Spelled, opener, unquoted
 from .typed import ahead, as_json, text_until, token_ahead, value
 
 WORDS = re.compile(r"\s+|(?<=>)(?=<)").split
@@ -138,9 +138,9 @@ class _Reader:
         return (yield from self.value(self.allowed(key, word)))
 
     def key(self, written: str) -> str:
-        """The key that was written, without quotes that are none of its own."""
+        """The key that was written, without quotes and entities that are none of its own."""
         bare = unquoted(written)
-        if bare == written or self.named(written):
+        if bare == written or self.named(written) or not (self.named(bare) or written[0] in QUOTES):
             return written
         self.s.note("quoted-key", written)
         return bare

@@ -65,4 +65,4 @@ def pattern_pieces(pattern: str) -> tuple[Piece, ...]:
 
 def _begun(pattern: str) -> str:
     """The pattern without a choice between the beginning of the text and an opener: (?:^|opener)."""
-    return pattern[5:-1] if pattern.startswith("(?:^|") and pattern.endswith(")") else pattern.removeprefix("^")
+    return pattern[5:-1] if pattern.startswith("(?:^|") and pattern.endswith(")") else pattern

@@ -48,6 +48,11 @@ FIELD_KEYS = frozenset(
     ]
 )
 TOP_KEYS = frozenset(("version", "defaults", "fields", "start_anchor", "start_anchor_pattern"))
+CONTENT_ARGS = {
+    "text": frozenset(["strip"]),
+    "json": frozenset(["unquoted_keys", "string_delims"]),
+    "xml-inline": frozenset(["tag_pattern", "value_parser", "merge_duplicates"]),
+}
 SLOTS = {"name": NAME, "id": ID}
 
 
@@ -80,9 +85,12 @@ def from_response_template(config: Mapping[str, Any]) -> Dialect:
     anchors = _literals(config, "start_anchor", "response_template")
     control = tuple(dict.fromkeys(mark for anchor in anchors for mark in MARK.findall(anchor)))
     if any(GAP in opener for opener in calls.openers):
+        if len(calls.openers) > 1:
+            raise _cannot(f"{calls.where}.open", "expected one head of a message")
         return _headed(calls, thought, text, anchors, control)
     thinking = None
     if thought:
+        _one([_text(opener, f"{thought.where}.open") for opener in thought.openers] or [""], f"{thought.where}.open")
         opener, closer = thought.opener, _one(thought.closers, f"{thought.where}.close")
         strips = _object(thought.told.get("content_args") or {}, f"{thought.where}.content_args").get("strip", True)
         thinking = Thinking(f"{opener.rstrip()}\n", f"\n{closer.lstrip()}") if strips else Thinking(opener, closer)
@@ -139,11 +147,25 @@ def _fields(config: Mapping[str, Any]) -> dict[str, Field]:
         field = _object(told, where)
         if unknown := sorted(set(map(str, field)) - FIELD_KEYS):
             raise _cannot(f"{where}.{unknown[0]}", f"expected one of {', '.join(sorted(FIELD_KEYS))}")
-        if name != "tool_calls" and field.get("content", "text") != "text":
-            raise _cannot(f"{where}.content", f"expected text, got {field['content']!r}")
+        _check(name, field, where)
         closers = tuple(_text(pieces, f"{where}.close_pattern") for pieces in _anchors(field, "close", where))
         found[name] = Field(where, _anchors(field, "open", where), tuple(c for c in closers if c), field)
     return found
+
+
+def _check(name: str, field: Mapping[str, Any], where: str) -> None:
+    """Raise TemplateError for what would be read otherwise than it is declared."""
+    kind = field.get("content", "text")
+    if name != "tool_calls":
+        if kind != "text":
+            raise _cannot(f"{where}.content", f"expected text, got {kind!r}")
+        if field.get("transform", "{content}") != "{content}" or field.get("transform_each"):
+            raise _cannot(f"{where}.transform", "a dialect passes a text on as it is")
+    if field.get("join"):
+        raise _cannot(f"{where}.join", "a dialect puts nothing between the parts of a text")
+    known = CONTENT_ARGS.get(str(kind), frozenset[str]())
+    if unknown := sorted(set(map(str, _object(field.get("content_args") or {}, f"{where}.content_args"))) - known):
+        raise _cannot(f"{where}.content_args.{unknown[0]}", f"expected one of {', '.join(sorted(known)) or 'none'}")
 
 
 def _literals(told: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
@@ -247,6 +269,8 @@ def _slots(field: Field) -> dict[str, str]:
     outer = {"function": whole} if told == whole else _object(told, where)
     inner = outer.get("function", outer)
     rows = {"name": "{content.name}", "arguments": "{content.arguments}"} if inner == whole else _object(inner, where)
+    if unknown := sorted({*map(str, outer), *map(str, rows)} - {"type", "function", "id", "name", "arguments"}):
+        raise _cannot(f"{where}.{unknown[0]}", "expected a call's id, name and arguments, and nothing more")
     rows = {**rows, **{key: outer[key] for key in ("id",) if key in outer}}
     found = {key: _placeholder(value, where) for key, value in rows.items() if key in (*SLOTS, "arguments")}
     if not {"name", "arguments"} <= set(found):

@@ -34,7 +34,9 @@ def _bare(form: tuple[Part, ...], d: Dialect, names: tuple[str, ...]) -> list[Pa
         named = tuple(key for key, slot in keys if isinstance(key, str) and (slot is NAME or isinstance(slot, Kind)))
         found: list[Pattern] = [(QUOTE, named, QUOTE, "", ":", "", QUOTE, names, QUOTE)] if named else []
         return [*found, *([("{", "", QUOTE, names, QUOTE)] if len(found) < len(keys) and NAME in dict(keys) else [])]
-    if len(form) > 1 and isinstance(hole := form[1], Keywords) and (d.guard or form is not d.call):
+    listed = program(d, True).entries.get("[")  # a list may lack its marks
+    bare = d.guard or form is not d.call or (listed is not None and form in listed.forms)
+    if len(form) > 1 and isinstance(hole := form[1], Keywords) and bare:
         return [(*(("[", "") if d.items else ()), names, "", *hole.open)]
     return []
 

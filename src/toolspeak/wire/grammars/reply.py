@@ -26,7 +26,8 @@ def reply(
     rules = Rules()
     each = [node for _, node in calls(d, tools, rules)] if choice != "none" else []
     if d.header:
-        return Grammar(messages(d, d.header, each, choice, parallel, thought != "never"), rules)
+        body = messages(d, d.header, each, choice, parallel, thought != "never")
+        return Grammar(thinking(d, body, choice, thought), rules)
     wire = section(d, each, parallel, rules) if each else None
     body = wire if wire and choice == "required" else free(d, tools, wire)
     return Grammar(thinking(d, body, choice, thought), rules)
@@ -37,7 +38,7 @@ def thinking(d: Dialect, body: Node, choice: str, state: Thought) -> Node:
     if d.thinking is None or state == "never":
         return body
     word, close = (mark.strip() or mark for mark in (d.thinking.open, d.thinking.close))
-    thought = seq(Text(((close, EMPTY),)), SPACE if choice == "required" else EMPTY)
+    thought = seq(Text(((close, EMPTY),)), SPACE if choice == "required" or d.header else EMPTY)
     return seq(thought if state == "open" else opt(seq(Lit(word), thought)), body)
 
 
