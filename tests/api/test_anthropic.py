@@ -214,7 +214,7 @@ IMAGE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
         (PLAIN | {"messages": []}, "messages"),
         (PLAIN | {"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role"),
         (PLAIN | {"temperature": 1.5}, "temperature"),
-        (PLAIN | {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools.0.type.*own"),
+        (PLAIN | {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools.0.type.*own"),
         (PLAIN | {"tools": [{"name": "a", "input_schema": 1}]}, "tools.0.input_schema"),
         (PLAIN | {"tools": [{"name": "a"}, {"name": "a"}]}, "two tools are named 'a'"),
         (PLAIN | {"tool_choice": {"type": "tool"}}, "tool_choice.name"),
@@ -560,3 +560,14 @@ def test_a_call_in_a_body_holds_its_arguments() -> None:
     body = api.write_reply([reply], Asked("m", Request()), STAMP)
     assert body["content"] == [{"type": "tool_use", "id": "x", "name": "now", "input": {"a": [1]}}]
     assert body["stop_reason"] == "tool_use"
+
+
+def test_what_anthropic_runs_is_left_out_and_named() -> None:
+    hosted = [
+        {"type": "web_search_20250305", "name": "web_search"},
+        {"type": "code_execution_20250825", "name": "code_execution"},
+    ]
+    own = {"name": "look", "input_schema": {"type": "object"}}
+    asked = api.read_request(PLAIN | {"tools": [*hosted, own]})
+    assert [tool.name for tool in asked.request.tools or ()] == ["look"]
+    assert {"tools.0.web_search_20250305", "tools.1.code_execution_20250825"} <= set(asked.ignored)

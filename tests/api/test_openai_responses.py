@@ -203,10 +203,9 @@ def test_a_turn_of_several_items_is_one_message() -> None:
 @pytest.mark.parametrize(
     ("fields", "param", "words"),
     [
-        ({"tools": [{"type": "web_search"}]}, "tools.0.type", "runs at its provider"),
-        ({"tools": [{"type": "mcp", "server_label": "x"}]}, "tools.0.type", "runs at its provider"),
-        ({"tools": [{"type": "namespace", "name": "x", "tools": [{"type": "web_search"}]}]}, "tools.0.tools.0.type",
-         "runs at its provider"),
+        ({"tools": [{"type": "local_shell"}]}, "tools.0.type", "is not known here"),
+        ({"tools": [{"type": "namespace", "name": "x", "tools": [{"type": "shell"}]}]}, "tools.0.tools.0.type",
+         "is not known here"),
         ({"tools": [{"type": "function", "function": {"name": "x"}}]}, "tools.0.name", "beside its type"),
         ({"tools": [WEATHER], "tool_choice": {"type": "function", "name": "whether"}}, "tool_choice.name", "weather"),
         ({"tools": [WEATHER], "tool_choice": {"type": "web_search_preview"}}, "tool_choice.type", "provider"),

@@ -273,12 +273,29 @@ def test_a_reply_cut_by_its_length_is_incomplete(asked: Callable[..., Any]) -> N
     asyncio.run(go())
 
 
+@pytest.mark.parametrize("kind", ["web_search", "web_search_preview_2025_03_11", "code_interpreter", "mcp"])
+def test_what_its_provider_runs_is_left_out_and_named(asked: Callable[..., Any], kind: str) -> None:
+    model = hermes("Hi")
+
+    async def go() -> None:
+        async with asked(model) as client:
+            tools: Any = [WEATHER, {"type": kind, "external_web_access": False}]
+            told = await client.responses.with_raw_response.create(model="m", input="Hi", tools=tools)
+            assert told.headers["x-toolspeak-ignored"] == f"tools.1.{kind}"
+            assert told.parse().output_text == "Hi"
+
+    asyncio.run(go())
+
+
 def test_errors_are_in_the_shape_of_the_api(asked: Callable[..., Any]) -> None:
     async def go() -> None:
         async with asked(hermes("Hi")) as client:
+            search: Any = {"type": "web_search"}
             with pytest.raises(openai.BadRequestError, match="runs at its provider") as caught:
-                await client.responses.create(model="m", input="Hi", tools=[{"type": "web_search"}])
-            assert caught.value.param == "tools.0.type"
+                await client.responses.create(model="m", input="Hi", tools=[search], tool_choice=search)
+            assert caught.value.param == "tool_choice.type"
+            with pytest.raises(openai.BadRequestError):
+                await client.responses.create(model="m", input="Hi", tools=[search], tool_choice="required")
             with pytest.raises(openai.NotFoundError, match="no model 'n' here"):
                 await client.responses.create(model="n", input="Hi")
             assert (await raw(client, input=3))[0] == 400

@@ -228,11 +228,20 @@ THINKING = {"enabled": True, "adaptive": True, "disabled": False}
 TOOL_FIELDS = ("name", "type", "description", "input_schema", "strict")
 
 
+HOSTED = ("web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset")
+"""How the types of tools begin that run on Anthropic's servers: nobody runs them here, so that they are left out."""
+
+
 def _tool_dicts(tools: list[Payload], reading: Reading) -> list[Payload]:
     out: list[Payload] = []
     for i, tool in enumerate(tools):
-        if (kind := tool.get("type")) not in (None, "custom", "function"):
-            said = f"a tool of the type {str(kind)[:50]!r} runs on Anthropic's servers alone; offer one of your own"
+        if isinstance(kind := tool.get("type"), str) and kind.startswith(HOSTED):
+            reading.ignored.add(f"tools.{i}.{kind}")
+            continue
+        if kind not in (None, "custom", "function"):
+            said = (
+                f"a tool of the type {str(kind)[:50]!r} is not known here; offer it as one of your own, with its schema"
+            )
             raise cannot(f"tools.{i}.type", said)
         reading.ignored.update(f"tools.{name}" for name in tool if name not in TOOL_FIELDS)
         made: Payload = {"name": tool["name"], "parameters": tool.get("input_schema") or {"type": "object"}}

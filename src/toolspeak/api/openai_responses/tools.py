@@ -20,8 +20,13 @@ from ..payloads import Payload, record, records
 Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
 
 
+HOSTED = ("web_search", "file_search", "code_interpreter", "image_generation", "tool_search", "mcp")
+"""How the types of tools begin that run at their provider: nobody runs them here, so that they are left out."""
+
+
 def read_tools(value: Any, tools: Tools) -> tuple[tuple[Tool[..., Any], ...], tuple[str, ...]]:
-    """The tools offered, and what of them says nothing to us. Raises Refused for a tool that runs at its provider."""
+    """The tools offered, and what of them says nothing to us: those that run at their provider are named there. Raises
+    Refused for a tool of another type."""
     rows: list[Payload] = []
     ignored: list[str] = []
     for where, namespace, tool in _each(value):
@@ -29,8 +34,13 @@ def read_tools(value: Any, tools: Tools) -> tuple[tuple[Tool[..., Any], ...], tu
         if kind == "namespace":
             ignored.append(f"{where}.description")
             continue
+        if isinstance(kind, str) and kind.startswith(HOSTED):
+            ignored.append(f"{where}.{kind}")
+            continue
         if kind not in ("function", "custom"):
-            said = f"a tool of the type {str(kind)[:100]!r} runs at its provider; functions and custom tools can be offered"
+            said = (
+                f"a tool of the type {str(kind)[:100]!r} is not known here; functions and custom tools can be offered"
+            )
             raise cannot(f"{where}.type", said)
         if not isinstance(tool.get("name"), str):
             hint = ", beside its type and not within `function`" if "function" in tool else ""
@@ -83,7 +93,7 @@ def told_names(value: Any) -> dict[str, tuple[bool, Payload]]:
             {"name": tool["name"], **({"namespace": namespace} if namespace else {})},
         )
         for _, namespace, tool in _each(value)
-        if tool["type"] != "namespace"
+        if tool["type"] in ("function", "custom")
     }
 
 
@@ -106,7 +116,11 @@ def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, t
         return of_name(_named(choice, "tool_choice", offered), offered, "tool_choice")
     if kind == "allowed_tools":
         rows = records(choice.get("tools"))
-        allowed = {_named(row, f"tool_choice.tools.{at}", offered) for at, row in enumerate(rows)}
+        allowed = {
+            _named(row, f"tool_choice.tools.{at}", offered)
+            for at, row in enumerate(rows)
+            if not str(row.get("type")).startswith(HOSTED)
+        }
         left = tuple(tool for tool in offered if tool.name in allowed)
         return of_word(choice.get("mode") or "auto", left, "tool_choice")
     raise cannot("tool_choice.type", f"{str(kind)[:100]!r} is a tool that runs at its provider")
