@@ -42,6 +42,7 @@ class Chat(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     models = ("m",)
     calls = False
+    ignores = False
 
     def log_message(self, *_: object) -> None:
         pass
@@ -52,10 +53,10 @@ class Chat(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         message: dict[str, Any] = {"content": "hello"}
-        if self.path != "/v1/chat/completions" or ("tools" in body and not self.calls):
+        if self.path != "/v1/chat/completions" or ("tools" in body and not (self.calls or self.ignores)):
             self.answer(400, {"error": {"message": "this model does not support tools"}})
             return
-        if "tools" in body:
+        if "tools" in body and self.calls:
             called = {"name": body["tools"][0]["function"]["name"], "arguments": '{"city": "Paris"}'}
             message = {"content": None, "tool_calls": [{"id": "c", "type": "function", "function": called}]}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -150,6 +151,14 @@ def test_a_server_that_takes_tools(doctor: Doctor, serve: Callable[..., str]) ->
     assert code == 0
     assert rows["asked"].startswith("native: ")
     assert rows["change"].startswith("nothing has to be; `toolspeak tune http://")
+
+
+def test_a_server_that_ignores_tools(doctor: Doctor, serve: Callable[..., str]) -> None:
+    code, rows = doctor(serve(ignores=True))
+    assert code == 0
+    assert not rows["asked"].startswith("native: ")
+    assert "tools" not in rows["tried:yes"].replace("streamed tools", "")
+    assert "--dialect NAME" in rows["change"] or "run this again" in rows["change"]
 
 
 def test_a_server_with_several_models(doctor: Doctor, serve: Callable[..., str]) -> None:

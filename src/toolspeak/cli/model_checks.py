@@ -198,6 +198,8 @@ def _advice(name: str, known: Abilities) -> str:
         return "it answers neither a conversation nor a prompt: look at the server's own log"
     if known.can("tools"):
         return TUNE.format(name=name)
+    if known.found["tools"].answer == "unclear":
+        return "it could not be seen whether it takes tools (see `tools`): run this again when the server is less busy"
     start = START.get(known.server, "")
     other = "calls are read from the text meanwhile; if you know how the model writes them, name it: --dialect NAME"
     return f"for tools of the server's own {start}; {other}" if start else other
