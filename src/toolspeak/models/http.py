@@ -11,6 +11,7 @@ import uuid
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from ..api import embeddings
 from ..api.embeddings import Vectors
@@ -37,9 +38,10 @@ from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
 from .patience import Patience
-from .providers import ANY, Provider
+from .providers import ANY, PROVIDERS, Provider
 from .retry import pause
 from .sessions import close_sessions, get_session
+from .strategy import Known
 from .wishes import granted
 
 if TYPE_CHECKING:
@@ -103,6 +105,20 @@ class Http:
     def endpoint(self) -> str:
         """The URL that a request goes to, without credentials."""
         return self.address.shown + self._api.path
+
+    @property
+    def known(self) -> Known:
+        """What is known of the model before its server is asked."""
+        native = "tools" in self.capabilities
+        return Known(
+            self.model or "", tools=native or None, completes=self.api == "completions", chats=self.api != "completions"
+        )
+
+    @property
+    def hosted(self) -> bool:
+        """Whether somebody else runs the server: it is never asked what it can do."""
+        hosts = {urlsplit(one.url).hostname for one in PROVIDERS.values() if one.hosted}
+        return self._provider.hosted or urlsplit(self.address.shown).hostname in hosts
 
     def body(self, request: Request) -> bytes:
         """The exact body of a request; the model's name is empty until the server was asked for it."""

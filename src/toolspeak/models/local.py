@@ -31,6 +31,7 @@ from ..types import Finish, Reply, Request, Usage
 from . import gguf, llama, weights
 from .base import Capability
 from .llama import Llama
+from .strategy import Known
 from .wishes import granted
 
 LONGEST = 512
@@ -47,6 +48,8 @@ SLOTS = 4
 EMBEDDED_SYSTEM = "You are a helpful assistant."
 """What the embedded model is told where a conversation has no system message: with the one that its own template
 puts there it greets in broken words, and says that the capital of France is L'Étoile."""
+EMBEDDED = Known("SmolLM2-135M-Instruct", parameters=134_515_008, embedded=True, completes=True, scores=True)
+"""What is known of the embedded model, whose template knows no tools."""
 
 
 class Local:
@@ -134,12 +137,9 @@ class Local:
         return await asyncio.to_thread(server.count, body)
 
     @functools.cached_property
-    def template(self) -> tuple[str, dict[str, str]]:
-        """The chat template in the file and its variables; "" for the embedded model, whose template knows no tools.
-
-        Reads the head of the file and loads nothing. Raises WeightsError.
-        """
-        return gguf.template(self.path) if self.path else ("", {})
+    def known(self) -> Known:
+        """What the file tells of itself. Reads its head and loads nothing. Raises WeightsError."""
+        return gguf.known(self.path) if self.path else EMBEDDED
 
     def _server(self) -> Server:
         path = self.path or weights.ensure()

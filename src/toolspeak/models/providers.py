@@ -25,6 +25,11 @@ class Provider:
     thinks: bool = False
     engine: str = ""
 
+    @property
+    def hosted(self) -> bool:
+        """Whether somebody else runs the server."""
+        return bool(self.url) and "//localhost" not in self.url
+
 
 ANY = Provider("http", "", thinks=True)
 

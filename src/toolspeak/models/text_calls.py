@@ -22,7 +22,6 @@ from ..dialects import get, names
 from ..events import CallStart, Event, Finished, Noted, TextDelta
 from ..schema.check import check
 from ..types import Note, Reply, Request, Tool
-from ..wire.collect import collect
 from ..wire.decode import Decoder, parse
 from ..wire.detect import detect
 from ..wire.syntax import Dialect
