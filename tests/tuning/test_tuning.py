@@ -234,7 +234,7 @@ def test_a_form_says_whether_a_reply_is_held() -> None:
     request = ts.Request([{"role": "user", "content": "Hi"}], tools=TOOLS)
     model = asked(Held(), Form("prompted", "hermes", held=False))
     assert isinstance(model, ts.Speaker)
-    assert not model.held
+    assert not model.strategy.constrained
     assert model.dialect.name == "hermes"
     assert Form("prompted", "hermes", held=False).label == "hermes, free"
     assert grammar_of(model, request) is None

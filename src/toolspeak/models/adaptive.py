@@ -22,6 +22,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from ..dialects import get
 from ..errors import BadRequest, ModelError, ModelUnreachable, UnknownModel, UsageError
@@ -31,9 +32,11 @@ from ..types import Request
 from ..wire.syntax import Dialect
 from .abilities import Abilities, recall
 from .base import Capability, Counter, Model
+from .glance import glance
 from .http import Http
 from .likelihood import Telling, Weighing
-from .probe import abilities, glance, told_template
+from .probe import abilities, told_template
+from .providers import HOSTED
 from .speaker import Speaker
 from .strategy import Known, Strategy, Way, strategy
 from .text_calls import TextCalls
@@ -218,7 +221,9 @@ class Adaptive:
                 return
             seen = recall(self.http.address.shown, self.http.model) if self.http.model else None
             try:
-                seen = seen or (None if self.http.hosted else await glance(self.http))
+                seen = seen or (
+                    None if urlsplit(self.http.address.shown).hostname in HOSTED else await glance(self.http)
+                )
             except ModelUnreachable as error:
                 self._looked = error.timed_out  # one that is down is looked at again
                 return

@@ -49,7 +49,9 @@ def known(path: Path) -> Known:
 
 
 def metadata(path: Path) -> dict[str, Any]:
-    """What the file says of its name, tokenizer and chat template, and its PARAMETERS. Raises WeightsError for what is no GGUF file."""
+    """What the file says of its name, tokenizer and chat template, and its PARAMETERS.
+
+    Raises WeightsError for what is no GGUF file."""
     if not path.is_file():
         raise WeightsError(f"there is no model file {path}. Expected: the path of a GGUF file")
     with path.open("rb") as file:

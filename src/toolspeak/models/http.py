@@ -11,7 +11,6 @@ import uuid
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 from ..api import embeddings
 from ..api.embeddings import Vectors
@@ -38,7 +37,7 @@ from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts
 from .patience import Patience
-from .providers import ANY, PROVIDERS, Provider
+from .providers import ANY, Provider
 from .retry import pause
 from .sessions import close_sessions, get_session
 from .strategy import Known
@@ -109,16 +108,8 @@ class Http:
     @property
     def known(self) -> Known:
         """What is known of the model before its server is asked."""
-        native = "tools" in self.capabilities
-        return Known(
-            self.model or "", tools=native or None, completes=self.api == "completions", chats=self.api != "completions"
-        )
-
-    @property
-    def hosted(self) -> bool:
-        """Whether somebody else runs the server: it is never asked what it can do."""
-        hosts = {urlsplit(one.url).hostname for one in PROVIDERS.values() if one.hosted}
-        return self._provider.hosted or urlsplit(self.address.shown).hostname in hosts
+        chats = self.api != "completions"
+        return Known(self.model or "", tools="tools" in self.capabilities or None, completes=not chats, chats=chats)
 
     def body(self, request: Request) -> bytes:
         """The exact body of a request; the model's name is empty until the server was asked for it."""
@@ -126,12 +117,8 @@ class Http:
         self._check(request)
         return self._written(request)
 
-    def without_tools(self) -> Http:
-        """The same model for what is asked without tools."""
-        return self.able(self.capabilities - {"tools"})
-
     def able(self, capabilities: Collection[Capability], **fields: str) -> Http:
-        """The same model, known to have these capabilities; `fields` of `apis.HELD` say where its server takes what."""
+        """The same, known to have these capabilities; `fields` of `apis.HELD` say where its server takes what."""
         other = copy.copy(self)
         other.capabilities = frozenset(capabilities)
         other._held = {**self._held, **{name: value for name, value in fields.items() if value}}
@@ -223,7 +210,7 @@ class Http:
         return await count_chat(self._post, request, self.model)
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """What the server answers to a body posted to a path beside its API: `/v1` is no part of it."""
+        """The answer to a body posted beside the API: `/v1` is no part of the path."""
         return await self.fetch(path, body, seconds=self.timeouts.connect, root=True)
 
     def _check(self, request: Request) -> None:
@@ -234,8 +221,7 @@ class Http:
             "tags": request.tag is not None,
             "prompt": request.prompt is not None,
         }
-        refused = [capability for capability, asked in wanted.items() if asked and capability not in self.capabilities]
-        if refused:
+        if refused := [one for one, asked in wanted.items() if asked and one not in self.capabilities]:
             advice = "; give the model a dialect, so that tools go into the prompt" if "tools" in refused else ""
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
         self._check_settings(request)
@@ -406,11 +392,8 @@ class Http:
         return redact(text, [self._key, *self.address.secrets])
 
 
-_strict = json.JSONEncoder(allow_nan=False).encode
-
-
 def _encode(body: dict[str, Any]) -> bytes:
     try:
-        return _strict(body).encode()
+        return json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise UsageError(f"the request holds something that is not JSON: {error}") from None

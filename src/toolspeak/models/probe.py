@@ -14,7 +14,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..api import openai_chat
 from ..api.failure import excerpt
 from ..api.payloads import record, records
 from ..dialects import get
@@ -26,9 +25,9 @@ from ..wire.grammar import grammar
 from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, TAG_FIELDS, Abilities, Finding, recall, remember
 from .base import Capability
 from .exchange import Timeouts
+from .glance import parameters_of
 from .http import Http
 from .likelihood import find_way, slots_of
-from .strategy import SMALL
 from .text_calls import Listener, own_dialect
 
 FIRST, EACH = 90.0, 60.0
@@ -373,19 +372,6 @@ async def _program(model: Http) -> tuple[str, str, int]:
     return server, template, slots_of(answers["llama.cpp"])
 
 
-async def parameters_of(model: Http) -> int:
-    """How many parameters a llama.cpp says that its model has, 0 where it does not."""
-    try:
-        rows = records((await model.fetch("/models", seconds=5.0)).get("data"))
-    except (ModelError, UsageError):
-        return 0
-    counts = [record(row.get("meta")).get("n_params") for row in rows]
-    return counts[0] if len(counts) == 1 and isinstance(counts[0], int) else 0
-
-
-# ------------------------------------------------------------------ once, before the first request
-
-
 async def abilities(model: Http, *, anew: bool = False) -> Abilities:
     """What the server can do, as it was found within a day, else by a probe, which is remembered."""
     name = model.model or await model.only_model()
@@ -394,39 +380,3 @@ async def abilities(model: Http, *, anew: bool = False) -> Abilities:
     known = await probe(model)
     await asyncio.to_thread(remember, known)
     return known
-
-
-async def glance(model: Http) -> Abilities | None:
-    """What one cheap question tells: whether a llama.cpp lays offered tools out or drops them, which it does without a
-    word where its model's template knows none. None for any other server. Generates nothing, but for a small model
-    that gets no tools: that is asked how likely some words are. Raises ModelUnreachable."""
-    if model.api != "openai":
-        return None
-    try:
-        told = await model.fetch("/props", seconds=model.timeouts.connect, root=True)
-        if "default_generation_settings" not in told:
-            return None
-        asked = {"messages": _said(HELLO), "tools": [openai_chat.write_tool(WEATHER)]}
-        laid_out = (await model.fetch("/apply-template", asked, root=True)).get("prompt")
-        if not isinstance(laid_out, str):
-            return None
-        if WEATHER.name in laid_out:
-            seen = Finding("yes", "its llama.cpp lays them out in the prompt")
-            return Abilities(model.address.shown, model.model or "", model.api, {"tools": seen}, "llama.cpp")
-        parameters = await parameters_of(model)
-        way = (await find_way(model))[0] if 0 < parameters < SMALL else None
-    except ModelUnreachable:
-        raise
-    except ModelError:
-        return None
-    found = {
-        "chat": Finding("yes"), "completions": Finding("yes"), "schema": Finding("yes"),
-        "tools": Finding("no", "its llama.cpp drops them, for its model's template knows none"),
-    }  # fmt: skip
-    (grammar_field,), (schema_field,) = GRAMMAR_FIELDS["llama.cpp"], SCHEMA_FIELDS["llama.cpp"]
-    template = told.get("chat_template")
-    return Abilities(
-        model.address.shown, model.model or "", model.api, found, "llama.cpp",
-        template=template if isinstance(template, str) else "", grammar_field=grammar_field, schema_field=schema_field,
-        score_way=way or "", slots=slots_of(told), parameters=parameters,
-    )  # fmt: skip

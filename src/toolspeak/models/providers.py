@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,6 @@ class Provider:
     writing: Mapping[str, Any] = field(default_factory=dict[str, Any])
     thinks: bool = False
     engine: str = ""
-
-    @property
-    def hosted(self) -> bool:
-        """Whether somebody else runs the server."""
-        return bool(self.url) and "//localhost" not in self.url
 
 
 ANY = Provider("http", "", thinks=True)
@@ -52,3 +48,6 @@ PROVIDERS: dict[str, Provider] = {
         Provider("lmstudio", "http://localhost:1234/v1", start="start it with `lms server start`", thinks=True),
     )
 }  # fmt: skip
+
+HOSTED = frozenset(urlsplit(one.url).hostname for one in PROVIDERS.values()) - {"localhost"}
+"""The hosts of servers that somebody else runs."""

@@ -114,10 +114,10 @@ def strategy(
 
 
 def _scored_by_choice(known: Known, dialect: Dialect | None) -> Strategy:
-    if not known.scores:
-        raise UsageError(f"{known.name or 'the model'} gives no likelihoods, so its calls cannot be scored")
     if dialect is not None:
         raise UsageError("a model that is scored writes its calls in no dialect: give a way or a dialect")
+    if not known.scores:
+        raise UsageError(f"{known.name or 'the model'} gives no likelihoods, so its calls cannot be scored")
     return Strategy("scored", "it was chosen")
 
 
