@@ -223,3 +223,23 @@ def test_what_a_prompt_cannot_hold_is_refused(wrong: dict[str, Any]) -> None:
     model = Speaker(Even(["x"], capabilities=["score"]), way="scored")
     with pytest.raises(ts.UsageError):
         events(model, Request(messages, tools=TOOLS, logprobs=wrong.get("logprobs")))
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7, 1000])
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (HERMES, ""),
+        (f"Let me add.\n{HERMES}\nDone.", "Let me add.\n\nDone."),
+        ("[TOOL_CALLS]" + CALL, ""),
+        (
+            "In HTML <b> is bold, and `<tool_call>` marks a call.",
+            "In HTML <b> is bold, and `<tool_call>` marks a call.",
+        ),
+        ("It ends in <tool_call>", "It ends in <tool_call>"),
+    ],
+)
+def test_markers_around_a_call_that_was_read_do_not_stay_in_the_text(chunk: int, written: str, text: str) -> None:
+    reply = ts.collect(events(Speaker(ts.Scripted([written], chunk=chunk), "tool-json")))
+    assert reply.text == text
+    assert len(reply.calls) == ("add" in written)

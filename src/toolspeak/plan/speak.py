@@ -30,6 +30,7 @@ from .held import held
 from .parts import has_parts, put_back, taken_out
 from .several import calls_for
 from .stops import Stops
+from .stray_markers import StrayMarkers
 
 
 def speak(
@@ -152,17 +153,18 @@ def _read_by(decoder: Decoder) -> Callable[[Event | None], Iterable[Event]]:
         nonlocal last
         match event:
             case TextDelta(text):
-                return decoder.feed(text)
+                return stray.feed(decoder.feed(text))
             case Finished():
                 last = event
                 return ()
             case None:
-                events = decoder.close()
+                events = stray.feed(decoder.close())
                 return [_finish(e, last) if isinstance(e, Finished) else e for e in events]
             case _:
                 return (event,)
 
     last = Finished()
+    stray = StrayMarkers()
     return read
 
 
