@@ -55,8 +55,8 @@ def test_a_template_that_drops_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     large = looked(ts.model(name, key=KEY))
     assert large.strategy.line.startswith("prompted in tool-json in messages: nothing tells its dialect; tools go")
     assert {"grammar", "free", "prompt"} <= large.capabilities
-    held = ts.call(QUESTION, tools=[add], model=ts.model(name, key=KEY), tries=1, max_tokens=48)
-    assert held.name == "add"  # the grammar holds it to a call, in the dialect for any model
+    body = ts.explain(QUESTION, tools=[add], model=large, choice="required").body
+    assert b"root ::=" in body  # the grammar holds it to a call, in the dialect for any model
     named = looked(ts.model(name.replace("#any", "#Qwen2.5-7B"), key=KEY))
     assert named.strategy.line.startswith("prompted in hermes in messages: its name, Qwen2.5-7B, tells the dialect")
 
