@@ -9,8 +9,9 @@ import pytest
 from toolspeak.models import weights
 
 
-def served(key: str, context: int = 4096) -> Any:
-    """A server on loopback that takes this key, one request at a time; it lives as long as it is held."""
+def served(key: str, context: int = 4096, template: str = "") -> Any:
+    """A server on loopback that takes this key, one request at a time, with another chat `template` where one is given; it
+    lives as long as it is held."""
     library = pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
     if not weights.present():
         pytest.skip("the embedded model's weights are not here")
@@ -18,4 +19,6 @@ def served(key: str, context: int = 4096) -> Any:
     params.model.path = str(weights.path_of())
     params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.ui = context, 1, False, -1, False
     params.api_keys = [key]
+    if template:
+        params.chat_template, params.use_jinja = template, True
     return library.Server(params)

@@ -20,6 +20,7 @@ from typing import Any, Literal
 import pytest
 
 import toolspeak as ts
+from strategies import CASES
 from toolspeak import errors
 from toolspeak.cli.dialects import TITLES
 from toolspeak.cli.dialects import row as row_of
@@ -43,6 +44,12 @@ def providers() -> Iterator[Row]:
     for row in PROVIDERS.values():
         address_from = code(f"${row.url_variable}") if row.url_variable else ""
         yield [code(f"{row.name}:"), code(row.url), code(f"${row.key_variable}"), address_from]
+
+
+def strategies() -> Iterator[Row]:
+    yield ["model", "what is known", "asked", "why"]
+    for case in CASES:
+        yield [case.model, case.known, f"**{case.asked}**", case.why]
 
 
 def dialects() -> Iterator[Row]:
@@ -141,6 +148,7 @@ def schemas() -> Iterator[Row]:
 
 
 TABLES: dict[str, Callable[[], Iterator[Row]]] = {
+    "strategies": strategies,
     "providers": providers,
     "dialects": dialects,
     "errors": error_tree,

@@ -6,8 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Protocol, Unpack, runtime_checkable
 
+from .models.adaptive import Adaptive
 from .models.base import Around
 from .models.speaker import Speaker
+from .models.strategy import Strategy
 from .plan.effects import Ask, Score
 from .types import Message, Request, Schema
 from .verbs import Options, Prompt, job
@@ -20,8 +22,8 @@ class Explanation:
     `body` is the exact bytes that an HTTP server would get (to `url`). `prompts` are the exact texts that a
     model would continue, or, with `continuations`, whose likelihood it would be asked for. `messages`
     is the conversation a chat model would get. `again` are the ways in which it would be asked again, were its reply
-    wrong, without those that cannot change what this model does. `profile` is the file of the profile that it is asked by, ""
-    for none; see `toolspeak tune`.
+    wrong, without those that cannot change what this model does. `strategy` says how the model is asked and why, "" for one
+    that takes tools by itself. `profile` is the file of the profile that it is asked by, "" for none; see `toolspeak tune`.
     """
 
     model: str
@@ -35,6 +37,7 @@ class Explanation:
     grammar: str | None = None
     again: tuple[str, ...] = ()
     profile: str = ""
+    strategy: str = ""
 
     @property
     def prompt(self) -> str:
@@ -43,8 +46,8 @@ class Explanation:
 
     def __str__(self) -> str:
         parts = [f"model: {self.model}"]
-        if self.profile:
-            parts.append(f"asked as it was tuned: {self.profile}")
+        if self.strategy:
+            parts.append(f"asked: {self.strategy}")
         if self.url:
             parts.append(f"POST {self.url}\n{self.body.decode()}")
         if self.continuations:
@@ -77,14 +80,18 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
     model, request = asked.model, asked.request
     if isinstance(model, Narrowing):
         request, model = model.narrowed_now(request), model.model
-    profile = getattr(model, "profile", "")
+    chosen: Strategy | None = getattr(model, "strategy", None)
+    line, profile = (chosen.line, chosen.profile) if chosen else ("", "")
     again = tuple(rung.name for rung in asked.ladder.rungs if request.tools and not rung.idle)
+    model = model.now(request) if isinstance(model, Adaptive) else model
     if isinstance(model, Speaker):
         effect = model.plan(request).send(None)
         model = model.model
         if isinstance(effect, Score):
             prompts, texts = zip(*effect.pairs, strict=True)
-            return Explanation(model.name, prompts=prompts, continuations=texts, again=again, profile=profile)
+            return Explanation(
+                model.name, prompts=prompts, continuations=texts, again=again, profile=profile, strategy=line
+            )
         if not isinstance(effect, Ask):
             raise AssertionError(f"a reply begins with a question, not {effect!r}")
         request = effect.request
@@ -99,6 +106,7 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
         grammar=request.grammar,
         again=again,
         profile=profile,
+        strategy=line,
     )
 
 

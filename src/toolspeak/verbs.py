@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from . import drive
 from .errors import UsageError
 from .events import Event
+from .models.adaptive import look
 from .models.base import Model
 from .models.names import model as named_model
 from .models.rungs import Ladder, ladder
@@ -91,6 +92,14 @@ class Job:
     limits: Limits
     approve: Approve | None
     ladder: Ladder
+    decided: Callable[[], tuple[Model, Ladder]]
+
+    async def ready(self) -> Job:
+        """The job once it is known what its model can do, for how it is shown tools and asked again depends on that."""
+        if self.request.tools:
+            await look(self.model)
+        model, ladder = self.decided()
+        return replace(self, model=model, ladder=ladder)
 
     def play(self, plan: Plan[T]) -> AsyncGenerator[Event | drive.Done[T], None]:
         return drive.play(
@@ -139,15 +148,14 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         sampling=settings.more,
     )
     offered(request)
-    model = _shown(speaking(named_model(options.get("model"))), index, len(box))
-    return Job(
-        request,
-        model,
-        box,
-        _limits(options.get("limits")),
-        options.get("approve"),
-        ladder(options.get("ladder"), model),
-    )
+    asked = speaking(named_model(options.get("model")))
+
+    def decided() -> tuple[Model, Ladder]:
+        model = _shown(asked, index, len(box))
+        return model, ladder(options.get("ladder"), model)
+
+    model, again = decided()
+    return Job(request, model, box, _limits(options.get("limits")), options.get("approve"), again, decided)
 
 
 FEW = 10
@@ -208,7 +216,7 @@ def _to_run(prompt: Prompt, tools: Any, options: Options) -> Job:
 
 async def arun(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply:
     """As `run`, awaited."""
-    task = _to_run(prompt, tools, options)
+    task = await _to_run(prompt, tools, options).ready()
     return await task.value(loop(task.request, task.limits, task.ladder.rungs))
 
 
@@ -224,7 +232,7 @@ def run(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply
 
 async def astream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> AsyncGenerator[Event, None]:
     """As `stream`, for `async for`."""
-    task = _to_run(prompt, tools, options)
+    task = await _to_run(prompt, tools, options).ready()
     async with aclosing(task.play(loop(task.request, task.limits, task.ladder.rungs))) as events:
         async for event in events:
             if not isinstance(event, drive.Done):
@@ -241,7 +249,7 @@ def stream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> It
 
 async def adecide(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options: Unpack[Options]) -> Reply:
     """As `decide`, awaited."""
-    task = job(prompt, tools, options)
+    task = await job(prompt, tools, options).ready()
     return await task.value(deciding.decide(task.request, **task.again(tries)))
 
 
@@ -259,7 +267,7 @@ async def acall(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **
     """As `call`, awaited."""
     options.setdefault("choice", "required")
     options.setdefault("parallel", False)
-    task = job(prompt, tools, options)
+    task = await job(prompt, tools, options).ready()
     return await task.value(deciding.call(task.request, **task.again(tries)))
 
 
@@ -273,7 +281,7 @@ def call(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options
 
 async def agenerate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
     """As `generate`, awaited."""
-    task = job(prompt, (), {"model": model, **settings})
+    task = await job(prompt, (), {"model": model, **settings}).ready()
     return (await task.value(checked.generate(task.request))).text
 
 
@@ -291,7 +299,7 @@ async def agenerate_checked(
     **settings: Unpack[Settings],
 ) -> T:
     """As `generate_checked`, awaited."""
-    task = job(prompt, (), {"model": model, **settings})
+    task = await job(prompt, (), {"model": model, **settings}).ready()
     return await task.value(checked.generate_checked(task.request, transform, **task.again(tries)))
 
 
@@ -316,7 +324,7 @@ async def aextract(prompt: Prompt, kind: type[T], *, tries: int | None = None, *
     """As `extract`, awaited."""
     tool, build = extraction(kind)
     options["choice"] = tool.name
-    task = job(prompt, (tool,), options)
+    task = await job(prompt, (tool,), options).ready()
     plan = deciding.call(task.request, read=written_plainly(tool), **task.again(tries))
     return build((await task.value(plan)).arguments)
 
@@ -331,7 +339,7 @@ def extract(prompt: Prompt, kind: type[T], *, tries: int | None = None, **option
 
 async def aconclude(question: str, result: Any, *, language: str = "English", **options: Unpack[Options]) -> Reply:
     """As `conclude`, awaited."""
-    task = job(question, (), options)
+    task = await job(question, (), options).ready()
     return await task.value(concluding.conclude(question, result, language))
 
 

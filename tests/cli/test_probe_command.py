@@ -58,12 +58,13 @@ def test_a_table_and_what_it_means(cli: Cli, url: str, place: Path) -> None:
     assert lines[0] == f"{url}  plain"
     assert "✓ chat            said 'hello'" in lines
     assert any(line.startswith("✗ tools") and "does not support tools" in line for line in lines)
-    assert lines[-1].startswith("mode: chat (")
+    assert lines[-1].startswith("asked: prompted in tool-json in messages: ")
     assert "\x1b" not in done.stdout
     assert len(list((place / "cache" / "probes").iterdir())) == 1
 
     told = json.loads(cli("probe", url, "--json", TOOLSPEAK_CACHE=str(place / "cache")).stdout)
-    assert (told["mode"], told["found"]["chat"]["answer"], told["model"]) == ("chat", "yes", "plain")
+    assert (told["way"], told["found"]["chat"]["answer"], told["model"]) == ("prompted", "yes", "plain")
+    assert told["strategy"] == lines[-1].removeprefix("asked: ")
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ from aiohttp import web
 from toolspeak.api import anthropic, completions, embeddings, openai_chat, openai_responses
 from toolspeak.api.embeddings import Vectors
 from toolspeak.gateway.settings import Store
+from toolspeak.models.adaptive import Adaptive
 from toolspeak.models.base import Model
 from toolspeak.models.http import Http
-from toolspeak.models.modes import in_mode
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Schema
 
@@ -327,7 +327,7 @@ async def upstreams() -> AsyncIterator[dict[str, Model]]:
     made: dict[str, Model] = {"prompted": Everything()}
     for api in ("openai", "responses", "anthropic", "ollama"):
         made[api] = Http(url, "up", api=api, retries=0)
-    made["template"] = in_mode("raw", Http(url, "up", retries=0), template=TEMPLATE)
+    made["template"] = Adaptive(Http(url, "up", retries=0), way="prompted", exact=True, template=TEMPLATE)
     try:
         yield made
     finally:

@@ -17,11 +17,11 @@ from toolspeak.errors import StreamCut
 from toolspeak.events import Finished, TextDelta
 from toolspeak.gateway.keys import digest
 from toolspeak.gateway.settings import Key, Limits, ModelSettings, Store
+from toolspeak.models.adaptive import Adaptive
 from toolspeak.models.http import Http
 from toolspeak.models.names import model as named_model
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
-from toolspeak.models.wrap import NativeOrSpoken
 from toolspeak.types import Request, Usage
 
 WEATHER = {
@@ -471,7 +471,7 @@ def test_a_gateway_behind_a_gateway(serve_models: Callable[..., Any]) -> None:
 
 def test_a_server_of_this_api_has_a_name() -> None:
     made = named_model("openai-responses:big", key="k")
-    assert isinstance(made, NativeOrSpoken | Http)
+    assert isinstance(made, Adaptive | Http)
     asking = Http("http://127.0.0.1:9/v1", "big", api="responses")
     assert asking.endpoint == "http://127.0.0.1:9/v1/responses"
     sent = json.loads(asking.body(Request([{"role": "user", "content": "Hi"}])))

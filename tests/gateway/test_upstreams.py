@@ -116,7 +116,7 @@ def through(
     async def go() -> Answer:
         async with faulty(*behaviours) as server, serve_models(m=settings(server)) as running:
             if times:
-                pool_of(running).upstreams[0].model.model.timeouts = times  # type: ignore[attr-defined]
+                pool_of(running).upstreams[0].model.model.model.timeouts = times  # type: ignore[attr-defined]
             answer = await post(running.url, stream=stream)
             assert server.url.partition("//")[2] not in answer.raw.decode()
             assert KEY not in answer.raw.decode()

@@ -11,11 +11,10 @@ from aiohttp import web
 import toolspeak as ts
 from toolspeak.models import weights
 from toolspeak.models.abilities import Abilities, Finding
+from toolspeak.models.adaptive import Adaptive
 from toolspeak.models.base import Model
 from toolspeak.models.http import Http
-from toolspeak.models.modes import in_mode
 from toolspeak.models.probe import probe
-from toolspeak.models.wrap import Demanding, NativeOrSpoken
 from toolspeak.schema.infer import as_tools
 from toolspeak.types import Request
 
@@ -79,7 +78,10 @@ def takes(form: str, text: str) -> bool:
     ],
 )
 def test_a_call_that_must_come(server: str, text: Callable[[Any], str], choice: str) -> None:
-    body = sent(in_mode("chat", Http("http://h/v1", "m"), dialect="hermes", known=known(server)), choice)
+    body = sent(
+        Adaptive(Http("http://h/v1", "m"), way="prompted", exact=False, dialect="hermes", abilities=known(server)),
+        choice,
+    )
     assert "tools" not in body
     assert "tool_choice" not in body
     assert text(body).startswith("root ::=") or "\nroot ::=" in text(body)
@@ -88,30 +90,38 @@ def test_a_call_that_must_come(server: str, text: Callable[[Any], str], choice: 
 
 
 def test_words_may_come_first_where_the_choice_is_free() -> None:
-    body = sent(in_mode("chat", Http("http://h/v1", "m"), dialect="hermes", known=known("llama.cpp")))
+    body = sent(
+        Adaptive(Http("http://h/v1", "m"), way="prompted", exact=False, dialect="hermes", abilities=known("llama.cpp"))
+    )
     assert "text" in body["grammar"]
     for server in ("vllm", "sglang"):
-        body = sent(in_mode("chat", Http("http://h/v1", "m"), dialect="hermes", known=known(server)))
+        body = sent(
+            Adaptive(Http("http://h/v1", "m"), way="prompted", exact=False, dialect="hermes", abilities=known(server))
+        )
         tag = body["response_format"]
         assert tag["type"] == "structural_tag"
         assert "<tool_call>" in json.dumps(tag["format"])
         assert not {"structured_outputs", "ebnf", "grammar"} & body.keys()
     # nothing is known: nothing is sent that a server may refuse
-    body = sent(in_mode("chat", Http("http://h/v1", "m"), dialect="hermes"))
+    body = sent(Adaptive(Http("http://h/v1", "m"), way="prompted", exact=False, dialect="hermes"))
     assert not {"structured_outputs", "ebnf", "grammar", "response_format"} & body.keys()
 
 
 def test_beside_a_prompt_too() -> None:
-    body = sent(in_mode("raw", Http("http://h/v1", "m"), dialect="hermes", known=known("llama.cpp")))
+    body = sent(
+        Adaptive(Http("http://h/v1", "m"), way="prompted", exact=True, dialect="hermes", abilities=known("llama.cpp"))
+    )
     assert "prompt" in body
     assert "root ::=" in body["grammar"]
-    body = sent(in_mode("raw", Http("http://h/v1", "m"), dialect="hermes", known=known("sglang")))
+    body = sent(
+        Adaptive(Http("http://h/v1", "m"), way="prompted", exact=True, dialect="hermes", abilities=known("sglang"))
+    )
     assert body["response_format"]["type"] == "structural_tag"
 
 
 @pytest.mark.parametrize(("choice", "fits"), [("required", ["weather", "clock"]), ("clock", ["clock"])])
 def test_a_server_that_takes_a_schema_alone(choice: str, fits: list[str]) -> None:
-    body = sent(in_mode("chat", Http("http://h/v1", "m"), known=known("")), choice)
+    body = sent(Adaptive(Http("http://h/v1", "m"), way="prompted", exact=False, abilities=known("")), choice)
     grammar = llguidance.LLMatcher.grammar_from_json_schema(
         json.dumps(body["response_format"]["json_schema"]["schema"])
     )
@@ -133,7 +143,7 @@ def test_ollama_calls_when_it_must(serve: Callable[..., Any]) -> None:
 
     async def main() -> None:
         async with serve(web.Response(text=said + "\n")) as server:
-            model = NativeOrSpoken(Http(server.url, "m", api="ollama"))
+            model = Adaptive(Http(server.url, "m", api="ollama"))
             call = await ts.acall("What time is it in Rome?", tools=[weather, clock], model=model)
             assert (call.name, call.arguments) == ("clock", {"city": "Rome"})
             assert server.bodies[-1]["format"]
@@ -142,14 +152,14 @@ def test_ollama_calls_when_it_must(serve: Callable[..., Any]) -> None:
 
 
 def test_a_native_server_that_does_not_hold_to_a_choice() -> None:
-    model = in_mode("native", Http("http://h/v1", "m"), known=known("llama.cpp", native=True))
-    assert isinstance(model, Demanding)
+    model = Adaptive(Http("http://h/v1", "m"), abilities=known("llama.cpp", native=True))
+    assert model.demanding is not None
     assert "required" in model.capabilities
     assert "tools" in sent(model)
     assert "grammar" not in sent(model)
     assert "root ::=" in sent(model, "required")["grammar"]
-    plain = in_mode("native", Http("http://h/v1", "m"), known=known("", native=True, schema=False))
-    assert not isinstance(plain, Demanding)
+    plain = Adaptive(Http("http://h/v1", "m"), abilities=known("", native=True, schema=False))
+    assert plain.demanding is None
 
 
 # ------------------------------------------------------------------ what the probe finds of tags

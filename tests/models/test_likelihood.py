@@ -16,11 +16,10 @@ from properties import thinned
 from toolspeak.api.completions.likelihood import beginning, read_tokens, weigh
 from toolspeak.errors import ServerFailed
 from toolspeak.models.abilities import Abilities, Finding
+from toolspeak.models.adaptive import Adaptive
 from toolspeak.models.http import Http
-from toolspeak.models.likelihood import Way, Weighing, find_way, instead_of_tools
-from toolspeak.models.modes import Auto, in_mode
+from toolspeak.models.likelihood import Telling, Weighing, find_way
 from toolspeak.models.speaker import Speaker
-from toolspeak.models.wrap import NativeOrSpoken
 from toolspeak.schema.infer import as_tools
 
 KEY = "sk-likely-0123456789"
@@ -122,9 +121,9 @@ def test_the_same_calls_through_a_server_as_in_process(url: str) -> None:
 
 def test_what_the_probe_finds_decides_alike(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
-    probed = Auto(Http(url, key=KEY))
+    probed = Adaptive(Http(url, key=KEY), look=False)
     asyncio.run(probed.load())
-    assert "likelihood" in probed.why
+    assert "134 million parameters" in probed.strategy.why or "135 million parameters" in probed.strategy.why
     reply = ts.decide("What is 12 plus 7?", tools=[weather, add], model=probed)
     assert [(call.name, call.arguments) for call in reply.calls] == [("add", {"a": 12, "b": 7})]
 
@@ -179,8 +178,8 @@ def test_a_token_that_grew_together_counts_whole() -> None:
         ("scaled", None, "parts make"),
     ],
 )
-def test_wrong_likelihoods_are_noticed(serve: Callable[..., Any], how: str, way: Way | None, seen: str) -> None:
-    async def main() -> tuple[Way | None, str]:
+def test_wrong_likelihoods_are_noticed(serve: Callable[..., Any], how: str, way: Telling | None, seen: str) -> None:
+    async def main() -> tuple[Telling | None, str]:
         async with serve(Echo(how)) as server:
             model = Http(server.url, "m", retries=0)
             try:
@@ -209,8 +208,9 @@ def test_likelihoods_of_other_tokens_are_refused() -> None:
 class Dropping:
     """A llama.cpp that tells its template, and lays `tools` out or drops them."""
 
-    def __init__(self, *, knows: bool) -> None:
+    def __init__(self, *, knows: bool, parameters: int = 0) -> None:
         self.knows = knows
+        self.parameters = parameters
         self.paths: list[str] = []
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
@@ -224,27 +224,41 @@ class Dropping:
                 return web.json_response({"prompt": f"<user>{tools}"})
             case "/v1/completions":
                 return await Echo()(request)
+            case "/v1/models":
+                return web.json_response({"data": [{"id": "m", "meta": {"n_params": self.parameters}}]})
             case _:
                 pass
         return web.json_response({"error": {"message": "not found"}}, status=404)
 
 
-@pytest.mark.parametrize("knows", [True, False])
-def test_a_server_that_would_drop_tools(serve: Callable[..., Any], knows: bool) -> None:
-    async def main() -> Weighing | None:
-        async with serve(Dropping(knows=knows)) as server:
-            model = Http(server.url, "m", retries=0)
+@pytest.mark.parametrize(
+    ("knows", "parameters", "way"),
+    [
+        (True, 135_000_000, "native"),
+        (False, 135_000_000, "scored"),
+        (False, 500_000_000, "prompted"),
+        (False, 0, "prompted"),
+    ],
+)
+def test_a_server_that_would_drop_tools(serve: Callable[..., Any], knows: bool, parameters: int, way: str) -> None:
+    async def main() -> Adaptive:
+        async with serve(Dropping(knows=knows, parameters=parameters)) as server:
+            model = Adaptive(Http(server.url, "m", retries=0))
             try:
-                return await instead_of_tools(model)
+                await model.look()
+                return model
             finally:
                 await model.aclose()
 
-    found = asyncio.run(main())
-    assert (found is None) == knows
-    if found:
-        assert (found.way, found.abreast) == ("echo", 4)
-        assert {"prompt", "schema", "grammar", "score"} <= found.capabilities
-        assert "tools" not in found.capabilities
+    model = asyncio.run(main())
+    assert model.strategy.way == way
+    if way == "scored":
+        assert isinstance(model.model, Speaker)
+        assert isinstance(model.model.model, Weighing)
+        assert (model.model.model.way, model.model.model.abreast) == ("echo", 4)
+    if way != "native":
+        assert {"prompt", "schema", "grammar", "tools"} <= model.capabilities
+        assert "drops them" in model.strategy.why or way == "scored"
 
 
 @pytest.mark.parametrize("tools", [False, True])
@@ -258,7 +272,7 @@ def test_a_server_is_looked_at_before_tools_alone(serve: Callable[..., Any], too
 
     async def main() -> None:
         async with serve(answer) as server:
-            model = NativeOrSpoken(Http(server.url, "m"))
+            model = Adaptive(Http(server.url, "m"))
             for _ in range(2):
                 asked = ts.Request([{"role": "user", "content": "Hi"}], as_tools([add]) if tools else None)
                 _ = [event async for event in model.stream(asked)]
@@ -275,12 +289,13 @@ def known(template: str, **fields: Any) -> Abilities:
 
 def test_the_template_decides_whether_likelihoods_do() -> None:
     plain = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-    made = in_mode("chat", Http("http://h/v1", "m"), known=known(plain))
-    assert isinstance(made, Speaker)
-    assert isinstance(made.model, Weighing)
-    assert (made.chosen, made.model.way, made.model.abreast) == (False, "forced", 2)
-    named = in_mode("chat", Http("http://h/v1", "m"), known=known(plain), dialect="hermes")
-    assert isinstance(named, Speaker)
-    assert not isinstance(named.model, Weighing)  # who names a dialect is given it
+    made = Adaptive(Http("http://h/v1", "m"), abilities=known(plain, parameters=135_000_000))
+    assert isinstance(made.model, Speaker)
+    assert isinstance(made.model.model, Weighing)
+    assert (made.strategy.way, made.model.model.way, made.model.model.abreast) == ("scored", "forced", 2)
+    named = Adaptive(Http("http://h/v1", "m"), way="prompted", abilities=known(plain), dialect="hermes")
+    assert isinstance(named.model, Speaker)
+    assert not isinstance(named.model.model, Weighing)  # who names a dialect is given it
     assert "score" in known(plain).capabilities
-    assert not known("").weighs  # a template that is not told may know tools
+    for unknown in (known(plain), known("", parameters=135_000_000_000)):
+        assert Adaptive(Http("http://h/v1", "m"), abilities=unknown).strategy.way == "prompted"

@@ -19,7 +19,7 @@ import toolspeak as ts
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models import gguf, weights
 from toolspeak.models.base import Model, Scorer
-from toolspeak.models.local import Local
+from toolspeak.models.local import EMBEDDED, Local
 from toolspeak.models.speaker import Speaker, speaking
 from toolspeak.types import Request
 
@@ -244,15 +244,16 @@ def test_a_file_whose_template_knows_tools_is_spoken_to_in_its_dialect(tmp_path:
 def test_a_file_whose_template_knows_none_decides_by_likelihood() -> None:
     model = speaking(Local(weights.path_of()))
     assert isinstance(model, Speaker)
-    assert (model.dialect.name, model.template) == ("tool-json", None)
+    assert (model.strategy.way, model.template) == ("scored", None)
     told = ts.explain("Weather in Rome?", tools=[weather], model=f"local:{weights.path_of()}")
     assert len(told.continuations) == 3  # the tool, and the two that stand for none
 
 
 def test_the_head_of_a_file() -> None:
-    template, variables = gguf.template(weights.path_of())
-    assert "<|im_start|>" in template
-    assert variables["eos_token"] == "<|im_end|>"
+    known = gguf.known(weights.path_of())
+    assert "<|im_start|>" in known.template
+    assert known.variables["eos_token"] == "<|im_end|>"
+    assert known.parameters == EMBEDDED.parameters
 
 
 def broken(tmp_path: Path, what: str) -> Path:

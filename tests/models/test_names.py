@@ -9,19 +9,19 @@ import pytest
 
 from toolspeak.errors import UnknownModel, UsageError
 from toolspeak.events import TextDelta
+from toolspeak.models.adaptive import Adaptive
 from toolspeak.models.http import Http
 from toolspeak.models.names import model
 from toolspeak.models.providers import PROVIDERS
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
-from toolspeak.models.wrap import NativeOrSpoken
 from toolspeak.types import Request
 
 
 def http(name: str, **options: Any) -> Http:
     made = model(name, **options)
-    assert isinstance(made, NativeOrSpoken)
-    return made.model
+    assert isinstance(made, Adaptive)
+    return made.http
 
 
 def answers(made: Any, count: int = 1) -> list[str]:

@@ -18,14 +18,12 @@ from toolspeak.events import CallStart, Event, TextDelta
 from toolspeak.gateway.answer import sure
 from toolspeak.models import probe as probing
 from toolspeak.models.abilities import Abilities, Finding, recall, remember
+from toolspeak.models.adaptive import Adaptive
 from toolspeak.models.http import Http
-from toolspeak.models.modes import Auto, abilities, in_mode
 from toolspeak.models.pool import Pool
-from toolspeak.models.probe import NAMES, probe
-from toolspeak.models.raw import Raw
+from toolspeak.models.probe import NAMES, abilities, probe
 from toolspeak.models.speaker import Speaker
-from toolspeak.models.text_calls import TextCalls
-from toolspeak.models.wrap import NativeOrSpoken
+from toolspeak.models.strategy import strategy
 from toolspeak.types import Request, Tool
 
 Serve = Callable[..., Any]
@@ -183,7 +181,7 @@ def test_a_server_that_can_do_everything(serve: Serve) -> None:
     assert known.grammar_field == "grammar"
     assert known.capabilities == {"tools", "required", "schema", "grammar", "free", "score"}
     assert known.score_way == "echo"
-    assert known.mode == "native"
+    assert strategy(known.known).way == "native"
     assert len(persona.asked) <= 26
     assert all((body or {}).get("max_tokens", 0) <= 96 for _, body in persona.asked)
 
@@ -195,26 +193,26 @@ def test_what_is_taken_and_not_held_to_is_not_believed(serve: Serve) -> None:
         "required", "named", "schema", "grammar", "stop", "usage", "score", "tags", "template",
     }  # fmt: skip
     assert known.capabilities == {"tools"}
-    assert known.mode == "native"
+    assert strategy(known.known).way == "native"
 
 
 @pytest.mark.parametrize(
     ("persona", "mode", "why"),
     [
-        (Persona(tools="text"), "native", "get_weather"),
-        (Persona(tools="dropped"), "chat", "taken and dropped"),
-        (Persona(tools="dropped", template=PLAIN), "chat", "likelihood"),
-        (Persona(tools="dropped", template=PLAIN, score=False), "chat", "for it takes none"),
-        (Persona(tools="refused"), "chat", "requires --enable"),
-        (Persona(tools="refused", completions=False, template=HERMES), "chat", "requires --enable"),
-        (Persona(tools="refused", template=HERMES), "raw", "chat template"),
-        (Persona(chat=False), "raw", "continues prompts"),
+        (Persona(tools="text"), ("native", "messages"), "get_weather"),
+        (Persona(tools="dropped"), ("prompted", "messages"), "taken and dropped"),
+        (Persona(tools="dropped", template=PLAIN), ("prompted", "messages"), "its name"),  # of unknown size
+        (Persona(tools="dropped", template=PLAIN, score=False), ("prompted", "messages"), "for it takes none"),
+        (Persona(tools="refused"), ("prompted", "messages"), "requires --enable"),
+        (Persona(tools="refused", completions=False, template=HERMES), ("prompted", "messages"), "requires --enable"),
+        (Persona(tools="refused", template=HERMES), ("prompted", "template"), "its template"),
+        (Persona(chat=False), ("prompted", "exact"), "it answers no conversation"),
     ],
 )
-def test_the_mode_that_is_chosen(serve: Serve, persona: Persona, mode: str, why: str) -> None:
-    known = probed(serve, persona)
-    assert known.choice[0] == mode
-    assert why in known.choice[1]
+def test_the_way_that_is_chosen(serve: Serve, persona: Persona, mode: tuple[str, str], why: str) -> None:
+    chosen = strategy(probed(serve, persona).known)
+    assert (chosen.way, "template" if chosen.template else "exact" if chosen.exact else "messages") == mode
+    assert why in chosen.why
 
 
 ANTHROPIC = (
@@ -244,7 +242,8 @@ def test_other_apis(serve: Serve, api: Any, text: str) -> None:
             return await probe(Http(server.url, "m", api=api))
 
     known = asyncio.run(asyncio.wait_for(main(), 60))
-    assert (known.api, known.can("chat"), known.can("grammar"), known.mode) == (api, True, False, "chat")
+    assert (known.api, known.can("chat"), known.can("grammar")) == (api, True, False)
+    assert strategy(known.known).line.startswith("prompted in tool-json in messages")
     assert "dropped" in known.found["tools"].evidence
 
 
@@ -346,8 +345,8 @@ def test_auto_finds_its_mode_and_uses_what_was_found(serve: Serve) -> None:
     async def main() -> None:
         persona = Persona(tools="refused", grammar="guided_grammar")
         async with serve(persona) as server:
-            made = Auto(Http(server.url, retries=0))
-            assert isinstance(made.model, NativeOrSpoken)
+            made = Adaptive(Http(server.url, retries=0), look=False)
+            assert made.strategy.way == "native"
             await made.load()
             assert isinstance(made.model, Speaker)
             assert made.model.dialect.name == "hermes"  # by the model's name
@@ -367,9 +366,10 @@ def test_auto_takes_the_template_that_a_server_tells(serve: Serve) -> None:
     async def main() -> None:
         persona = Persona(tools="refused", template=HERMES, grammar="grammar")
         async with serve(persona) as server:
-            made = Auto(Http(server.url, retries=0))
+            made = Adaptive(Http(server.url, retries=0), look=False)
             await made.load()
-            assert isinstance(made.model, Raw)
+            assert isinstance(made.model, Speaker)
+            assert made.model.template == HERMES
             persona.asked.clear()
             await ask(made, replace(ASK, choice="required"))
             (path, body) = persona.asked[0]
@@ -377,7 +377,7 @@ def test_auto_takes_the_template_that_a_server_tells(serve: Serve) -> None:
             assert body["prompt"].endswith("<|im_start|>assistant\n")
             assert "get_weather" in body["prompt"]
             assert "root ::=" in body["grammar"]
-            raw = Auto(Http(server.url, "hermes-3", retries=0), "raw")
+            raw = Adaptive(Http(server.url, "hermes-3", retries=0), way="prompted", exact=True)
             await ask(raw)
             assert persona.asked[-1][1]["prompt"] == body["prompt"]
 
@@ -387,7 +387,7 @@ def test_auto_takes_the_template_that_a_server_tells(serve: Serve) -> None:
 def test_raw_without_a_template_is_told_plainly(serve: Serve) -> None:
     async def main() -> None:
         async with serve(Persona()) as server:
-            made = Auto(Http(server.url, "m", retries=0), "raw")
+            made = Adaptive(Http(server.url, "m", retries=0), way="prompted", exact=True)
             await made.load()
             with pytest.raises(UsageError, match="does not tell its chat template"):
                 await ask(made)
@@ -396,7 +396,7 @@ def test_raw_without_a_template_is_told_plainly(serve: Serve) -> None:
 
 
 def test_a_server_that_is_down_is_probed_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolspeak.models.modes.AGAIN", 0.05)
+    monkeypatch.setattr("toolspeak.models.adaptive.AGAIN", 0.05)
 
     async def main() -> None:
         persona = Persona()
@@ -406,12 +406,12 @@ def test_a_server_that_is_down_is_probed_again(serve: Serve, monkeypatch: pytest
             return web.json_response({}, status=503) if down else await persona(request)
 
         async with serve(answer) as server:
-            made = Auto(Http(server.url, "hermes-3", retries=0))
+            made = Adaptive(Http(server.url, "hermes-3", retries=0), look=False)
             await made.load()
-            assert isinstance(made.model, NativeOrSpoken)
-            assert "could not be probed" in made.why
+            assert made.strategy.way == "native"
+            assert "could not be probed" in made.strategy.why
             down = False
-            while not isinstance(made.model, TextCalls):
+            while "could not be probed" in made.strategy.why:
                 await asyncio.sleep(0.02)
             await made.aclose()
 
@@ -421,8 +421,8 @@ def test_a_server_that_is_down_is_probed_again(serve: Serve, monkeypatch: pytest
 def test_a_call_left_in_the_text_is_heard(serve: Serve) -> None:
     async def main() -> None:
         async with serve(Persona(tools="text")) as server:
-            made = in_mode(
-                "native", Http(server.url, retries=0)
+            made = Adaptive(
+                Http(server.url, retries=0), look=False
             )  # the model's name is asked for, and tells the dialect
             events = await ask(made, replace(ASK, messages=[{"role": "user", "content": "weather?"}]))
             assert [event.name for event in events if isinstance(event, CallStart)] == ["get_weather"]
@@ -458,4 +458,4 @@ def test_llama_cpp_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     assert known.grammar_field == "grammar"
     assert known.found["tools"].answer == "no"  # its template drops them
-    assert known.mode == "chat"
+    assert strategy(known.known).way == "scored"

@@ -115,10 +115,10 @@ class Weighing(ts.Scripted):
 
 
 def test_a_model_that_weighs_decides_by_likelihood() -> None:
-    reply = ts.decide("What is 1 plus 2?", tools=[add], model=Weighing("add"))
+    reply = ts.decide("What is 1 plus 2?", tools=[add], model=Speaker(Weighing("add"), way="scored"))
     assert [call.name for call in reply.calls] == ["add"]
     assert sorted(reply.calls[0].arguments.values()) == [1, 2]
-    words = ts.decide("Good morning!", tools=[add], model=Weighing("reply", "Good morning."))
+    words = ts.decide("Good morning!", tools=[add], model=Speaker(Weighing("reply", "Good morning."), way="scored"))
     assert (words.text, words.calls) == ("Good morning.", ())
 
 
@@ -126,20 +126,22 @@ def test_a_decision_by_likelihood_is_planned_once(monkeypatch: pytest.MonkeyPatc
     made: list[Request] = []
     plan = Speaker.plan
     monkeypatch.setattr(Speaker, "plan", lambda self, request: made.append(request) or plan(self, request))
-    reply = ts.collect(events(Speaker(Weighing("add")), ASK))
+    reply = ts.collect(events(Speaker(Weighing("add"), way="scored"), ASK))
     assert [call.name for call in reply.calls] == ["add"]
     assert len(made) == 1
 
 
 def test_a_result_that_it_cannot_say_is_stated_plainly() -> None:
-    reply = ts.run("What is 1 plus 2?", tools=[add], model=Weighing("add", "It is 4.", "It is 5."))
+    reply = ts.run(
+        "What is 1 plus 2?", tools=[add], model=Speaker(Weighing("add", "It is 4.", "It is 5."), way="scored")
+    )
     assert reply.text == "The answer is 3."
     assert "stated-plainly" in [note.rule for note in reply.notes]
 
 
 def test_what_is_missing_is_never_invented() -> None:
     with pytest.raises(ts.GenerationError) as caught:
-        ts.call("Add something.", tools=[add], model=Weighing("add", *["x"] * 9))
+        ts.call("Add something.", tools=[add], model=Speaker(Weighing("add", *["x"] * 9), way="scored"))
     assert caught.value.attempts
 
 
@@ -182,7 +184,7 @@ class Even(ts.Scripted):
 
 
 def test_a_text_that_must_fit_is_asked_for_even_after_results() -> None:
-    model = Speaker(Even(['{"sum": 3}'], capabilities=["score", "schema"]))
+    model = Speaker(Even(['{"sum": 3}'], capabilities=["score", "schema"]), way="scored")
     called = {"id": "a", "type": "function", "function": {"name": "add", "arguments": "{}"}}
     messages: Any = [
         *ASK.messages,
@@ -195,7 +197,7 @@ def test_a_text_that_must_fit_is_asked_for_even_after_results() -> None:
 
 
 def test_what_a_decision_by_likelihood_makes_no_use_of_is_told() -> None:
-    model = Speaker(Even(['1", "2"'] * 3, repeat=True, capabilities=["score"]))
+    model = Speaker(Even(['1", "2"'] * 3, repeat=True, capabilities=["score"]), way="scored")
     request = Request(ASK.messages, tools=TOOLS, choice="required", temperature=0.5, sampling={"top_p": 0.1})
     notes = ts.collect(events(model, request)).notes
     assert [note.detail for note in notes if note.rule == "not-sampled"] == [
@@ -218,6 +220,26 @@ def test_reasoning_is_asked_for_in_the_prompt_that_can_say_so_or_of_the_server()
 def test_what_a_prompt_cannot_hold_is_refused(wrong: dict[str, Any]) -> None:
     parts: Any = [{"type": "image_url", "image_url": {"url": "x"}}]
     messages: Any = [{"role": "user", "content": parts}] if "image" in wrong else ASK.messages
-    model = Speaker(Even(["x"], capabilities=["score"]))
+    model = Speaker(Even(["x"], capabilities=["score"]), way="scored")
     with pytest.raises(ts.UsageError):
         events(model, Request(messages, tools=TOOLS, logprobs=wrong.get("logprobs")))
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7, 1000])
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (HERMES, ""),
+        (f"Let me add.\n{HERMES}\nDone.", "Let me add.\n\nDone."),
+        ("[TOOL_CALLS]" + CALL, ""),
+        (
+            "In HTML <b> is bold, and `<tool_call>` marks a call.",
+            "In HTML <b> is bold, and `<tool_call>` marks a call.",
+        ),
+        ("It ends in <tool_call>", "It ends in <tool_call>"),
+    ],
+)
+def test_markers_around_a_call_that_was_read_do_not_stay_in_the_text(chunk: int, written: str, text: str) -> None:
+    reply = ts.collect(events(Speaker(ts.Scripted([written], chunk=chunk), "tool-json")))
+    assert reply.text == text
+    assert len(reply.calls) == ("add" in written)

@@ -12,6 +12,8 @@ from aiohttp import web
 
 import toolspeak as ts
 from toolspeak.events import ArgumentsDelta, CallStart, Noted, TextDelta
+from toolspeak.gateway.models import made
+from toolspeak.gateway.settings import ModelSettings
 
 Serve = Callable[..., Any]
 
@@ -190,3 +192,69 @@ def test_text_is_held_back_only_while_it_may_be_a_call(serve: Serve) -> None:
             assert text == "It is {raining} now."
 
     asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def sse(*deltas: dict[str, Any], finish: str) -> bytes:
+    rows = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    rows.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    return b"".join(b"data: " + json.dumps(row).encode() + b"\n\n" for row in rows) + b"data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize("name", ["Qwen2.5-7B-Instruct", "mine"])
+def test_a_server_that_reads_a_call_and_leaves_its_markers(serve: Serve, name: str) -> None:
+    call = {
+        "index": 0,
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "weather", "arguments": '{"city": "Xiamen"}'},
+    }
+    sent = sse(
+        *({"content": piece} for piece in ("I look.\n", "<tool", "_call>\n")), {"tool_calls": [call]},
+        {"content": "\n</tool_call>"}, finish="tool_calls",
+    )  # fmt: skip
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if not request.path.endswith("/chat/completions"):
+            return web.json_response({}, status=404)
+        return web.Response(body=sent, content_type="text/event-stream")
+
+    async def main() -> None:
+        async with serve(answer) as server:
+            reply = await ts.adecide(QUESTION, tools=[weather], model=f"{server.url}/v1#{name}")
+            assert (reply.text.strip(), [call.arguments for call in reply.calls]) == ("I look.", [{"city": "Xiamen"}])
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect", "text"),
+    [
+        ("Qwen2.5-7B-Instruct", "hermes", HERMES),
+        ("mine", "tool-json", '{"tool": "weather", "tool_input": {"city": "Xiamen"}}'),
+    ],
+)
+def test_a_server_that_refuses_tools_is_prompted_by_library_and_gateway_alike(
+    serve: Serve, name: str, dialect: str, text: str
+) -> None:
+    class Refuses(Ignores):
+        async def __call__(self, request: web.Request) -> web.StreamResponse:
+            if request.path.endswith("/chat/completions") and (await request.json()).get("tools"):
+                return web.json_response({"error": {"message": "this model does not support tools"}}, status=400)
+            return await super().__call__(request)
+
+    async def main() -> None:
+        refuses = Refuses(text)
+        async with serve(refuses) as server:
+            url = f"{server.url}/v1#{name}"
+            library = ts.model(url)
+            upstream = made(ModelSettings(name="m", upstreams=(url,))).model.upstreams[0].model  # type: ignore[attr-defined]
+            for model in (library, upstream):
+                asked = ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),))
+                streamed = [event async for event in model.stream(asked)]
+                assert [event.name for event in streamed if isinstance(event, CallStart)] == ["weather"]
+                assert model.strategy.line.startswith(f"prompted in {dialect} in messages: ")
+                assert "does not support tools" in model.strategy.why
+            assert library.strategy == upstream.strategy
+            assert (await ts.acall(QUESTION, tools=[weather], model=library)).arguments == {"city": "Xiamen"}
+
+    asyncio.run(main())

@@ -10,10 +10,10 @@ from aiohttp import web
 
 from toolspeak.errors import BadRequest
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
+from toolspeak.models.adaptive import Adaptive
 from toolspeak.models.base import Model
 from toolspeak.models.http import Http
 from toolspeak.models.names import model
-from toolspeak.models.wrap import NativeOrSpoken
 from toolspeak.types import Request, Tool
 
 Serve = Callable[..., Any]
@@ -45,12 +45,12 @@ def call(events: list[Event]) -> tuple[str, Any, str]:
 def test_a_server_that_takes_tools_gets_them(serve: Serve) -> None:
     async def main() -> None:
         async with serve(said(tool_calls=[NATIVE])) as server:
-            made = NativeOrSpoken(Http(server.url, "m", api="ollama"))
+            made = Adaptive(Http(server.url, "m", api="ollama"))
             assert isinstance(made, Model)
             assert made.endpoint == f"{server.url}/api/chat"
             assert call(await ask(made)) == ("weather", {"city": "Xiamen"}, "tool_calls")
             assert server.bodies == [json.loads(made.body(ASK))]
-            assert not made.refused
+            assert made.strategy.way == "native"
 
     asyncio.run(main())
 
@@ -73,10 +73,10 @@ def test_one_refusal_is_enough(serve: Serve, monkeypatch: pytest.MonkeyPatch) ->
 def test_another_refusal_is_the_callers(serve: Serve) -> None:
     async def main() -> None:
         async with serve(web.json_response({"error": "bad temperature"}, status=400)) as server:
-            made = NativeOrSpoken(Http(server.url, "m", api="ollama"))
+            made = Adaptive(Http(server.url, "m", api="ollama"))
             with pytest.raises(BadRequest, match="bad temperature"):
                 await ask(made)
-            assert not made.refused
+            assert made.strategy.way == "native"
 
     asyncio.run(main())
 
@@ -84,7 +84,7 @@ def test_another_refusal_is_the_callers(serve: Serve) -> None:
 def test_what_is_asked_without_tools_is_asked_as_it_is(serve: Serve) -> None:
     async def main() -> None:
         async with serve(said(content="Hello")) as server:
-            made = NativeOrSpoken(Http(server.url, "m", api="ollama"))
+            made = Adaptive(Http(server.url, "m", api="ollama"))
             assert await ask(made, Request(ASK.messages)) == [TextDelta("Hello"), Finished("stop")]
             assert server.bodies[0]["messages"] == ASK.messages
 

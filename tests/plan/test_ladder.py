@@ -247,25 +247,27 @@ def test_what_was_never_told_is_told_though_the_reply_is_the_same() -> None:
 
 def test_a_decision_by_likelihood_is_neither_told_nor_sampled_nor_narrowed() -> None:
     for steps in (None, ["told", "alone", "sampling"]):
-        model = Weighing()
+        text = Weighing()
+        model = ts.Speaker(text, way="scored")
         with pytest.raises(ts.GenerationError) as caught:
             ts.call("Find Rome", tools=[CODE, add], model=model, ladder=steps)
         assert rungs(caught.value.attempts) == [""]
-        assert model.requests == []  # in words it was not asked
+        assert text.requests == []  # in words it was not asked
 
 
 def test_a_decision_by_likelihood_is_written_in_a_dialect_instead() -> None:
-    model = Weighing(asked({"code": "123456789"}, "locate"))
+    text = Weighing(asked({"code": "123456789"}, "locate"))
+    model = ts.Speaker(text, way="scored")
     reply = ts.decide("Find Rome", tools=[CODE], model=model, ladder=["told", "alone", "dialect"], choice="required")
     assert reply.calls[0].arguments == {"code": "123456789"}
     assert rungs(reply.steps) == ["", "dialect:tool-json"]
-    assert model.requests[0].grammar
+    assert text.requests[0].grammar
 
 
 def test_explain_tells_the_rungs_that_change_something() -> None:
     steps = ["told", "alone", "dialect", "told", "sampling", "model:scripted:x"]
     assert ts.explain("?", tools=TOOLS, model="scripted:x").again == ("told", "alone")
-    told = ts.explain("?", tools=TOOLS, model=Weighing(), ladder=steps)
+    told = ts.explain("?", tools=TOOLS, model=ts.Speaker(Weighing(), way="scored"), ladder=steps)
     assert told.again == ("dialect:tool-json", "told", "sampling", "model:scripted")
     assert str(told).endswith("asked again, were the reply wrong: dialect:tool-json, told, sampling, model:scripted")
     assert ts.explain("?", model="scripted:x").again == ()

@@ -16,12 +16,12 @@ from toolspeak import evals
 from toolspeak.gateway.models import made as served
 from toolspeak.gateway.settings import ModelSettings
 from toolspeak.models import profiles
+from toolspeak.models.adaptive import Adaptive
 from toolspeak.models.forms import Form
 from toolspeak.models.likelihood import Weighing
 from toolspeak.models.local import Local
 from toolspeak.models.names import bare
 from toolspeak.models.profiles import Profile
-from toolspeak.models.wrap import NativeOrSpoken
 
 SERVER = "http://127.0.0.1:9/v1#m"
 
@@ -32,20 +32,21 @@ def keep(name: str, form: Form) -> Path:
 
 
 def dialect_of(model: ts.Model) -> str:
+    model = model.model if isinstance(model, Adaptive) else model
     assert isinstance(model, ts.Speaker)
     return model.dialect.name
 
 
 def test_a_profile_is_followed_by_name_alone(kept: Path) -> None:
     assert isinstance(ts.model("local"), Local)
-    path = keep("local", Form("dialect", "hermes"))
+    path = keep("local", Form("prompted", "hermes"))
     assert path.parent == kept
     assert dialect_of(ts.model("local")) == "hermes"
     assert dialect_of(ts.model("local", dialect="react")) == "react"
     assert isinstance(ts.model("local:other.gguf"), Local), "another model"
     read = profiles.recall("local", bare("local"))
     assert read is not None
-    assert (read.form, read.measured) == (Form("dialect", "hermes"), {"at": "today"})
+    assert (read.form, read.measured) == (Form("prompted", "hermes"), {"at": "today"})
     assert profiles.every() == [read]
     assert profiles.forget("local", bare("local")) == path
     assert profiles.forget("local", bare("local")) is None
@@ -53,25 +54,26 @@ def test_a_profile_is_followed_by_name_alone(kept: Path) -> None:
 
 
 def test_a_server_has_a_profile_by_its_address_and_model() -> None:
-    keep(SERVER, Form("dialect", "hermes", server={"grammar_field": "grammar"}))
+    keep(SERVER, Form("prompted", "hermes", server={"grammar_field": "grammar"}))
     model = ts.model(SERVER)
     assert dialect_of(model) == "hermes"
     assert "grammar" in model.capabilities
     assert dialect_of(ts.model(SERVER, timeout=5, key="k")) == "hermes"
-    assert isinstance(ts.model("http://127.0.0.1:9/v1#other"), NativeOrSpoken)
-    assert isinstance(ts.model("http://127.0.0.1:10/v1#m"), NativeOrSpoken)
-    assert isinstance(ts.model(SERVER, native=True), NativeOrSpoken)
+    assert isinstance(ts.model("http://127.0.0.1:9/v1#other"), Adaptive)
+    assert isinstance(ts.model("http://127.0.0.1:10/v1#m"), Adaptive)
+    assert isinstance(ts.model(SERVER, native=True), Adaptive)
     keep(SERVER, Form("native"))
-    assert isinstance(ts.model(SERVER), NativeOrSpoken)
-    keep(SERVER, Form("likelihood", server={"score_way": "echo", "slots": 2}))
+    assert isinstance(ts.model(SERVER), Adaptive)
+    keep(SERVER, Form("scored", server={"score_way": "echo", "slots": 2}))
     likely = ts.model(SERVER)
-    assert isinstance(likely, ts.Speaker)
-    assert isinstance(likely.model, Weighing)
+    assert isinstance(likely, Adaptive)
+    assert isinstance(likely.model, ts.Speaker)
+    assert isinstance(likely.model.model, Weighing)
     assert "weighs" in likely.capabilities
 
 
 def test_no_profile_holds_a_password() -> None:
-    path = keep("http://user:secret@127.0.0.1:9/v1?token=hidden#m", Form("dialect", "hermes"))
+    path = keep("http://user:secret@127.0.0.1:9/v1?token=hidden#m", Form("prompted", "hermes"))
     assert "secret" not in path.name + path.read_text("utf-8")
     assert "hidden" not in path.name + path.read_text("utf-8")
 
@@ -79,7 +81,7 @@ def test_no_profile_holds_a_password() -> None:
 def test_a_file_is_told_by_what_is_in_it(tmp_path: Path) -> None:
     one = tmp_path / "one.gguf"
     one.write_bytes(b"GGUF" + bytes(100))
-    keep(f"local:{one}", Form("dialect", "hermes"))
+    keep(f"local:{one}", Form("prompted", "hermes"))
     assert dialect_of(ts.model(f"local:{one}")) == "hermes"
     one.write_bytes(b"GGUF" + bytes(99) + b"x")
     assert isinstance(ts.model(f"local:{one}"), Local), "another file of the same size and name"
@@ -91,19 +93,19 @@ def test_a_file_is_told_by_what_is_in_it(tmp_path: Path) -> None:
         (lambda text: text[:40], "Unterminated|Expecting|Invalid"),
         (lambda _: "[]", "version None"),
         (lambda _: "\xff", "Expecting value"),
-        (lambda text: text.replace('"version": 1', '"version": 99'), "version 99, expected 1"),
+        (lambda text: text.replace('"version": 2', '"version": 99'), "version 99, expected 2"),
         (lambda text: text.replace("hermes", "hermse"), "no dialect is called 'hermse'"),
-        (lambda text: text.replace('"way": "dialect"', '"way": "magic"'), "way: expected native, likelihood"),
+        (lambda text: text.replace('"way": "prompted"', '"way": "magic"'), "way: expected native, prompted"),
         (lambda text: text.replace('"held": true', '"held": "yes"'), "expected way, dialect, held and server"),
         (lambda text: text.replace('"file ', '"file x'), "it is of another model"),
         (lambda text: text.replace('"key"', '"kee"'), "it says nothing of 'key'"),
-        (lambda text: text.replace('"way": "dialect"', '"way": "native"'), "cannot be asked in the form 'native'"),
+        (lambda text: text.replace('"way": "prompted"', '"way": "native"'), "cannot be asked in the form 'native'"),
     ],
 )
 def test_what_cannot_be_used_is_warned_of(
     change: Callable[[str], str], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = keep("local", Form("dialect", "hermes"))
+    path = keep("local", Form("prompted", "hermes"))
     path.write_text(change(path.read_text("utf-8")), "utf-8")
     with caplog.at_level(logging.WARNING):
         assert isinstance(ts.model("local"), Local)
@@ -117,33 +119,33 @@ def test_what_cannot_be_used_is_warned_of(
 
 
 def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep("local", Form("dialect", "hermes"))
+    keep("local", Form("prompted", "hermes"))
     monkeypatch.setenv("TOOLSPEAK_PROFILES", "off")
     assert isinstance(ts.model("local"), Local)
     assert profiles.every() == []
     with pytest.raises(ts.UsageError, match="switched off"):
-        keep("local", Form("likelihood"))
+        keep("local", Form("scored"))
 
 
 def test_where_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setenv("TOOLSPEAK_PROFILES", str(tmp_path / "file" / "in"))
     with pytest.raises(ts.UsageError, match=r"cannot be kept at .*Set TOOLSPEAK_PROFILES"):
-        keep("local", Form("likelihood"))
+        keep("local", Form("scored"))
     assert isinstance(ts.model("local"), Local)
 
 
 def test_explain_names_it() -> None:
     assert ts.explain("Hi", tools=TOOLS, model=SERVER).profile == ""
-    path = keep(SERVER, Form("dialect", "hermes"))
+    path = keep(SERVER, Form("prompted", "hermes"))
     told = ts.explain("Hi", tools=TOOLS, model=SERVER)
     assert told.profile == str(path)
-    assert f"asked as it was tuned: {path}" in str(told)
+    assert f"as it was tuned: {path}" in str(told)
     assert "<tool_call>" in str(told)
 
 
 def test_evaluations_and_the_gateway_follow_it() -> None:
-    keep(SERVER, Form("dialect", "hermes"))
+    keep(SERVER, Form("prompted", "hermes"))
     assert dialect_of(evals.Contender(SERVER).made()) == "hermes"
 
     def upstream(**settings: object) -> object:
@@ -152,13 +154,13 @@ def test_evaluations_and_the_gateway_follow_it() -> None:
 
     assert dialect_of(upstream()) == "hermes"  # type: ignore[arg-type]
     assert dialect_of(upstream(mode="chat", dialect="react")) == "react"  # type: ignore[arg-type]
-    assert not isinstance(upstream(mode="native"), ts.Speaker)
+    assert upstream(mode="native").strategy.way == "native"  # type: ignore[attr-defined]
 
 
 def test_what_is_kept_can_be_read(kept: Path) -> None:
-    path = keep(SERVER, Form("dialect", "hermes", held=False, server={"slots": 4}))
+    path = keep(SERVER, Form("prompted", "hermes", held=False, server={"slots": 4}))
     told = json.loads(path.read_text("utf-8"))
-    assert told["form"] == {"way": "dialect", "dialect": "hermes", "held": False, "server": {"slots": 4}}
+    assert told["form"] == {"way": "prompted", "dialect": "hermes", "held": False, "server": {"slots": 4}}
     assert told["model"] == "http://127.0.0.1:9/v1#m"
     assert "toolspeak tune --forget" in told["about"]
     assert [one.name for one in kept.iterdir()] == [path.name]

@@ -20,6 +20,7 @@ from tuned_tools import FILE, TOOLS
 import toolspeak as ts
 from toolspeak import evals, tuning
 from toolspeak.errors import KeyRefused, ModelUnreachable
+from toolspeak.models.adaptive import Adaptive
 from toolspeak.models.forms import Form, asked
 from toolspeak.plan.effects import Ask
 from toolspeak.tuning.candidates import candidates
@@ -33,15 +34,15 @@ Speaks = Callable[[str], OneDialect]
 def test_the_one_dialect_that_a_model_speaks_is_found(speaks: Speaks, dialect: str, tmp_path: Path) -> None:
     server = speaks(dialect)
     outcome = tuning.tune(server.name, TOOLS, tmp_path / "out", count=24)
-    assert outcome.chosen.form == Form("dialect", dialect)
+    assert outcome.chosen.form == Form("prompted", dialect)
     assert outcome.usual.form.dialect == "tool-json"
     assert outcome.chosen.accuracy.value == 1
     assert "more than noise" in outcome.verdict
     assert "tool-json, the usual form" in outcome.verdict
     outcome.save()
     model = ts.model(server.name)
-    assert isinstance(model, ts.Speaker)
-    assert model.dialect.name == dialect
+    assert isinstance(model, Adaptive)
+    assert model.strategy.line.startswith(f"prompted in {dialect} ")
     reply = ts.decide("Get the current weather in Lisbon.", tools=TOOLS, model=server.name, tries=1)
     assert [call.arguments for call in reply.calls] == [{"city": "Lisbon"}]
 
@@ -192,7 +193,7 @@ def tried(label: str, right: Sequence[bool], *, usual: bool = False, tokens: int
         return evals.Record(f"c{i}", "g", label, ok, prompt_tokens=tokens, expected=[])
 
     records = tuple(record(i, ok) for i, ok in enumerate(right))
-    return Tried(Form("dialect", label), usual, records, records)
+    return Tried(Form("prompted", label), usual, records, records)
 
 
 def outcome(*forms: Tried) -> Outcome:
@@ -231,11 +232,11 @@ class Held:
 
 def test_a_form_says_whether_a_reply_is_held() -> None:
     request = ts.Request([{"role": "user", "content": "Hi"}], tools=TOOLS)
-    model = asked(Held(), Form("dialect", "hermes", held=False))
+    model = asked(Held(), Form("prompted", "hermes", held=False))
     assert isinstance(model, ts.Speaker)
-    assert not model.held
+    assert not model.strategy.constrained
     assert model.dialect.name == "hermes"
-    assert Form("dialect", "hermes", held=False).label == "hermes, free"
+    assert Form("prompted", "hermes", held=False).label == "hermes, free"
     assert grammar_of(model, request) is None
     found = asyncio.run(candidates(Held(), ["hermes", "react"]))
     assert [(one.form.label, one.usual) for one in found] == [
@@ -247,7 +248,7 @@ def test_a_form_says_whether_a_reply_is_held() -> None:
         ("react, free", False),
     ]
     pytest.importorskip("toolspeak.plan.held", reason="nothing holds a reply that may be words yet")
-    held = grammar_of(asked(Held(), Form("dialect", "hermes")), request)
+    held = grammar_of(asked(Held(), Form("prompted", "hermes")), request)
     assert held is not None
     assert "<tool_call>" in held
 
@@ -270,8 +271,8 @@ def test_with_the_embedded_model(tmp_path: Path) -> None:
     outcome = tuning.tune(
         "local", TOOLS, tmp_path, cases=[path], dialects=["function-name"], settings=evals.Settings(max_tokens=24)
     )
-    assert outcome.usual.form.way == "likelihood"
-    assert outcome.chosen.form.way == "likelihood"
+    assert outcome.usual.form.way == "scored"
+    assert outcome.chosen.form.way == "scored"
     assert outcome.chosen.accuracy.value == 1
     assert os.path.dirname(outcome.save()) == os.environ["TOOLSPEAK_PROFILES"]
     assert isinstance(ts.model("local"), ts.Speaker)

@@ -71,8 +71,8 @@ def template_of(file: str, text: str) -> Template:
     if is_gguf(file):
         from ..models import gguf
 
-        source, tokens = gguf.template(Path(file).expanduser())
-        found = Template(source, tokens)
+        known = gguf.known(Path(file).expanduser())
+        found = Template(known.template, dict(known.variables))
     else:
         found = _from_config(text) or Template(text)
     if found.replies is None and not (found.source and ("{{" in found.source or "{%" in found.source)):

@@ -31,19 +31,12 @@ TUNE = "nothing has to be; `toolspeak tune {name} --tools FILE` measures other w
 
 def strategy_line(model: Model, known: Abilities | None = None) -> str:
     """How a model is asked for calls, and why, in one line; `known` is what a probe of its server found."""
-    from ..models.speaker import Speaker
+    from ..models.strategy import Strategy, known_of, strategy
 
-    if profile := getattr(model, "profile", ""):
-        return f"as `toolspeak tune` found best: {profile}"
-    if known is not None:
-        mode, why = known.choice
-        return f"{mode}: {why}"
-    if not isinstance(model, Speaker):
-        return "native: its API has tools; not looked yet whether the model gets them"
-    if "weighs" in model.capabilities:
-        return "scored: it gives likelihoods, and its chat template tells no dialect"
-    how = "by its chat template" if model.template else "in messages"
-    return f"prompted in {model.dialect.name} {how}: {model.dialect.origin if model.template else 'nothing tells more'}"
+    own: Strategy | None = getattr(model, "strategy", None)
+    if known is not None and not (own and own.profile):
+        return strategy(known.known).line
+    return (own or strategy(known_of(model))).line
 
 
 def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
@@ -159,7 +152,7 @@ def _server(name: str, inner: Http, offline: bool) -> Iterator[Row]:
 def _probed(inner: Http) -> Abilities:
     import asyncio
 
-    from ..models.modes import abilities
+    from ..models.probe import abilities
     from .screen import Progress
 
     async def ask() -> Abilities:

@@ -31,7 +31,8 @@ def probe(name: str, as_json: bool) -> None:
     """
     import asyncio
 
-    from ..models.modes import abilities
+    from ..models.probe import abilities
+    from ..models.strategy import strategy
     from .screen import Progress, answers
 
     model = _server(name)
@@ -50,16 +51,16 @@ def probe(name: str, as_json: bool) -> None:
         progress.ready()
     with answers() as out:
         if as_json:
-            mode, why = known.choice
-            out.json({**asdict(known), "mode": mode, "why": why})
+            chosen = strategy(known.known)
+            dialect = chosen.dialect.name if chosen.dialect else ""
+            out.json({**asdict(known), "way": chosen.way, "dialect": dialect, "strategy": chosen.line})
         else:
             _table(out, known)
 
 
 def _server(name: str) -> Http:
     from ..models.http import Http
-    from ..models.names import model, over_http
-    from ..models.wrap import NativeOrSpoken
+    from ..models.names import bare, model, over_http
 
     if "://" not in name and name.partition(":")[0] in ("localhost", "127.0.0.1"):
         name = f"http://{name}"  # an address as people type it
@@ -68,14 +69,15 @@ def _server(name: str) -> Http:
         raise UsageError(
             f"{name} is in this process: expected a server, such as http://localhost:8000/v1 or ollama:NAME"
         )
-    found = model(name, native=True)  # the server itself, whatever it was tuned to
-    made = found.model if isinstance(found, NativeOrSpoken) else found
+    made = bare(name)  # the server itself, whatever it was tuned to
     if not isinstance(made, Http):
         raise UsageError(f"expected a server, such as http://localhost:8000/v1 or ollama:NAME, got {name}")
     return made
 
 
 def _table(out: Out, known: Abilities) -> None:
+    from ..models.strategy import strategy
+
     about = [known.address, known.model]
     if known.server:
         about.append(known.server)
@@ -83,5 +85,4 @@ def _table(out: Out, known: Abilities) -> None:
     marks = {"yes": ("✓", "green"), "no": ("✗", "red"), "unclear": ("?", "yellow")}
     for name, finding in known.found.items():
         out.line(f"{name:<15} {finding.evidence}", before=marks[finding.answer])
-    mode, why = known.choice
-    out.line(f"mode: {mode} ({why})")
+    out.line(f"asked: {strategy(known.known).line}")

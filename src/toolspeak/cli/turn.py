@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Unpack, cast
 
-from ..drive import Done, iterate_sync
+from ..drive import Done, iterate_sync, run_sync
 from ..errors import NotApproved
 from ..events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..plan.loop import loop
@@ -17,7 +17,7 @@ from .screen import Out, Progress
 
 def answer(prompt: Prompt, tools: Any, show: Show, **options: Unpack[Options]) -> Reply:
     """Runs the loop to its end; the events go to `show` as they come."""
-    task = job(prompt, tools, options)
+    task = run_sync(job(prompt, tools, options).ready())
     events = cast("Generator[Event | Done[Reply]]", iterate_sync(task.play(loop(task.request, task.limits))))
     try:
         show.progress.waiting()

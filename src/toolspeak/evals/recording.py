@@ -18,10 +18,9 @@ from typing import Any, cast
 from ..errors import ModelError, UsageError
 from ..events import Event
 from ..explain import Remote
+from ..models.adaptive import Adaptive
 from ..models.base import Capability, Counter, Model, Scorer
 from ..models.speaker import Speaker, speaking
-from ..models.text_calls import TextCalls
-from ..models.wrap import NativeOrSpoken
 from ..types import Reply, Request, Usage
 from ..wire.collect import add_usage, collect
 
@@ -69,29 +68,13 @@ def recorded(model: Model) -> Model:
     """The model as one that calls tools, with a recorder before whatever is asked in the end; the given one stays as
     it is."""
     model = speaking(model)
-    if isinstance(model, NativeOrSpoken):
-        return _Recorded(model)
-    return _below(model) if isinstance(model, Speaker) else Recorder(model)
-
-
-def _below(speaker: Speaker) -> Speaker:
-    made = copy.copy(speaker)
-    made.model = Recorder(speaker.model)
+    if isinstance(model, Adaptive):
+        return model.wrapped(Recorder)
+    if not isinstance(model, Speaker):
+        return Recorder(model)
+    made = copy.copy(model)
+    made.model = Recorder(model.model)
     return made
-
-
-class _Recorded(NativeOrSpoken):
-    """The same, recorded on each of its ways."""
-
-    def __init__(self, model: NativeOrSpoken) -> None:
-        self.__dict__.update(vars(model))
-        self.spoken = _below(model.spoken)
-
-    def natively(self, request: Request) -> AsyncGenerator[Event]:
-        return TextCalls(self.model, model=Recorder(self.model)).stream(request)
-
-    def speaks(self, model: Model) -> Speaker:
-        return _below(super().speaks(model))
 
 
 class Recorder:

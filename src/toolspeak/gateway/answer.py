@@ -9,8 +9,8 @@ from dataclasses import replace
 from ..drive import Done, play
 from ..errors import GenerationError, PromptTooLong
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
+from ..models.adaptive import Adaptive
 from ..models.base import Model
-from ..models.modes import Auto
 from ..models.pool import Pool
 from ..models.speaker import Speaker, new_id
 from ..models.within_bounds import within_bounds
@@ -168,8 +168,8 @@ def sure(request: Request, model: Model) -> bool:
         model = model.model
     if isinstance(model, Pool):
         return all(sure(request, one.model) for one in model.upstreams)
-    if isinstance(model, Auto):
-        model = model.model
+    if isinstance(model, Adaptive):
+        model = model.now(request)
     return (
         isinstance(model, Speaker)
         and "grammar" in model.model.capabilities

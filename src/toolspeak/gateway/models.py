@@ -12,14 +12,14 @@ from ..api.body import cannot
 from ..drive import Done
 from ..errors import Refused, UsageError
 from ..events import Event
+from ..models.adaptive import Adaptive
 from ..models.base import Model
 from ..models.http import Http
-from ..models.modes import Auto, in_mode
+from ..models.names import bare, over_http
 from ..models.names import model as named_model
-from ..models.names import over_http
 from ..models.pool import Care, Pool
 from ..models.speaker import Speaker, speaking
-from ..models.wrap import NativeOrSpoken
+from ..models.strategy import Way
 from ..schema.near import did_you_mean, listed, near
 from ..search import ToolIndex
 from ..search.shown import FEW, Routed
@@ -29,6 +29,10 @@ from .settings import Limits, ModelSettings
 
 USUAL = Limits()
 NO_ALIASES: Mapping[str, str] = {}
+WAYS: Mapping[str, tuple[Way | None, bool | None]] = {
+    "auto": (None, None), "native": ("native", None), "chat": ("prompted", False), "raw": ("prompted", True),
+}  # fmt: skip
+"""What each mode of the settings asks for, as `models.strategy` has it: the way, and whether prompts are exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,19 @@ def _upstream(name: str, settings: ModelSettings) -> Model:
             raise UsageError(f"the model {settings.name}: {name} has no tools of its own, so its mode cannot be native")
         return speaking(named_model(name, dialect=settings.dialect, key=settings.key))
     if settings.mode == "auto" and not settings.dialect and not settings.template:
-        tuned = named_model(name, key=settings.key, retries=0)
-        if isinstance(tuned, Speaker):  # its profile says how it is best asked
-            return tuned
-    found = named_model(name, key=settings.key, retries=0, native=True)
-    model = cast("Http", found.model if isinstance(found, NativeOrSpoken) else found)
-    if settings.mode == "auto" or (settings.mode == "raw" and not settings.template):
-        return Auto(model, settings.mode, dialect=settings.dialect, template=settings.template or "")
-    return in_mode(settings.mode, model, dialect=settings.dialect, template=settings.template or "")
+        made = named_model(name, key=settings.key, retries=0)
+        if isinstance(made, Speaker | Adaptive) and made.strategy.profile:
+            return made
+    server = bare(name, key=settings.key, retries=0)
+    way, exact = WAYS[settings.mode]
+    return Adaptive(
+        cast("Http", server),
+        way=way,
+        exact=exact,
+        dialect=settings.dialect,
+        template=settings.template or "",
+        look=False,
+    )
 
 
 def check_able(asked: Asked, served: Served) -> None:

@@ -13,14 +13,13 @@ from typing import Literal
 
 from ..api.payloads import record
 from ..files import replacing
-from ..wire.detect import by_template
 from .base import Capability
+from .strategy import Known
 from .weights import cache_dir
 
 Answer = Literal["yes", "no", "unclear"]
-Mode = Literal["native", "chat", "raw"]
 
-FORM = 2
+FORM = 3
 """Goes up when what is kept changes its form: what an older program kept is then asked anew."""
 DAY = 86400.0
 """Seconds for which what was seen is believed: a server is started again with other settings."""
@@ -70,7 +69,8 @@ class Abilities:
     `api` is how it is asked, `server` the program where that is known, `template` the model's chat template where
     the server tells it, `grammar_field` where it takes a grammar, `at` when it was asked, in seconds since 1970,
     `schema_field` where it takes a schema beside a prompt, `tag_field` where a structural tag,
-    `score_way` how it tells likelihoods (see `likelihood.Way`), and `slots` how many requests it works on at once.
+    `score_way` how it tells likelihoods (see `likelihood.Telling`), `slots` how many requests it works on at once, and
+    `parameters` how many its model has, 0 where the server does not tell.
     """
 
     address: str
@@ -86,6 +86,7 @@ class Abilities:
     tag_field: str = ""
     score_way: str = ""
     slots: int = 1
+    parameters: int = 0
 
     def can(self, name: str) -> bool:
         """Whether it was seen to do that."""
@@ -114,31 +115,14 @@ class Abilities:
         }  # fmt: skip
 
     @property
-    def weighs(self) -> bool:
-        """Whether it decides on calls by likelihood: it tells them, and its own template knows no tools. Where the
-        template is not told the model may well have been taught some."""
-        return bool(self.score_way and self.template) and by_template(self.template) is None
-
-    @property
-    def mode(self) -> Mode:
-        """How tools are best offered."""
-        return self.choice[0]
-
-    @property
-    def choice(self) -> tuple[Mode, str]:
-        """The mode, and why it is the best."""
+    def known(self) -> Known:
+        """What of it decides how the model is asked."""
         tools = self.found.get("tools", UNKNOWN)
-        if tools:
-            return "native", f"it takes tools: {tools.evidence}"
-        if self.can("completions") and self.template and by_template(self.template):
-            return "raw", "it takes no tools, continues prompts, and tells a chat template that knows tools"
-        if self.can("chat") and self.weighs:
-            return "chat", f"calls are decided by likelihood, for its template knows no tools: {tools.evidence}"
-        if self.can("chat"):
-            return "chat", f"tools go into the messages, for it takes none: {tools.evidence}"
-        if self.can("completions"):
-            return "raw", "it only continues prompts"
-        return "chat", "nothing else was seen to work"
+        return Known(
+            self.model, template=self.template, parameters=self.parameters, tools=bool(tools), seen=tools.evidence,
+            chats=self.can("chat") or not self.can("completions"),
+            completes=self.can("completions"), scores=bool(self.score_way),
+        )  # fmt: skip
 
 
 def recall(address: str, model: str, age: float = DAY) -> Abilities | None:

@@ -6,22 +6,28 @@ The format is https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, version
 from __future__ import annotations
 
 import struct
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import WeightsError
+from ..wire.detect import detect
+from .strategy import Known
 
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
 WANTED = ("tokenizer.chat_template", "tokenizer.ggml.", "general.", "split.")
+PARAMETERS = "toolspeak.parameters"
+"""The key under which `metadata` counts what the file holds."""
 LONGEST = 1 << 24
 """Bytes of the longest string that is believed: a length beyond it is a broken file's."""
 
 
-def template(path: Path) -> tuple[str, dict[str, str]]:
-    """The chat template of a model file, "" where it has none, and the variables that templates ask for.
+def known(path: Path) -> Known:
+    """What a model file tells of itself: its name, chat template and parameters. Raises WeightsError.
 
-    `bos_token` is empty where the model's tokenizer adds that token by itself. Raises WeightsError.
+    `bos_token` is empty where the model's tokenizer adds that token by itself. Of a file that is a part of several the
+    parameters are not known.
     """
     told = metadata(path)
     tokens: list[str] = told.get("tokenizer.ggml.tokens", [])
@@ -31,24 +37,42 @@ def template(path: Path) -> tuple[str, dict[str, str]]:
         return tokens[i] if isinstance(i, int) and i < len(tokens) else ""
 
     adds = told.get("tokenizer.ggml.add_bos_token", told.get("tokenizer.ggml.model") == "llama")
-    text = str(told.get("tokenizer.chat_template", ""))
-    return text, {"bos_token": "" if adds else token("bos"), "eos_token": token("eos")}
+    names = [name for name in (path.stem, told.get("general.name"), told.get("general.basename")) if name]
+    return Known(
+        name=next((name for name in names if detect(model=name).models), names[-1]),
+        template=str(told.get("tokenizer.chat_template", "")),
+        parameters=0 if told.get("split.count", 0) > 1 else told[PARAMETERS],
+        completes=True,
+        scores=True,
+        variables={"bos_token": "" if adds else token("bos"), "eos_token": token("eos")},
+    )
 
 
 def metadata(path: Path) -> dict[str, Any]:
-    """What the file says of its tokenizer and its chat template. Raises WeightsError for what is no GGUF file."""
+    """What the file says of its name, tokenizer and chat template, and its PARAMETERS.
+
+    Raises WeightsError for what is no GGUF file."""
     if not path.is_file():
         raise WeightsError(f"there is no model file {path}. Expected: the path of a GGUF file")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise WeightsError(f"{path} is no GGUF file: it does not begin with the letters GGUF")
         try:
-            version, _tensors, count = _unpack(file, "<IQQ")
+            version, tensors, count = _unpack(file, "<IQQ")
             if version not in (2, 3):
                 raise WeightsError(f"{path} is GGUF of version {version}; expected 2 or 3. Convert it anew")
-            return dict(pair for pair in (_pair(file) for _ in range(count)) if pair[0].startswith(WANTED))
+            told = dict(pair for pair in (_pair(file) for _ in range(count)) if pair[0].startswith(WANTED))
+            return told | {PARAMETERS: sum(_size(file) for _ in range(tensors))}
         except (struct.error, KeyError, UnicodeDecodeError) as error:
             raise WeightsError(f"{path} is no whole GGUF file: its head is cut or broken. Fetch it again") from error
+
+
+def _size(file: BinaryIO) -> int:
+    """How many numbers the next tensor holds."""
+    _string(file)
+    (dimensions,) = _unpack(file, "<I")
+    *shape, _kind, _offset = _unpack(file, f"<{dimensions}QIQ")
+    return prod(shape)
 
 
 def _pair(file: BinaryIO) -> tuple[str, Any]:

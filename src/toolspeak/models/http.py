@@ -41,6 +41,7 @@ from .providers import ANY, Provider
 from .retry import pause
 from .sampling import NONE, Sampling, check_settings
 from .sessions import close_sessions, get_session
+from .strategy import Known
 from .wishes import granted
 
 if TYPE_CHECKING:
@@ -107,18 +108,20 @@ class Http:
         """The URL that a request goes to, without credentials."""
         return self.address.shown + self._api.path
 
+    @property
+    def known(self) -> Known:
+        """What is known of the model before its server is asked."""
+        chats = self.api != "completions"
+        return Known(self.model or "", tools="tools" in self.capabilities or None, completes=not chats, chats=chats)
+
     def body(self, request: Request) -> bytes:
         """The exact body of a request; the model's name is empty until the server was asked for it."""
         request, _ = self._granted(request)
         self._check(request)
         return self._written(request)
 
-    def without_tools(self) -> Http:
-        """The same model for what is asked without tools."""
-        return self.able(self.capabilities - {"tools"})
-
     def able(self, capabilities: Collection[Capability], **fields: str) -> Http:
-        """The same model, known to have these capabilities; `fields` of `apis.HELD` say where its server takes what."""
+        """The same, known to have these capabilities; `fields` of `apis.HELD` say where its server takes what."""
         other = copy.copy(self)
         other.capabilities = frozenset(capabilities)
         other._held = {**self._held, **{name: value for name, value in fields.items() if value}}
@@ -210,7 +213,7 @@ class Http:
         return await count_chat(self._post, request, self.model)
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """What the server answers to a body posted to a path beside its API: `/v1` is no part of it."""
+        """The answer to a body posted beside the API: `/v1` is no part of the path."""
         return await self.fetch(path, body, seconds=self.timeouts.connect, root=True)
 
     def _check(self, request: Request) -> None:
@@ -221,8 +224,7 @@ class Http:
             "tags": request.tag is not None,
             "prompt": request.prompt is not None,
         }
-        refused = [capability for capability, asked in wanted.items() if asked and capability not in self.capabilities]
-        if refused:
+        if refused := [one for one, asked in wanted.items() if asked and one not in self.capabilities]:
             advice = "; give the model a dialect, so that tools go into the prompt" if "tools" in refused else ""
             raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
         check_settings(request, self.name, self._api.sampling, logprobs=self._api.logprobs)
@@ -384,11 +386,8 @@ class Http:
         return redact(text, [self._key, *self.address.secrets])
 
 
-_strict = json.JSONEncoder(allow_nan=False).encode
-
-
 def _encode(body: dict[str, Any]) -> bytes:
     try:
-        return _strict(body).encode()
+        return json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise UsageError(f"the request holds something that is not JSON: {error}") from None

@@ -7,26 +7,24 @@ import logging
 import math
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from ..api import openai_chat
 from ..api.completions.likelihood import Token, read_echo, read_tokens, weigh, write_echo, write_tokens
 from ..api.failure import excerpt
 from ..api.payloads import Payload
-from ..errors import ModelError, ModelUnreachable, UsageError
+from ..errors import ModelError, UsageError
 from ..events import Event
-from ..types import Request, Tool
-from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS
+from ..types import Request
 from .base import Capability
 from .http import Http
 from .retry import pause
 
 log = logging.getLogger(__name__)
 
-Way = Literal["echo", "forced"]
+Telling = Literal["echo", "forced"]
 """echo: the server repeats a prompt with the likelihood of each token (vLLM, SGLang). forced: it is made to write the
 text, and tells how likely that was (llama.cpp)."""
-WAYS: tuple[Way, ...] = get_args(Way)
+TELLINGS: tuple[Telling, ...] = get_args(Telling)
 BATCH = 16
 """Texts in one request, where a server repeats them: it keeps the likelihoods of all their tokens at once."""
 TOGETHER = 4
@@ -38,7 +36,6 @@ KEPT = 2048
 
 PROMPT = "The capital of France is"
 LIKELY, LONGER, ABSURD = " Paris", " Paris, and the capital of Italy is Rome", " xylophone quarrel"
-PROBE: Tool[..., Any] = Tool("zq7_probe", "A tool.", {"type": "object", "properties": {}})
 NEAR = 0.5
 """Nats by which sums may differ that should be the same: a server computes a little otherwise in a batch."""
 
@@ -47,9 +44,9 @@ class Weighing:
     """A model over HTTP that gives likelihoods; `way` is how its server tells them, `abreast` how many requests it
     works on at once."""
 
-    def __init__(self, model: Http, way: Way, abreast: int = 1) -> None:
+    def __init__(self, model: Http, way: Telling, abreast: int = 1) -> None:
         self.model = model
-        self.way: Way = way
+        self.way: Telling = way
         self.abreast = max(abreast, TOGETHER if way == "echo" else 1)
         self.name = model.name
         self.capabilities: frozenset[Capability] = frozenset({"score", *model.capabilities})
@@ -135,50 +132,18 @@ class Weighing:
             await asyncio.sleep(wait)
 
 
-async def instead_of_tools(model: Http) -> Weighing | None:
-    """The same model, deciding by likelihood, where its server says that it would drop tools: a llama.cpp whose model's
-    template knows none, and which takes them without a word. None for any other. Nothing is generated unless it is one.
-    Raises ModelUnreachable.
-    """
-    if model.api != "openai":
-        return None
-    try:
-        told = await model.fetch("/props", seconds=model.timeouts.connect, root=True)
-        if "default_generation_settings" not in told:
-            return None
-        messages = [{"role": "user", "content": PROMPT}]
-        asked = {"messages": messages, "tools": [openai_chat.write_tool(PROBE)]}
-        laid_out = (await model.fetch("/apply-template", asked, root=True)).get("prompt")
-        if not isinstance(laid_out, str) or PROBE.name in laid_out:
-            return None
-        way, seen = await find_way(model)
-    except ModelUnreachable:
-        raise
-    except ModelError:
-        return None
-    if way is None:
-        log.info("%s drops tools and tells no likelihoods: %s", model.name, seen)
-        return None
-    log.info("%s drops tools; calls are decided by likelihood, told %s", model.name, seen)
-    able: set[Capability] = {"prompt", "schema", "grammar", "free", *(model.capabilities - {"tools"})}
-    (grammar,), (schema,) = GRAMMAR_FIELDS["llama.cpp"], SCHEMA_FIELDS["llama.cpp"]
-    return Weighing(
-        model.able(able, grammar_field=grammar, schema_field=schema, engine="llama.cpp"), way, slots_of(told)
-    )
-
-
 def slots_of(told: Payload) -> int:
     """How many requests a llama.cpp works on at once, by its `/props`."""
     slots = told.get("total_slots")
     return slots if isinstance(slots, int) and 0 < slots <= 256 else 1
 
 
-async def find_way(model: Http) -> tuple[Way | None, str]:
+async def find_way(model: Http) -> tuple[Telling | None, str]:
     """How a server tells likelihoods that are right, None where it tells none, and what was seen."""
     if model.api not in ("openai", "completions"):
         return None, "it is no part of this API"
     seen: list[str] = []
-    for way in WAYS:
+    for way in TELLINGS:
         try:
             wrong, shown = await _checked(Weighing(model, way))
         except (ModelError, UsageError) as error:

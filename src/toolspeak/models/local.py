@@ -36,6 +36,7 @@ from .llama import Llama
 from .llama_body import SAMPLING, SHORT, body_of, is_short, raise_error, read_chunk, unused
 from .sampling import NONE, Sampling
 from .states import States
+from .strategy import Known
 from .wishes import granted
 
 CONTEXT = 4096
@@ -50,6 +51,8 @@ SLOTS = 4
 EMBEDDED_SYSTEM = "You are a helpful assistant."
 """What the embedded model is told where a conversation has no system message: with the one that its own template
 puts there it greets in broken words, and says that the capital of France is L'Étoile."""
+EMBEDDED = Known("SmolLM2-135M-Instruct", parameters=134_515_008, embedded=True, completes=True, scores=True)
+"""What is known of the embedded model, whose template knows no tools."""
 
 
 class Local:
@@ -143,12 +146,9 @@ class Local:
         return await asyncio.to_thread(server.count, body)
 
     @functools.cached_property
-    def template(self) -> tuple[str, dict[str, str]]:
-        """The chat template in the file and its variables; "" for the embedded model, whose template knows no tools.
-
-        Reads the head of the file and loads nothing. Raises WeightsError.
-        """
-        return gguf.template(self.path) if self.path else ("", {})
+    def known(self) -> Known:
+        """What the file tells of itself. Reads its head and loads nothing. Raises WeightsError."""
+        return gguf.known(self.path) if self.path else EMBEDDED
 
     def _server(self) -> Server:
         path = self.path or weights.ensure()

@@ -29,6 +29,7 @@ def model(
     *,
     dialect: Any = None,
     key: str | None = None,
+    look: bool = True,
     temperature: float | None = None,
     max_tokens: int | None = None,
     top_p: float | None = None,
@@ -45,10 +46,11 @@ def model(
     - `scripted:TEXT` or `scripted:FILE` (.jsonl or .txt, a reply a line): replies that are known already
 
     With `dialect` tools are written into the prompt in that dialect. Without it the model is asked as `toolspeak tune`
-    found best, where it did (see `models.profiles`). Else a server is offered them natively, and gets them in the
-    prompt once it has refused; a choice of `native` or `api` counts before a profile. `key` stands before the
-    environment. `temperature`, `max_tokens`, `top_p`, `top_k` and `extra_body` (further fields for the server, such as
-    `{"min_p": 0.1}`) are for requests that set none of their own.
+    found best, where it did (see `models.profiles`), else by what is known of it (see `models.strategy`); a choice of
+    `native` or `api` counts before a profile. Before the first request with tools a server of your own is asked one cheap
+    question about them, unless `look` is False. `key` stands before the environment. `temperature`, `max_tokens`, `top_p`,
+    `top_k` and `extra_body` (further fields for the server, such as `{"min_p": 0.1}`) are for requests that set none of
+    their own.
     `options` go to the model's own class: for HTTP see `models.http.Http`. Raises UnknownModel for a name
     that means none, UsageError for a setting that cannot be.
     """
@@ -70,14 +72,14 @@ def model(
     if dialect is None and not options.keys() & {"native", "api"} and (tuned := _as_tuned(chosen.strip(), made)):
         return tuned
     if dialect is None and "tools" in made.capabilities and over_http(chosen):
-        return _spoken_once_refused(made)
+        return _adaptive(made, look=look)
     return _spoken(made, dialect)
 
 
-def bare(name: str, **options: Any) -> Model:
+def bare(name: str, *, key: str | None = None, **options: Any) -> Model:
     """The text model or the server of that name, as it is in itself: whatever dialect, likelihoods or profile it has are
     for who asks. Raises UnknownModel."""
-    return _made(name.strip(), None, options)
+    return _made(name.strip(), key, options)
 
 
 def _as_tuned(name: str, made: Model) -> Model | None:
@@ -173,11 +175,10 @@ def _spoken(made: Model, dialect: Any) -> Model:
     return cast("Model", import_module(".speaker", __package__).Speaker(made, dialect=dialect))
 
 
-def _spoken_once_refused(made: Model) -> Model:
-    from .http import Http
-    from .wrap import NativeOrSpoken
+def _adaptive(made: Model, *, look: bool) -> Model:
+    from importlib import import_module
 
-    return NativeOrSpoken(made) if isinstance(made, Http) else made
+    return cast("Model", import_module(".adaptive", __package__).Adaptive(made, look=look))
 
 
 def over_http(name: str) -> bool:

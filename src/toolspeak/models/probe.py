@@ -22,9 +22,10 @@ from ..events import ArgumentsDelta, Event
 from ..types import Message, Reply, Request, Tool
 from ..wire.collect import collect
 from ..wire.grammar import grammar
-from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, TAG_FIELDS, Abilities, Finding
+from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, TAG_FIELDS, Abilities, Finding, recall, remember
 from .base import Capability
 from .exchange import Timeouts
+from .glance import parameters_of
 from .http import Http
 from .likelihood import find_way, slots_of
 from .text_calls import Listener, own_dialect
@@ -85,6 +86,7 @@ async def probe(model: Http) -> Abilities:
 
     work = _questions(asked, chats=bool(found["chat"]))
     server, template, slots = await _program(asked)
+    parameters = await parameters_of(asked) if server == "llama.cpp" else 0
     fields = GRAMMAR_FIELDS[server] if model.api in ("openai", "completions") else ()
     grammars = [_asked(*_by_grammar(asked, found, name)) for name in fields]
     beside = SCHEMA_FIELDS[server] if found["completions"] else ()
@@ -109,6 +111,7 @@ async def probe(model: Http) -> Abilities:
         model.address.shown, name, model.api, {name: found[name] for name in NAMES if name in found},
         server, models, template, grammar_field, time.time(),
         schema_field=schema_field, tag_field=_first_yes(TAG_FIELDS.get(server, ()), tagged), score_way=way or "", slots=slots,
+        parameters=parameters,
     )  # fmt: skip
 
 
@@ -367,3 +370,13 @@ async def _program(model: Http) -> tuple[str, str, int]:
     )
     server = next((name for name, told in answers.items() if keys[name] in told), "")
     return server, template, slots_of(answers["llama.cpp"])
+
+
+async def abilities(model: Http, *, anew: bool = False) -> Abilities:
+    """What the server can do, as it was found within a day, else by a probe, which is remembered."""
+    name = model.model or await model.only_model()
+    if not anew and (known := recall(model.address.shown, name)):
+        return known
+    known = await probe(model)
+    await asyncio.to_thread(remember, known)
+    return known

@@ -25,11 +25,10 @@ from ..files import replacing
 from . import weights
 from .base import Model
 from .forms import Form, asked
-from .speaker import Speaker
 
 log = logging.getLogger(__name__)
 
-FORM = 1
+FORM = 2
 """Goes up when what is kept changes its form."""
 VARIABLE = "TOOLSPEAK_PROFILES"
 ENDS = 1 << 20
@@ -193,12 +192,10 @@ def followed(name: str, made: Model) -> Model | None:
     if found is None:
         return None
     try:
-        model = asked(made, found.form)
+        model = asked(made, found.form, str(found.path))
     except ToolspeakError as error:
         _warn(str(found.path), str(error))
         return None
-    if isinstance(model, Speaker):
-        model.profile = str(found.path)
     log.info("%s is asked as it was tuned: %s (%s)", made.name, found.form.label, found.path)
     return model
 

@@ -9,10 +9,11 @@ from ..dialects import get
 from ..errors import UsageError
 from ..plan.ladder import Rung, usual
 from ..schema.near import did_you_mean, near
+from .adaptive import Adaptive
 from .base import Around, Model
 from .names import model as named_model
 from .speaker import DEFAULT, Speaker, speaking
-from .wrap import NativeOrSpoken
+from .strategy import Strategy
 
 OTHER = "hermes"
 """The other dialect of a model that is asked in DEFAULT already: the one that most models have seen."""
@@ -79,11 +80,15 @@ def _known() -> str:
 def _in_dialect(model: Model, name: str) -> Speaker | None:
     """The model with its tools told in a dialect; without a name, in one that it is not asked in so far. None where
     that changes nothing."""
+    if isinstance(model, Adaptive):
+        model = model.model if isinstance(model.model, Speaker) else model.http
     if not isinstance(model, Speaker):
-        return Speaker(model.model if isinstance(model, NativeOrSpoken) else model, name or DEFAULT)
-    spoken = "" if "weighs" in model.capabilities else model.dialect.name
+        return Speaker(model, name or DEFAULT)
+    now = model.strategy
+    spoken = "" if now.way == "scored" else model.dialect.name
     wanted = get(name or (OTHER if spoken == DEFAULT else DEFAULT))
-    return None if wanted.name == spoken else Speaker(model.model, wanted, raw=model.raw)
+    other = Strategy("prompted", "it is asked again", wanted, exact=now.exact)
+    return None if wanted.name == spoken else Speaker(model.model, strategy=other)
 
 
 def _another(one: str | Model, name: str) -> Model:

@@ -5,63 +5,68 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from ..dialects import get
 from ..drive import Done, heard, play
 from ..errors import ModelError
 from ..events import Event
 from ..plan.effects import Ask, Effect, Plan, Score
-from ..plan.speak import speak, weighs
+from ..plan.speak import speak
 from ..types import Request
-from ..wire.detect import by_template
+from ..wire.detect import ANY
 from ..wire.syntax import Dialect
 from .base import Capability, Counter, Model, Scorer
+from .strategy import Known, Strategy, known_of
+from .strategy import strategy as decide
 
-DEFAULT = "tool-json"
-"""The dialect for a model that was taught none: asked for in words, one JSON object."""
+DEFAULT = ANY
 TAUGHT: frozenset[Capability] = frozenset({"tools", "required"})
 """What a dialect adds to what a text model can do."""
-
-
 HOLDS = {"free", "tags"}
 """What a model can be that holds a reply which may be words or calls; see `base.Capability`."""
 
 
 class Speaker:
-    """Makes a text model call tools. `dialect` is a name or a value; `template` the model's own chat template, if
-    that knows tools, and `variables` what it asks for (bos_token, …). `raw` is for a model that continues prompts and
-    answers no conversation.
+    """Makes a text model call tools: prompted in a dialect, or scored.
 
-    Without a dialect a model that gives likelihoods decides by them, and any other is asked in DEFAULT. A reply that may
-    be words or calls is held to the dialect by a model that can be, unless it shall not be `held`."""
+    `dialect` is a name or a value. `way="scored"` has calls decided by likelihood, `way="prompted"` written in a dialect.
+    `template` is the model's own chat template, if prompts shall be laid out by it, and `variables` what it asks for
+    (bos_token, …). What is not given is decided by what is known of the model: see `models.strategy`, whose decision may
+    be given whole as `strategy`.
+    """
 
     def __init__(
         self,
         model: Model,
         dialect: str | Dialect | None = None,
         *,
+        way: Literal["prompted", "scored"] | None = None,
         template: str | None = None,
         variables: Mapping[str, Any] | None = None,
-        raw: bool = False,
-        held: bool = True,
+        strategy: Strategy | None = None,
     ) -> None:
+        # A model's file is read only where something has to be known of it. Tools that a server takes are left aside.
+        given = dialect is not None if strategy is None else not strategy.template
+        known = Known() if given else replace(known_of(model), tools=None)
         self.model = model
-        self.raw = raw
-        self.held = held
-        self.profile = ""  # the file that says so, where one does: see `models.profiles`
-        self.dialect = dialect if isinstance(dialect, Dialect) else get(dialect or DEFAULT)
-        self.chosen = dialect is not None
-        self.template = template
-        self.variables = variables
+        self.strategy = strategy or decide(known, way=way, dialect=dialect, template=template or "")
+        self.dialect = self.strategy.dialect or get(DEFAULT)
+        self.variables = known.variables if variables is None else variables
         self.name = model.name
-        own: set[Capability] = {"weighs"} if weighs(self._can(), template) else set()
+        own: set[Capability] = {"weighs"} if self.strategy.way == "scored" else set()
         self.capabilities: frozenset[Capability] = (model.capabilities - {"weighs"}) | TAUGHT | own
+
+    @property
+    def template(self) -> str | None:
+        """The chat template by which prompts with tools are laid out, if any."""
+        return self.strategy.template or None
 
     def _can(self) -> frozenset[Capability]:
         """What of the model's abilities is made use of."""
-        unused = ({"score"} if self.chosen else set[str]()) | (set[str]() if self.held else HOLDS)
+        unused = set[str]() if self.strategy.constrained else HOLDS
         return self.model.capabilities - unused
 
     def plan(self, request: Request) -> Plan[None]:
@@ -75,7 +80,8 @@ class Speaker:
             variables=self.variables,
             now=now,
             ids=new_id,
-            raw=self.raw,
+            raw=self.strategy.exact,
+            scored=self.strategy.way == "scored",
         )
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
@@ -113,21 +119,6 @@ def new_id() -> str:
     return f"call_{secrets.token_hex(12)}"
 
 
-@runtime_checkable
-class Templated(Protocol):
-    """A text model that knows its own chat template."""
-
-    @property
-    def template(self) -> tuple[str, dict[str, str]]:
-        """The template, "" for none, and the variables that it asks for."""
-        ...
-
-
 def speaking(model: Model) -> Model:
-    """The model itself if it takes tools natively, otherwise spoken for: in the dialect of its own chat template where
-    that knows tools, else in the one for any model."""
-    if "tools" in model.capabilities:
-        return model
-    text, variables = model.template if isinstance(model, Templated) else ("", {})
-    spoken = by_template(text) if text else None
-    return Speaker(model, spoken, template=text, variables=variables) if spoken else Speaker(model)
+    """The model itself if it takes tools natively, otherwise prompted or scored, by what is known of it."""
+    return model if "tools" in model.capabilities else Speaker(model)

@@ -21,6 +21,7 @@ from typing import Any
 
 from ..dialects import get, names
 from ..events import CallStart, Event, Finished, Noted, TextDelta
+from ..plan.stray_markers import StrayMarkers
 from ..schema.check import check
 from ..types import Note, Reply, Request, Tool
 from ..wire.decode import Decoder, parse
@@ -101,10 +102,13 @@ class Listener:
         self._reader: _Known | _Unknown | None = None
         self._calls = 0
         self._text = ""
-        self._notes: list[Event] = []
+        self._stray = StrayMarkers()  # a server may read a call and leave its markers
 
     def hear(self, event: Event) -> list[Event]:
         """The events that take the place of one of the server's."""
+        return self._stray.feed(self._read(event))
+
+    def _read(self, event: Event) -> list[Event]:
         if self._reader is None and isinstance(event, TextDelta):
             tools = (*(self._request.tools or ()), *self._request.hidden)
             self._reader = _Known(self._dialect, tools) if self._dialect else _Unknown(tools)
@@ -123,8 +127,6 @@ class Listener:
                 self._calls += 1
             elif isinstance(event, TextDelta) and len(self._text) < LONGEST:
                 self._text += event.text
-            elif isinstance(event, Noted) and event.note.rule == "call-in-text":
-                self._notes.append(event)
         return events
 
     def _ending(self, event: Event) -> list[Event]:

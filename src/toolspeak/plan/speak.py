@@ -1,6 +1,6 @@
 """Tool calling for a model that only writes text: how to ask it, by what it can do.
 
-A model that gives likelihoods decides by them (`choose`, `fill`); any other is shown the tools in its
+A model that is scored decides by likelihoods (`choose`, `fill`); any other is shown the tools in its
 dialect, and what it writes is read by the same dialect.
 """
 
@@ -33,6 +33,7 @@ from .late import apart
 from .parts import has_parts, put_back, taken_out
 from .several import calls_for
 from .stops import Stops
+from .stray_markers import StrayMarkers
 
 Reads = Callable[[Event | None], Iterable[Event]]
 """What reads the events of a model's text; None ends it."""
@@ -48,9 +49,11 @@ def speak(
     now: datetime | None = None,
     ids: Callable[[], str] | None = None,
     raw: bool = False,
+    scored: bool = False,
 ) -> Plan[None]:
     """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
-    where that knows tools; `raw` is for a model that continues prompts and answers no conversation."""
+    where that knows tools; `raw` is for a model that continues prompts and answers no conversation; `scored` for one
+    whose calls are decided by likelihood."""
     if request.prompt is not None and not request.tools:  # the very bytes to continue
         yield Ask(request, live=True, kept=False)
         return
@@ -59,18 +62,13 @@ def speak(
         yield from _words(request, dialect, can, ids)
         return
     raw = raw or bool(template)
-    _speakable(request, bool(tools), can, raw)
-    if tools and weighs(can, template):
+    _speakable(request, bool(tools), raw or scored)
+    if tools and scored:
         yield from _weighed(request, tools, dialect, can, ids or _counted())
     else:
         request = request if request.schema is None else in_words(request, request.schema)
         request = _thoughtful(request, dialect, template)
         yield _told(request, tools, dialect, can, template, variables, now, ids, raw)
-
-
-def weighs(can: Collection[str], template: str | None) -> bool:
-    """Whether a model that can do that decides on calls by likelihood: not one whose own template knows tools."""
-    return "score" in can and not template
 
 
 def _told(
@@ -119,11 +117,11 @@ def _says_thinking(dialect: Dialect, template: str | None) -> bool:
     return bool(template) or any(isinstance(part, When) and part.what == "thinking" for part in opening)
 
 
-def _speakable(request: Request, tools: bool, can: Collection[str], raw: bool) -> None:
+def _speakable(request: Request, tools: bool, text: bool) -> None:
     """Raises UsageError for what cannot be had from a model whose tools stand in its prompt."""
     if request.logprobs is not None and tools:
         raise UsageError("logprobs cannot be told together with tools: this model writes its calls as text")
-    if (raw or "score" in can) and has_parts(request.messages):
+    if text and has_parts(request.messages):
         raise UsageError("this model takes text alone, and a message holds an image or another part that is none")
 
 
@@ -171,17 +169,18 @@ def _read_by(decoder: Decoder) -> Reads:
         nonlocal last
         match event:
             case TextDelta(text):
-                return decoder.feed(text)
+                return stray.feed(decoder.feed(text))
             case Finished():
                 last = event
                 return ()
             case None:
-                events = decoder.close()
+                events = stray.feed(decoder.close())
                 return [_finish(e, last) if isinstance(e, Finished) else e for e in events]
             case _:
                 return (event,)
 
     last = Finished()
+    stray = StrayMarkers()
     return read
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..dialects import names
@@ -11,8 +11,9 @@ from ..errors import UsageError
 from ..models.base import Model
 from ..models.forms import PLAIN, Form, asked, server_of
 from ..models.http import Http
-from ..models.modes import abilities
-from ..models.speaker import DEFAULT, HOLDS, Templated
+from ..models.probe import abilities
+from ..models.speaker import DEFAULT, HOLDS
+from ..models.strategy import known_of, strategy
 from ..wire.detect import by_template, detect
 
 
@@ -34,41 +35,41 @@ async def candidates(model: Model, dialects: Sequence[str] = ()) -> list[Candida
         return await _of_server(model, dialects)
     if "tools" in model.capabilities:
         raise UsageError(f"{model.name} takes tools by itself, and there is no other form to try")
-    template = model.template[0] if isinstance(model, Templated) else ""
-    forms = [Form("template")] if template and by_template(template) else []
-    if "score" in model.capabilities:
-        forms.append(Form("likelihood"))
-    return _with_dialects(forms, dialects or PLAIN, bool(HOLDS & model.capabilities), {})
+    known = known_of(model)
+    forms = [Form("prompted")] if known.template and by_template(known.template) else []
+    forms += [Form("scored")] if known.scores else []
+    first = strategy(known)
+    usual = Form(first.way, "" if first.template or first.way == "scored" or not first.dialect else first.dialect.name)
+    return _with_dialects(usual, forms, dialects or PLAIN, bool(HOLDS & model.capabilities), {})
 
 
 async def _of_server(model: Http, dialects: Sequence[str]) -> list[Candidate]:
     known = await abilities(model)
     server = server_of(known)
     forms = [Form("native", server=server)] if known.can("tools") else []
-    if known.score_way:
-        likely = Form("likelihood", server=server)
-        forms = [likely, *forms] if known.weighs and not forms else [*forms, likely]
+    forms += [Form("scored", server=server)] if known.score_way else []
     if not known.can("chat"):
         raise UsageError(f"{model.name} answers no conversation, and only forms inside one are tried")
     own = detect(known.template or None, known.model).name if known.template or known.model else DEFAULT
     tried = dialects or list(dict.fromkeys([*([own] if own in names() else []), *PLAIN]))
-    usual = bool(forms) and (forms[0].way == "native" or known.weighs)
-    return _with_dialects(forms, tried, _can_hold(model, server), server, usual=usual)
+    first = strategy(replace(known.known, completes=False))
+    usual = Form(
+        first.way, first.dialect.name if first.dialect and first.dialect.name in names() else "", server=server
+    )
+    return _with_dialects(usual, forms, tried, _can_hold(model, server), server)
 
 
 def _can_hold(model: Http, server: dict[str, Any]) -> bool:
-    spoken: Any = asked(model, Form("dialect", DEFAULT, server=server))
-    return bool(HOLDS & spoken.model.capabilities)
+    return bool(HOLDS & asked(model, Form("prompted", DEFAULT, server=server)).capabilities)
 
 
 def _with_dialects(
-    forms: Sequence[Form], dialects: Sequence[str], holds: bool, server: dict[str, Any], *, usual: bool = True
+    usual: Form, forms: Sequence[Form], dialects: Sequence[str], holds: bool, server: dict[str, Any]
 ) -> list[Candidate]:
-    """The forms and those in dialects, held and free where there is a difference, the usual one first: the first of
-    `forms`, if the usual one is among them, else DEFAULT."""
+    """The forms and those in dialects, held and free where there is a difference, the usual one first."""
     every = list(forms)
-    usual = usual and bool(forms)
-    for dialect in dialects if usual else dict.fromkeys([DEFAULT, *dialects]):
-        every += [Form("dialect", dialect, held, server) for held in ((True, False) if holds else (True,))]
-    first = every[0] if usual else next(form for form in every if form.way == "dialect")
-    return [Candidate(first, True), *(Candidate(form) for form in every if form is not first)]
+    first = [] if usual in forms else [usual.dialect or DEFAULT]
+    for dialect in dict.fromkeys([*first, *dialects]):
+        every += [Form("prompted", dialect, held, server) for held in ((True, False) if holds else (True,))]
+    usual = usual if usual in every else every[0]
+    return [Candidate(usual, True), *(Candidate(form) for form in every if form != usual)]

@@ -1,0 +1,289 @@
+"""A model behind a server, asked as `strategy` decides from what is known so far.
+
+What a server can do is not known at first. Its API offers tools, so the strategy begins native; three things can change
+it, each at most once, and `strategy` says in words what holds now:
+
+- Before the first request with tools, what a probe found within a day is used; else a server of one's own is looked at
+  (`probe.glance`), unless `look` is False. A hosted provider is never looked at.
+- `load` probes the server, for the gateway; one that is down is probed again later, with growing pauses.
+- A server that refuses tools is prompted from then on.
+
+Where a call must come, and the server is not known to hold its model to one but can be held to a grammar or a schema,
+that request alone is prompted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import random
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, cast
+
+from ..dialects import get
+from ..errors import BadRequest, ModelError, ModelUnreachable, UnknownModel, UsageError
+from ..events import Event
+from ..plan.effects import Ask
+from ..types import Request
+from ..wire.syntax import Dialect
+from .abilities import Abilities, recall
+from .base import Capability, Counter, Model
+from .glance import glance
+from .http import Http
+from .likelihood import Telling, Weighing
+from .probe import abilities, told_template
+from .providers import hosted
+from .speaker import Speaker
+from .strategy import Known, Strategy, Way, strategy
+from .text_calls import TextCalls
+
+log = logging.getLogger(__name__)
+
+AGAIN, LONGEST = 5.0, 300.0
+"""Seconds until a server that could not be probed is probed again, which doubles, and at most."""
+
+
+class Adaptive:
+    """A server's model that calls tools; `http` is the server as it is, `model` how it is asked now.
+
+    `way` and `exact` are what the user wants, as for `strategy`; `dialect` and `template` what the model speaks, and with a
+    `way` how it is asked. `constrained` is whether replies that may hold calls are held to a grammar, `abilities` what is
+    known of the server, `profile` the file that says all this. Raises UsageError and UnknownDialect for what cannot be.
+    """
+
+    def __init__(
+        self,
+        http: Http,
+        *,
+        way: Way | None = None,
+        dialect: str | Dialect | None = None,
+        template: str = "",
+        exact: bool | None = None,
+        constrained: bool = True,
+        abilities: Abilities | None = None,
+        look: bool = True,
+        profile: str = "",
+    ) -> None:
+        self.http = http
+        self.name = http.name
+        self.refused = ""
+        self.dialect = get(dialect) if isinstance(dialect, str) else dialect
+        self._template = template
+        self._wanted: dict[str, Any] = {"way": way, "exact": exact, "dialect": self.dialect if way else None}
+        self._constrained = constrained
+        self._profile = profile
+        self._wrap: Callable[[Any], Any] = lambda model: model
+        self._looking = asyncio.Lock()
+        self._looked = abilities is not None or not look or way is not None
+        self._learned = abilities is not None
+        self._later: asyncio.Task[None] | None = None
+        self._settle(abilities)
+
+    # -------------------------------------------------------------- how it is asked now
+
+    def _settle(self, seen: Abilities | None) -> None:
+        """Decides anew, by what was seen."""
+        self.abilities = seen
+        known = seen.known if seen else self.http.known
+        known = replace(known, name=self.http.model or known.name, dialect=self.dialect)
+        if self._template and not self._wanted["exact"]:
+            known = replace(known, template=self._template)
+        if self.refused:
+            known = replace(known, tools=False, seen=self.refused)
+        decided = strategy(known, **self._wanted, template=self._template if self._wanted["exact"] else "")
+        why = f"as it was tuned: {self._profile}" if self._profile else decided.why
+        self.strategy = replace(decided, why=why, constrained=self._constrained, profile=self._profile)
+        self.model = self._asked(self.strategy)
+        self.demanding = self._demanding(known)
+
+    def _asked(self, chosen: Strategy) -> Model:
+        fields = self.abilities.fields if self.abilities else {}
+        if chosen.way == "native":
+            held: set[Capability] = set(self.abilities.capabilities & {"required"}) if self.abilities else set()
+            server = self.http.able(self.http.capabilities | held | self._more(), **fields)
+            return TextCalls(server, self.dialect, model=self._wrap(server))
+        if chosen.way == "scored" and self.abilities:
+            told = cast("Telling", self.abilities.score_way)
+            return Speaker(self._wrap(Weighing(self._plain(), told, self.abilities.slots)), strategy=chosen)
+        server = self.http.able(self.http.capabilities, **fields).completing() if chosen.exact else self._plain()
+        return Speaker(self._wrap(server), strategy=chosen)
+
+    def _plain(self) -> Http:
+        """The server for requests without tools of its own."""
+        fields = self.abilities.fields if self.abilities else {}
+        return self.http.able((self.http.capabilities - {"tools"}) | self._more(), **fields)
+
+    def _more(self) -> set[Capability]:
+        """What the server can do beyond its API's own."""
+        seen = self.abilities
+        more: set[Capability] = set(seen.capabilities & {"grammar", "free", "tags"}) if seen else set()
+        if seen.can("completions") if seen and "completions" in seen.found else self.http.api == "openai":
+            more.add("prompt")  # where nothing is known, the server may say no
+        return more
+
+    def _demanding(self, known: Known) -> Speaker | None:
+        """What asks where a call must come, if that is not the model itself."""
+        if self.strategy.way != "native" or self._wanted["way"] is not None:
+            return None
+        seen = self.abilities
+        if self.http.api == "ollama" and not (seen and "required" in seen.capabilities):
+            held = True  # it has no word for a choice, but its `format` holds to a call
+        else:
+            by_field = bool(seen and (seen.grammar_field or seen.tag_field or seen.can("schema")))
+            held = by_field and bool(seen and "required" not in seen.capabilities)
+        if not held:
+            return None
+        by_schema = not (seen and (seen.grammar_field or seen.tag_field))
+        plain = replace(known, tools=None, scores=False, completes=False)
+        asked = strategy(Known() if by_schema else plain)
+        return Speaker(self._wrap(self._plain()), strategy=replace(asked, why="a call must come"))
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Of the way that is in use."""
+        held: set[Capability] = {"required"} if self.demanding and self.abilities else set()
+        return self.model.capabilities | held
+
+    def wrapped(self, wrap: Callable[[Any], Any]) -> Adaptive:
+        """The same with something around each model that is asked in the end."""
+        other = copy.copy(self)
+        other._wrap = wrap
+        other._looking = asyncio.Lock()
+        other._settle(self.abilities)
+        return other
+
+    # -------------------------------------------------------------- being asked
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that a request goes to."""
+        return self.http.endpoint
+
+    def body(self, request: Request) -> bytes:
+        """The body of the first request; empty where that asks for likelihoods."""
+        model: Any = self.now(request)
+        if isinstance(model, Speaker):
+            effect = model.plan(request).send(None)
+            return self._plain().body(effect.request) if isinstance(effect, Ask) else b""
+        return model.body(request)
+
+    def now(self, request: Request) -> Model:
+        """What would be asked, by what is known now."""
+        demanded = bool(request.tools) and request.choice not in ("auto", "none")
+        return self.demanding if demanded and self.demanding else self.model
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        if request.tools or self._wanted["exact"]:
+            await self.look()
+        begun = False
+        try:
+            async with aclosing(cast("AsyncGenerator[Event]", self.now(request).stream(request))) as events:
+                async for event in events:
+                    begun = True
+                    yield event
+            return
+        except BadRequest as error:
+            again = error.tools_refused and request.tools and self._wanted["way"] is None
+            if begun or not again or self.strategy.way != "native":
+                raise
+            self.refused = f"it refused them: {error.reason or error}"
+        self._settle(self.abilities)
+        log.info("%s: %s", self.name, self.strategy.line)
+        async with aclosing(cast("AsyncGenerator[Event]", self.model.stream(request))) as events:
+            async for event in events:
+                yield event
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of the request as it would be sent now; None where they cannot be told."""
+        return await self.model.count(request) if isinstance(self.model, Counter) else None
+
+    async def aclose(self) -> None:
+        """Ends what goes on in the background, and closes connections."""
+        if self._later:
+            self._later.cancel()
+        await self.http.aclose()
+
+    # -------------------------------------------------------------- finding out
+
+    async def look(self) -> None:
+        """Uses what is known of the server, or looks at it, once; see the head of this file. Raises UsageError where it
+        shall continue exact prompts and does not tell its template."""
+        if self._wanted["exact"] and not self._template:
+            await self._find_template()
+        if self._looked:
+            return
+        async with self._looking:
+            if self._looked:
+                return
+            seen = recall(self.http.address.shown, self.http.model) if self.http.model else None
+            try:
+                seen = seen or (None if hosted(self.http.address.shown) else await glance(self.http))
+            except ModelUnreachable as error:
+                self._looked = error.timed_out  # one that is down is looked at again
+                return
+            self._looked = True
+            if seen:
+                self._settle(seen)
+                log.info("%s: %s", self.name, self.strategy.line)
+
+    async def _find_template(self) -> None:
+        async with self._looking:
+            if self._template:
+                return
+            self.http.model = self.http.model or await self.http.only_model()
+            template = await told_template(self.http)
+            if not template:
+                raise UsageError(f"{self.http.address.shown} does not tell its chat template: give it as `template`")
+            self._template = template
+            self._settle(self.abilities)
+
+    async def load(self) -> None:
+        """Probes the server once; where it is down, that is done again in the background. Raises nothing of it."""
+        if not self._learned and not await self._tried():
+            self._later = asyncio.create_task(self._keep_trying())
+
+    async def _keep_trying(self) -> None:
+        wait = AGAIN
+        while True:
+            await asyncio.sleep(wait * random.uniform(0.5, 1))
+            if await self._tried():
+                return
+            wait = min(LONGEST, 2 * wait)
+
+    async def _tried(self) -> bool:
+        why = ""
+        try:
+            if self._wanted["exact"]:
+                await self.look()
+            elif self._wanted["way"] is None:
+                self._settle(await self._probed())
+        except (UnknownModel, UsageError) as error:
+            why = f"it cannot be probed: {error}"  # what is wrong is the name or the settings, and stays so
+            log.warning("%s: %s", self.name, why)
+        except ModelError as error:
+            why = f"it could not be probed: {error.reason or error}"
+            log.info("%s: %s", self.name, why)
+            self.strategy = replace(self.strategy, why=why)
+            return False
+        self._looked = self._learned = True
+        if why:
+            self.strategy = replace(self.strategy, why=why)
+        log.info("%s: %s", self.name, self.strategy.line)
+        return True
+
+    async def _probed(self) -> Abilities:
+        seen = await abilities(self.http)
+        self.http.model = seen.model
+        return seen
+
+
+async def look(model: Model) -> None:
+    """Finds out what the server behind a model can do, if there is one and that is not known."""
+    inner: Any = model
+    while inner is not None and not isinstance(inner, Adaptive):
+        inner = getattr(inner, "model", None)
+    if inner is not None:
+        await inner.look()

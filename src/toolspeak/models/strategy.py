@@ -1,0 +1,165 @@
+"""How a model is asked for calls: one function decides, for the library, the command line and the gateway alike.
+
+From what is known of a model (`Known`) and what its user wants, `strategy` makes one of three ways, with the reason in
+words. The first rule that fits counts:
+
+1. What the user wants: a dialect, a way, a profile of `toolspeak tune`.
+2. A server whose API has tools is offered them, unless it refuses them or was seen to drop them.
+3. A model that gives likelihoods is scored where it is too weak to be prompted: the embedded one, and one that is known
+   to have fewer than half a billion parameters and whose template knows no tools. A model of unknown size is prompted.
+4. Any other is prompted: in the dialect of its chat template, by that template to the letter where it continues exact
+   prompts; else in messages, in the dialect of models of its name; else in the one for any model.
+
+Nothing here asks a model. What has to be found out first is `unseen`, and the strategy changes when it is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from ..dialects import get
+from ..errors import UsageError
+from ..wire.detect import ANY, by_template, detect
+from ..wire.syntax import Dialect
+from .base import Model
+
+Way = Literal["native", "prompted", "scored"]
+"""native: tools as the server's API has them. prompted: tools stand in the prompt, and calls are read from the text.
+scored: calls are decided by how likely texts are."""
+WAYS: tuple[Way, ...] = get_args(Way)
+SMALL = 500_000_000
+"""Parameters below which a model is too weak to be prompted in a dialect that it was not taught."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a model; a field is empty where nobody knows.
+
+    `name` is what its maker calls it. `tools` is whether a server takes tools, None for a model that has no API for them;
+    `seen` is what was seen of that, "" for what was not looked at yet. `chats` and `completes` are whether it answers
+    conversations and continues exact prompts, `scores` whether it gives likelihoods. `variables` are what its
+    `template` asks for, such as `bos_token`. `dialect` is what its user says that it speaks.
+    """
+
+    name: str = ""
+    dialect: Dialect | None = None
+    template: str = ""
+    parameters: int = 0
+    embedded: bool = False
+    tools: bool | None = None
+    seen: str = ""
+    chats: bool = True
+    completes: bool = False
+    scores: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How a model is asked, and why.
+
+    A `dialect` is what calls are written and read in (None for the native way: the model's own, by its name). With a
+    `template`, prompts with tools are laid out by it to the letter; `exact` is for a model that only continues prompts.
+    `constrained` is whether a reply that may hold calls is held to the dialect's grammar, where the engine takes one.
+    """
+
+    way: Way
+    why: str
+    dialect: Dialect | None = None
+    template: str = ""
+    exact: bool = False
+    constrained: bool = True
+    profile: str = ""
+
+    @property
+    def line(self) -> str:
+        """One line for people: the way, the dialect, the reason."""
+        if self.way != "prompted" or self.dialect is None:
+            return f"{self.way}: {self.why}"
+        how = "by its chat template" if self.template else "by an exact prompt" if self.exact else "in messages"
+        return f"prompted in {self.dialect.name} {how}: {self.why}"
+
+
+def strategy(
+    known: Known,
+    *,
+    way: Way | None = None,
+    dialect: str | Dialect | None = None,
+    template: str = "",
+    exact: bool | None = None,
+) -> Strategy:
+    """How a model of which this is known is asked; see the head of this file.
+
+    The rest is what its user wants: a `way`, a `dialect`, prompts by a `template`, and whether they are `exact`. Raises
+    UsageError for a way that the model does not have, UnknownDialect for a name that means no dialect.
+    """
+    if way is not None and way not in WAYS:
+        raise UsageError(f"way: expected {', '.join(WAYS)}, received {way!r}")
+    wanted = dialect if isinstance(dialect, Dialect) or dialect is None else get(dialect)
+    if way == "scored":
+        return _scored_by_choice(known, wanted)
+    if way == "native":
+        return _native_by_choice(known, wanted)
+    if wanted is not None:
+        return Strategy("prompted", "the dialect was given", wanted, template, bool(exact))
+    if way is None and exact is None and not template:
+        if known.tools:
+            why = known.seen or "its API has tools; not looked yet whether the model gets them"
+            return Strategy("native", why, known.dialect)
+        if known.scores and (why := _weak(known)):
+            return Strategy("scored", why)
+    return _prompted(known, template, exact)
+
+
+def _scored_by_choice(known: Known, dialect: Dialect | None) -> Strategy:
+    if dialect is not None:
+        raise UsageError("a model that is scored writes its calls in no dialect: give a way or a dialect")
+    if not known.scores:
+        raise UsageError(f"{known.name or 'the model'} gives no likelihoods, so its calls cannot be scored")
+    return Strategy("scored", "it was chosen")
+
+
+def _native_by_choice(known: Known, dialect: Dialect | None) -> Strategy:
+    if known.tools is None:
+        raise UsageError(f"{known.name or 'the model'} has no API that takes tools, so it cannot be asked natively")
+    return Strategy("native", "it was chosen", dialect)
+
+
+def _weak(known: Known) -> str:
+    """Why a model is scored rather than prompted; "" where it is not."""
+    if known.embedded:
+        return "the embedded model was never taught tools"
+    if 0 < known.parameters < SMALL and not (known.template and by_template(known.template)):
+        size = f"{known.parameters / 1e6:.0f} million parameters"
+        return f"it has {size}, fewer than {SMALL // 10**6}, and its template knows no tools"
+    return ""
+
+
+def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
+    """The prompt for a model whose user named no dialect."""
+    refused = f"; tools go into the prompt, for it takes none: {known.seen}" if known.tools is False else ""
+    always = exact if exact is not None else not known.chats
+    text = template or known.template
+    own = known.dialect or (by_template(text, known.name.lower()) if text else None)
+    if own is not None or (always and text):
+        spoken = own or detect(text, known.name or None)
+        by_letter = bool(template) or always or (exact is None and known.completes)
+        source = "its user" if known.dialect else "its template"
+        why = f"{source} tells the dialect" if own else "its template tells no dialect"
+        return Strategy("prompted", why + refused, spoken, text if by_letter else "", always)
+    named = detect(model=known.name) if known.name else None
+    if named is not None and named.models:
+        why = f"its name, {known.name}, tells the dialect"
+        return Strategy("prompted", why + refused, named, "", always)
+    return Strategy("prompted", f"nothing tells its dialect{refused}", get(ANY), "", always)
+
+
+def known_of(model: Model) -> Known:
+    """What is known of a model without asking it."""
+    known: Any = getattr(model, "known", None)
+    if isinstance(known, Known):
+        return known
+    can = model.capabilities
+    return Known(completes="prompt" in can, scores="score" in can, tools=True if "tools" in can else None)
