@@ -257,7 +257,8 @@ class Likely:
 
 def test_likelihoods_are_recorded_with_their_texts(cases: list[evals.Case], tmp_path: Path) -> None:
     model = Likely()
-    (record,) = evals.run(cases[:1], [Contender(model)], tmp_path / "out")
+    scored = Contender(Speaker(model, way="scored"))
+    (record,) = evals.run(cases[:1], [scored], tmp_path / "out")
     assert model.loaded == 1
     steps = evals.unpacked(record.steps)
     scores = [step["score"] for step in steps if "score" in step]

@@ -155,7 +155,9 @@ def test_nothing_is_read_where_no_call_may_come(serve: Serve, name: str) -> None
     async def main() -> None:
         async with serve(Ignores(HERMES)) as server:
             made = ts.model(f"{server.url}/v1#{name}")
-            for more in ({"choice": "none"}, {"schema": {"type": "object"}}, {"tools": ()}):
+            never = [{"schema": {"type": "object"}}, {"tools": ()}]
+            # In a dialect that is known the markup of a call that may not come is read, and no verb takes it for an answer.
+            for more in [*never, {"choice": "none"}] if name == "mine" else never:
                 settings: dict[str, Any] = {"tools": (ts.tool(weather),), **more}
                 request = ts.Request([{"role": "user", "content": QUESTION}], **settings)
                 events = [event async for event in made.stream(request)]

@@ -53,7 +53,7 @@ def test_tuned_shown_followed_forgotten(cli: Cli, speaks: Speaks, kept: Path) ->
     assert call.stdout == 'add {"a": 30, "b": 7.25}\n'
     assert "is asked as it was tuned: hermes" in call.stderr
     explained = cli("ask", "Hi", "--tools", "tools.py", "--model", name, "--explain")
-    assert f"asked as it was tuned: {path}" in explained.stdout
+    assert f"asked: prompted in hermes in messages: as it was tuned: {path}" in explained.stdout
 
     path.write_text("{", "utf-8")
     call = cli("ask", "Hi", "--tools", "tools.py", "--model", name, "--dry-run")

@@ -67,7 +67,10 @@ def by_template(template: str, name: str = "") -> Dialect | None:
     for i, d in enumerate(known()):
         if all(word in shown for word in literals(d)) and (reply := reads(p, replace(d, forms=()))):
             likeness = _likeness(p, d, drafted) + (not reply.notes)
-            found.append((sum(map(len, _words(d))), named(d, name), likeness, len(d.models), -i))
+            words = sum(map(len, _words(d))) if all(call.whole for call in reply.calls) else -1
+            found.append((words, named(d, name), likeness, len(d.models), -i))
+    if drafted and found and max(found)[0] < 0:
+        return drafted  # the known ones leave something of the calls over
     return replace(known()[-max(found)[-1]], origin="by its chat template") if found else drafted
 
 
