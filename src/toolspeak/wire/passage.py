@@ -38,7 +38,12 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
         yield from all_of_it(s)
         return None
     word = yield from until(s, p.block if block else p.marks, s.say, TextDelta)
-    while word == "{" and (c := (yield from following(s))) and c not in ENDS and c != "}":
+    while word == "{":
+        keep_from(s, word)
+        c = yield from following(s)
+        if not c or c in ENDS or c == "}":
+            break
+        s.commit()
         run = BRACES(s.text, s.pos)  # no object begins so: the quick way through many of them
         s.say(word + run[0])
         s.pos = run.end()
@@ -47,7 +52,7 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
         return None
     s.within = s.midline and word[0] != "\n"
     kind = CODE if block and word == FENCE else p.inside[word]
-    if kind in (CALL, HEAD):
+    if kind in (CALL, HEAD) and s.log is None:
         keep_from(s, word)
     return kind, word, ""
 
