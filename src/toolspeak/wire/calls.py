@@ -186,7 +186,11 @@ def _letter(s: State) -> Scan[bool]:
 def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[None]:
     """One call in the first of the shapes that fits it."""
     first: Malformed | None = None
-    for form in entry.forms:
+    forms = entry.forms
+    if len(forms) > 1 and not entry.eaten and (c := (yield from following(s))):
+        other = NAME if c == "{" else JsonCall  # no name begins so, or no object
+        forms = [form for form in forms if form[0] is not other and type(form[0]) is not other] or forms[:1]
+    for form in forms:
         if first:
             s.forget()
             s.rewind(place)
