@@ -9,7 +9,7 @@ from typing import cast
 from ..events import TextDelta
 from .jsonscan import ENDS
 from .program import CALL, CODE, END, FENCE, FRAME, HEAD, Program
-from .scan import Scan, at, following, marks, until
+from .scan import Marks, Scan, at, following, marks, until
 from .state import State
 
 OPEN = ("<!--", "~~~", "\n~~~")
@@ -37,17 +37,7 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
     if p.marks is None:
         yield from all_of_it(s)
         return None
-    word = yield from until(s, p.block if block else p.marks, s.say, TextDelta)
-    while word == "{":
-        keep_from(s, word)
-        c = yield from following(s)
-        if not c or c in ENDS or c == "}":
-            break
-        s.commit()
-        run = BRACES(s.text, s.pos)  # no object begins so: the quick way through many of them
-        s.say(word + run[0])
-        s.pos = run.end()
-        word = yield from until(s, p.block if block else p.marks, s.say, TextDelta)
+    word = yield from _in_text(s, p.block if block else p.marks)
     if word is None:
         return None
     s.within = s.midline and word[0] != "\n"
@@ -55,6 +45,23 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
     if kind in (CALL, HEAD) and s.log is None:
         keep_from(s, word)
     return kind, word, ""
+
+
+def _in_text(s: State, wanted: Marks) -> Scan[str | None]:
+    """Pass text on to the next mark and eat it; braces that begin no object are text. From a brace on, text can be given
+    back: it is lost otherwise where the piece ends behind it."""
+    word = yield from until(s, wanted, s.say, TextDelta)
+    while word == "{":
+        keep_from(s, word)
+        c = yield from following(s)
+        if not c or c in ENDS or c == "}":
+            break
+        s.commit()
+        run = BRACES(s.text, s.pos)  # the quick way through many of them
+        s.say(word + run[0])
+        s.pos = run.end()
+        word = yield from until(s, wanted, s.say, TextDelta)
+    return word
 
 
 def keep_from(s: State, word: str) -> None:

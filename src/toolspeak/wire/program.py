@@ -100,9 +100,10 @@ class Program:
         lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
         self.shown |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
         self.shown |= {word: lines[word] for word in ("~~~", ">")}
-        if self.d.items and self.d.items[1][1:] in self.shown:  # in a list that broke, the next element stands so
-            self.element = self.d.items[1]
-            self.shown[self.element] = "\n"
+        between = self.d.items[1] if self.d.items else ""
+        if between[1:] in self.shown:  # in a list that broke, the next element stands so
+            self.element = between
+            self.shown[between] = "\n"
         for word, entry in self.entries.items():
             close = (literal_words(entry.close) or [""])[-1]
             for quote, end in QUOTES.items():
