@@ -42,21 +42,20 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
         return None
     s.within = s.midline and word[0] != "\n"
     kind = CODE if block and word == FENCE else p.inside[word]
-    if kind in (CALL, HEAD) and s.log is None:
+    if kind in (CALL, HEAD):
         keep_from(s, word)
     return kind, word, ""
 
 
 def _in_text(s: State, wanted: Marks) -> Scan[str | None]:
-    """Pass text on to the next mark and eat it; braces that begin no object are text. From a brace on, text can be given
-    back: it is lost otherwise where the piece ends behind it."""
+    """Pass text on to the next mark and eat it; braces that begin no object are text."""
     word = yield from until(s, wanted, s.say, TextDelta)
     while word == "{":
-        keep_from(s, word)
-        c = yield from following(s)
+        s.pos -= 1  # not eaten while more text comes
+        c = yield from following(s, 1)
+        s.pos += 1
         if not c or c in ENDS or c == "}":
             break
-        s.commit()
         run = BRACES(s.text, s.pos)  # the quick way through many of them
         s.say(word + run[0])
         s.pos = run.end()

@@ -105,9 +105,8 @@ class Program:
             self.element = between
             self.shown[between] = "\n"
         for word, entry in self.entries.items():
-            close = (literal_words(entry.close) or [""])[-1]
-            for quote, end in QUOTES.items():
-                self.shown[quote + word] = close + end if len(word) > 1 and close else end
+            close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
+            self.shown |= {quote + word: close + end for quote, end in QUOTES.items()}
         words = [w for w in self.shown if w not in lines]
         self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries), *words), CODE)
         self.fresh |= {w: CODE for w in ("~~~", ">") if w not in self.fresh}
