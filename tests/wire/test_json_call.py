@@ -49,6 +49,7 @@ PING = ("ping", {}, True)
         (NESTED, '{"message": "Hi", "tool_calls": [{"name": "ping", "args": {}}]}', [PING], "Hi", []),
         (NESTED, '{"tool_calls": [{"name": "ping", "args": {}},], "message": "Hi"}', [PING], "Hi", ["trailing-comma"]),
         (NESTED, '{"tool_call": {"name": "ping", "args": {}}, "message": "Hi"}', [PING], "Hi", []),
+        (NESTED, '{"tool_call": {"name": "ping", "args": {}}, "message": "Hi", "x": 1}', [("ping", {}, False)], "Hi", ["unknown-key"]),
         (NESTED, '{"tool_calls": [], "message": "Hi"}', [], "Hi", []),
         (NESTED, '{"tool_call": null, "message": "Hi"}', [], "Hi", []),
         (NESTED, '{"tool_calls": [{"name": "zz", "args": {}}]}', [], '{"tool_calls": [{"name": "zz", "args": {}}]}', None),

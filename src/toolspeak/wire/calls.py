@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import unescape
 from typing import Any, cast
@@ -186,7 +186,10 @@ def _letter(s: State) -> Scan[bool]:
 def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[None]:
     """One call in the first of the shapes that fits it."""
     first: Malformed | None = None
-    for form in entry.forms:
+    forms = entry.forms
+    if len(forms) > 1 and not entry.eaten:
+        forms = _fitting(forms, (yield from following(s)))
+    for form in forms:
         if first:
             s.forget()
             s.rewind(place)
@@ -198,6 +201,12 @@ def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[N
                 raise
             first = first or e
     raise first or Malformed("a call has no shape")
+
+
+def _fitting(forms: tuple[Form, ...], c: str) -> Sequence[Form]:
+    """The shapes that may begin with this letter: a name never begins with a brace, an object always."""
+    other = (NAME if c == "{" else JsonCall) if c else None
+    return [form for form in forms if form[0] is not other and type(form[0]) is not other] or forms[:1]
 
 
 def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[None]:

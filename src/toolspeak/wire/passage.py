@@ -9,7 +9,7 @@ from typing import cast
 from ..events import TextDelta
 from .jsonscan import ENDS
 from .program import CALL, CODE, END, FENCE, FRAME, HEAD, Program
-from .scan import Scan, at, following, marks, until
+from .scan import Marks, Scan, at, following, marks, until
 from .state import State
 
 OPEN = ("<!--", "~~~", "\n~~~")
@@ -37,12 +37,7 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
     if p.marks is None:
         yield from all_of_it(s)
         return None
-    word = yield from until(s, p.block if block else p.marks, s.say, TextDelta)
-    while word == "{" and (c := (yield from following(s))) and c not in ENDS and c != "}":
-        run = BRACES(s.text, s.pos)  # no object begins so: the quick way through many of them
-        s.say(word + run[0])
-        s.pos = run.end()
-        word = yield from until(s, p.block if block else p.marks, s.say, TextDelta)
+    word = yield from _in_text(s, p.block if block else p.marks)
     if word is None:
         return None
     s.within = s.midline and word[0] != "\n"
@@ -50,6 +45,22 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
     if kind in (CALL, HEAD):
         keep_from(s, word)
     return kind, word, ""
+
+
+def _in_text(s: State, wanted: Marks) -> Scan[str | None]:
+    """Pass text on to the next mark and eat it; braces that begin no object are text."""
+    word = yield from until(s, wanted, s.say, TextDelta)
+    while word == "{":
+        s.pos -= 1  # not eaten while more text comes
+        c = yield from following(s, 1)
+        s.pos += 1
+        if not c or c in ENDS or c == "}":
+            break
+        run = BRACES(s.text, s.pos)  # the quick way through many of them
+        s.say(word + run[0])
+        s.pos = run.end()
+        word = yield from until(s, wanted, s.say, TextDelta)
+    return word
 
 
 def keep_from(s: State, word: str) -> None:

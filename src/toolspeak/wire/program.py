@@ -53,7 +53,7 @@ class Program:
     `legal` one that was not closed, `again` begins another call between the marks of one, `beyond` a frame; `named`: a
     message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `closers` end a thought,
     `drafts` begin a call in one, `opening` are both. `strays` are the closers that a model may write once too often.
-    `shown` maps what begins a quotation to what ends it.
+    `shown` maps what begins a quotation to what ends it; `element` is that which stands between calls in a list as well.
     """
 
     def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
@@ -62,6 +62,7 @@ class Program:
         self.split = split
         self.entries = _entries(d) if calls else {}
         self.shown: dict[str, str] = {}
+        self.element = ""
         self.openers = tuple(self.entries)
         self.fences = {o: c for o, c in d.fences if o not in self.entries} if self.entries else {}
         kinds = dict.fromkeys((*self.entries, *self.fences), CALL)
@@ -99,10 +100,13 @@ class Program:
         lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
         self.shown |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
         self.shown |= {word: lines[word] for word in ("~~~", ">")}
+        between = self.d.items[1] if self.d.items else ""
+        if between[1:] in self.shown:  # in a list that broke, the next element stands so
+            self.element = between
+            self.shown[between] = "\n"
         for word, entry in self.entries.items():
-            close = (literal_words(entry.close) or [""])[-1]
-            for quote, end in QUOTES.items():
-                self.shown[quote + word] = close + end if len(word) > 1 and close else end
+            close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
+            self.shown |= {quote + word: close + end for quote, end in QUOTES.items()}
         words = [w for w in self.shown if w not in lines]
         self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries), *words), CODE)
         self.fresh |= {w: CODE for w in ("~~~", ">") if w not in self.fresh}

@@ -97,7 +97,7 @@ def small(s: State, p: Program, kind: str, word: str, space: str) -> Scan[bool]:
             s.note("stray-closer", word)
         return True
     s.say(space + word)
-    if kind == CODE and word != FENCE:
+    if kind == CODE and word != FENCE and not (s.broken and word == p.element):
         yield from shown(s, p, word)
     return False
 
@@ -310,6 +310,9 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
 def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
     s.place = None
+    word = word.strip()
+    entry = p.entries.get(word)
+    s.broken = s.broken or bool(entry and entry.formal and entry.section and p.d.items)
     if s.log is None:
         s.seed = 0
         s.cut = s.cut or s.closed
@@ -318,8 +321,6 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
             s.end(s.live, whole=False)
         s.settle()
         return True
-    word = word.strip()
-    entry = p.entries.get(word)
     cut = s.closed and not p.d.guard and (entry.formal if entry else word not in ("", *p.fences))
     s.forget()
     s.failures += 1

@@ -57,13 +57,15 @@ class State(Source):
     becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
     `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
     `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
-    `ending` is the call that is over, but for what comes behind it; `doubtful`: a note tells that what is read is not whole.
+    `ending` is the call that is over, but for what comes behind it, and `behind` the texts that its object holds; `doubtful`: a note tells that what is read is not whole.
     `midline`: the line that is told has text in it; `within`: that stands before the call read, which is `fenced` or not.
-    `failures`: so many openers opened no call. `judged` is the place where it was decided last whether more of a call stands there.
+    `failures`: so many openers opened no call; `broken`: a list of calls was one of them, or held a call that broke. `judged` is the place where it was decided last whether more of a call stands there.
     """
 
     __slots__ = (
         "args",
+        "behind",
+        "broken",
         "calls",
         "cut",
         "doubtful",
@@ -109,12 +111,13 @@ class State(Source):
         self.calls = 0
         self.spent = False
         self.spoken = self.midline = self.within = self.fenced = False
-        self.cut = False
+        self.cut = self.broken = False
         self.seed = 0
         self.unread = False
         self.voice: type[TextDelta] | type[ThoughtDelta] = TextDelta
         self.told: type[TextDelta] | type[ThoughtDelta] = TextDelta
         self.texts: list[str] = []
+        self.behind: list[Event] = []
         self.failures = 0
 
     def say(self, text: str) -> None:
@@ -203,6 +206,7 @@ class State(Source):
         self.given, self.noted, self.waiting = set(given), set(noted), []
         self.parts.clear()
         self.texts.clear()
+        self.behind.clear()
         del self.out[size:]
         self.log = self.ending = self.live = None
         self.doubtful = False
@@ -288,3 +292,5 @@ class State(Source):
             self.push(Noted(Note("trailing-text", behind.strip()[:1], self.base + self.pos)))
         self.push(CallEnd(not self.doubtful, call.late_id))
         self.doubtful = False
+        self.out += self.behind
+        self.behind.clear()

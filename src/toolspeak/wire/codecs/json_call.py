@@ -243,7 +243,10 @@ def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> 
     if o.answer or o.call.filled:
         s.end(o.call)
         s.commit()
-        yield from json_args.read_string(s, lambda t: s.push(delta(t)), delta)
+        if s.ending:  # what comes behind the text may still tell that the call is not whole
+            yield from json_args.read_string(s, lambda t: s.behind.append(delta(t)), None)
+        else:
+            yield from json_args.read_string(s, lambda t: s.push(delta(t)), delta)
     elif o.call.guard:
         o.said.append((delta, (yield from short_string(s, HELD))))
     else:
