@@ -15,7 +15,7 @@ from zlib import crc32
 from seeds import OFFERS, SEEDS, Input
 
 from checks import problems  # isort: skip
-from grows import seconds  # isort: skip
+from grows import growth  # isort: skip
 from toolspeak.dialects import get
 
 FOUND = Path(__file__).resolve().parents[2] / ".fuzz"
@@ -62,19 +62,10 @@ def steep(rng: random.Random) -> tuple[Input, str]:
     case = Input(name, head + unit * 3)
     try:
         with limited(PATIENCE * 3):
-            ratios = [_ratio(name, head, unit, size) for _ in range(1)]
-            while ratios[-1] > STEEP and len(ratios) < 6:  # another process may have been in the way
-                ratios.append(_ratio(name, head, unit, size))
+            ratio = growth(get(name), lambda n: head + unit * (n // len(unit)), size, OFFERS["offered"], start=8_000)
     except TimeoutError:
         return case, f"hang: {unit!r} again and again"
-    return case, f"grows: x{min(ratios):.1f} for twice {unit!r}, {size} at a time" if min(ratios) > STEEP else ""
-
-
-def _ratio(name: str, head: str, unit: str, size: int) -> float:
-    times = [
-        seconds(get(name), head + unit * (n // len(unit)), size, OFFERS["offered"]) for n in (8_000, 16_000, 32_000)
-    ]
-    return min(times[1] / times[0], times[2] / times[1])
+    return case, f"grows: x{ratio:.1f} for twice {unit!r}, {size} at a time" if ratio > STEEP else ""
 
 
 def kind(problem: str) -> str:

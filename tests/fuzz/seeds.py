@@ -7,7 +7,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wire"))
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "wire"))
+sys.path.append(str(TESTS))  # behind tests/gateway, whose conftest is meant
 
 from checks import Tools
 from hard_cases import HARD

@@ -51,6 +51,9 @@ FOUND: list[tuple[str, str, dict[str, Any]]] = [
     ("responses", "/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "text"}]}]}),
     ("responses", "/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
     ("responses", "/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "file"}]}]}),
+    ("prompted", "/v1/chat/completions", {"messages": [{"role": "system", "content": None}]}),
+    ("prompted", "/v1/chat/completions", {"messages": [{"role": "system"}], "tools": [
+        {"type": "function", "function": {"name": "f"}}]}),
     ("ollama", "/v1/chat/completions", {"messages": [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "[" * 100_000}}]}]}),

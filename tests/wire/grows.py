@@ -13,8 +13,10 @@ from toolspeak.wire.syntax import Dialect
 MOST = cost.LINEAR
 
 
-def growth(d: Dialect, make: Callable[[int], str], size: int, tools: Sequence[Tool[..., Any]] | None) -> float:
-    """What twice as much text costs, in pieces of `size` characters, 0 for all at once."""
+def growth(
+    d: Dialect, make: Callable[[int], str], size: int, tools: Sequence[Tool[..., Any]] | None, start: int = 400
+) -> float:
+    """What twice as much text costs, in pieces of `size` characters, 0 for all at once; of `start` characters or more."""
 
     def reading(length: int) -> Callable[[], None]:
         text = make(length)
@@ -29,4 +31,4 @@ def growth(d: Dialect, make: Callable[[int], str], size: int, tools: Sequence[To
 
         return read
 
-    return cost.growth(reading)
+    return cost.growth(reading, start)

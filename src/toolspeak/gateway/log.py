@@ -103,7 +103,7 @@ def request_line(record: Record) -> str:
         }
     if record.first is not None:
         told["first"] = round(record.first, 6)
-    for name in ("key", "code", "finish", "repairs", "reasks", "retries", "shown", "searches", "gone"):
+    for name in ("estimated", "key", "code", "finish", "repairs", "reasks", "retries", "shown", "searches", "gone"):
         if value := getattr(record, name):
             told[name] = value
     if record.waited >= 0.001:

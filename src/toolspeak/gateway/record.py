@@ -30,8 +30,9 @@ class Record:
     """One request. `route` is one of ours or `unknown`, `model` a configured one or `unknown`, `key` the name of a key.
 
     `status` is what the client was told, 499 where it left first. `code` says why it was refused or failed ("" for
-    a good answer), in a word of ours. `shown` says how many of the tools the model was shown, where not all, `searches` how
-    often it searched for others. Times are in seconds: `seconds` in all, `first` to the first token.
+    a good answer), in a word of ours. `estimated` is whether the tokens are, for want of a server that tells them. `shown`
+    says how many of the tools the model was shown, where not all, `searches` how often it searched for others. Times are in
+    seconds: `seconds` in all, `first` to the first token.
     """
 
     id: str = ""
@@ -48,6 +49,7 @@ class Record:
     waited: float = 0.0
     tokens_in: int = 0
     tokens_out: int = 0
+    estimated: bool = False
     calls: int = 0
     finish: str = ""
     repairs: dict[str, int] = field(default_factory=dict[str, int])
@@ -83,6 +85,7 @@ class Record:
         elif isinstance(event, Finished):
             self.tokens_in += event.usage.prompt_tokens
             self.tokens_out += event.usage.completion_tokens
+            self.estimated = self.estimated or event.usage.estimated
             self.finish = event.finish
 
     def retried(self) -> None:

@@ -23,7 +23,8 @@ class Toolsets:
     """
 
     def __init__(self, size: int = 96_000_000) -> None:
-        self._kept = BoundedCache[bytes, Toolset](size, size // 2)
+        # The five thousand tools of the largest agents are estimated at half of it: one such set stays, with others.
+        self._kept = BoundedCache[bytes, Toolset](size, size // 4 * 3)
 
     def __call__(self, described: Any, check: Callable[[Any], None] | None = None) -> Toolset:
         """The tools; `check` sees descriptions that are not known. Raises InvalidTool for what is none."""

@@ -34,6 +34,7 @@ INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
 # Ours, for what the conventions have no name for.
 REQUEST_ID = "toolspeak.request.id"
+ESTIMATED = "toolspeak.usage.estimated"
 CALLS = "toolspeak.calls"
 REASKS = "toolspeak.reasks"
 REPAIRS = "toolspeak.repairs"
@@ -84,6 +85,8 @@ class Traces:
                 REASKS: record.reasks,
                 RETRIES: record.retries,
             }
+            if record.estimated:
+                told[ESTIMATED] = True
             if record.finish:
                 told[FINISH_REASONS] = [record.finish]
             if record.first is not None:

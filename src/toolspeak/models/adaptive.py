@@ -176,7 +176,7 @@ class Adaptive:
         return self.demanding if demanded and self.demanding else self.model
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        if request.tools or self._wanted["exact"]:
+        if request.tools or (self._wanted["exact"] and request.prompt is None):  # a prompt needs no template
             await self.look()
         begun = False
         try:

@@ -33,8 +33,8 @@ class Turn:
 
 
 def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
-    """The turns that the messages are; a system message without content is none. Raises TemplateError for what
-    is no conversation."""
+    """The turns that the messages are, at least one; a system message without content is none. Raises TemplateError for
+    what is no conversation."""
     if not messages:
         raise TemplateError("Expected non-empty messages")
     called: list[tuple[ToolCall, int]] = []
@@ -50,6 +50,8 @@ def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
         thought = str(message.get("reasoning_content") or "")
         turn = Turn(role, text_of(message.get("content"), i, notes), thought, calls, at=i)
         turns.append(_answer(turn, message, called, waiting) if role == "tool" else turn)
+    if not turns:
+        raise TemplateError("Expected a message with content, got only system messages without")
     return turns
 
 
