@@ -183,7 +183,11 @@ def test_a_template_may_stand_in_a_configuration(place: Path) -> None:
 def test_what_is_lost_is_told_on_standard_error(place: Path) -> None:
     (place / "none.jinja").write_text("{{ nothing }}")
     done = run("render", "-d", "hermes", "--template", "none.jinja", stdin="Hi")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "note: text-lost message 0\nnote: variable-not-given nothing\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (
+        0,
+        "",
+        "note: text-lost message 0\nnote: variable-not-given nothing\n",
+    )
 
 
 # ------------------------------------------------------------------ grammar

@@ -9,10 +9,10 @@ import click
 from .base import (
     Command,
     approve_option,
-    asked_in_option,
     asked_model,
     asker,
     model_option,
+    prompt_dialect_option,
     question,
     sampling_of,
     sampling_options,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.argument("words", metavar="QUESTION", nargs=-1)
 @tools_option
 @model_option
-@asked_in_option
+@prompt_dialect_option
 @system_option
 @sampling_options
 @click.option("--explain", is_flag=True, help="Print exactly what the model would be sent, and send nothing.")

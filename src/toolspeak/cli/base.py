@@ -122,7 +122,7 @@ def dialect_option(about: str, *, required: bool = False) -> Callable[[F], F]:
     )
 
 
-asked_in_option = dialect_option("Write the tools into the prompt in this dialect.")
+prompt_dialect_option = dialect_option("Write the tools into the prompt in this dialect.")
 read_in_option = dialect_option("The dialect.", required=True)
 tools_option = click.option(
     "-t",

@@ -14,10 +14,10 @@ from ..errors import ToolspeakError, UsageError
 from .base import (
     Command,
     approve_option,
-    asked_in_option,
     asked_model,
     asker,
     model_option,
+    prompt_dialect_option,
     sampling_of,
     sampling_options,
     system_option,
@@ -42,7 +42,7 @@ Ctrl-C stops an answer; the next one starts where the last whole answer ended.""
 @click.command(cls=Command)
 @tools_option
 @model_option
-@asked_in_option
+@prompt_dialect_option
 @system_option
 @sampling_options
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the last conversation.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from .base import Command, asked_in_option, complete_file, model_option, question, tools_option
+from .base import Command, complete_file, model_option, prompt_dialect_option, question, tools_option
 
 if TYPE_CHECKING:
     from ..search import ToolIndex
@@ -25,7 +25,7 @@ MISSED = 10
 @click.argument("words", metavar="[QUESTION]", nargs=-1)
 @tools_option
 @model_option
-@asked_in_option
+@prompt_dialect_option
 @click.option(
     "--embed",
     metavar="minilm|URL",

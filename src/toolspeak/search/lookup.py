@@ -94,7 +94,7 @@ def replayed(view: View, messages: Sequence[Message], most: int) -> tuple[list[M
     return made, {name: at for name, at in late.items() if name in added}
 
 
-class Told:
+class Turn:
     """What a model has been told within one reply: the conversation, the tools, and those that came late."""
 
     def __init__(self, messages: list[Message], late: dict[str, int], tools: list[Tool[..., Any]]) -> None:
@@ -109,7 +109,7 @@ class Told:
             self.tools.append(indexed.tools[indexed.places[name]])
             self.late[name] = len(self.messages) - 1
 
-    def asked(self, request: Request, without: Tool[..., Any] | None) -> Request:
+    def next_request(self, request: Request, without: Tool[..., Any] | None) -> Request:
         """The request as it goes on, without the search where there is enough of it."""
         tools = tuple(tool for tool in self.tools if tool is not without)
         names = {tool.name for tool in tools}

@@ -38,7 +38,7 @@ class Question:
     weight: float = 1.0
 
 
-MOST_SAID = 20_000
+LONGEST_MESSAGE = 20_000
 """Characters of a message with searches that are kept."""
 
 
@@ -144,7 +144,7 @@ class Finds:
 
 def _small(one: Round) -> Round:
     """The same without its words where these are many: what is kept is bounded."""
-    if len(json.dumps(one.message, default=str)) <= MOST_SAID:
+    if len(json.dumps(one.message, default=str)) <= LONGEST_MESSAGE:
         return one
     calls = one.message.get("tool_calls") or []
     return Round({"role": "assistant", "content": "", "tool_calls": calls}, one.found, one.beside)

@@ -23,7 +23,7 @@ from ..running import in_thread
 from ..types import Note, Request, Tool, Usage
 from ..wire.collect import add_usage
 from .kept import Finder, Indexed, Indexes, size
-from .lookup import Ear, Told, replayed, search_tool
+from .lookup import Ear, Turn, replayed, search_tool
 from .priority import servers
 from .question import Finds, Round
 from .ratio import context_of, known, learn, ratio
@@ -224,11 +224,13 @@ class Routed:
         usage, said = Usage(), ""
         rounds: list[Round] = []
         begun, search = self._begun(request, view)
-        told = Told(list(begun.messages), dict(begun.late), list(begun.tools or ()))
+        turn = Turn(list(begun.messages), dict(begun.late), list(begun.tools or ()))
         while True:
             last = len(rounds) == SEARCHES
             ear = Ear(search.name, view.indexed.places, after=said, held=request.schema is not None)
-            async with aclosing(_events(self.model, told.asked(begun, without=search if last else None))) as events:
+            async with aclosing(
+                _events(self.model, turn.next_request(begun, without=search if last else None))
+            ) as events:
                 async for event in events:
                     if first:  # not before the model has begun: until then all can be asked elsewhere, or refused
                         yield first
@@ -242,7 +244,7 @@ class Routed:
                 yield event
             said += ear.text
             found: list[tuple[str, ...]] = []
-            shown = {tool.name for tool in told.tools}
+            shown = {tool.name for tool in turn.tools}
             for call in searches:
                 names = await self._search(view.indexed, shown, call.arguments["query"])
                 shown.update(names)
@@ -252,7 +254,7 @@ class Routed:
                 rounds.append(Round(ear.message(searches), tuple(found), beside=not goes_on))
             if not goes_on:
                 break
-            told.add(view.indexed, rounds[-1], last=len(rounds) == SEARCHES)
+            turn.add(view.indexed, rounds[-1], last=len(rounds) == SEARCHES)
         if rounds:
             self._finds.remember(request.messages, said, ear.called, rounds)
         yield Finished(ear.finish, usage)

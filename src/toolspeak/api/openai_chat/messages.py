@@ -24,7 +24,7 @@ CALL: Schema = {
         "custom": {"type": "object", "required": ["name", "input"], "properties": {"name": NAME, "input": TEXT}},
     },
 }
-HELD: dict[str, Schema] = {
+PART_FIELDS: dict[str, Schema] = {
     "text": TEXT,
     "refusal": TEXT,
     "image_url": {"type": ["object", "string"], "required": ["url"], "properties": {"url": TEXT}},
@@ -35,8 +35,8 @@ HELD: dict[str, Schema] = {
 PART: Schema = {
     "type": "object",
     "required": ["type"],
-    "properties": {"type": {"type": "string", "maxLength": 64}, **HELD},
-    "allOf": [{"if": {"properties": {"type": {"const": kind}}}, "then": {"required": [kind]}} for kind in HELD],
+    "properties": {"type": {"type": "string", "maxLength": 64}, **PART_FIELDS},
+    "allOf": [{"if": {"properties": {"type": {"const": kind}}}, "then": {"required": [kind]}} for kind in PART_FIELDS],
 }
 MESSAGE: Schema = {
     "type": "object",

@@ -21,7 +21,7 @@ from .engine import render_template
 
 PRINTED = re.compile(r"\{\{[-+]?\s*([^\W\d]\w*)\s*[-+]?\}\}")
 """A variable that a template writes out as it is."""
-GIVEN = ("bos_token", "eos_token", "documents", "messages", "tools", "add_generation_prompt")
+STANDARD_VARIABLES = ("bos_token", "eos_token", "documents", "messages", "tools", "add_generation_prompt")
 """What a template has without being given it, or must not have."""
 Row = dict[str, Any]
 Placed = tuple[int, Row]
@@ -81,7 +81,7 @@ def _not_given(template: str, variables: Mapping[str, object], now: datetime | N
     """The variables that the template writes out, asks nothing of, and nobody gave: nothing stands in their place."""
     names = dict.fromkeys(PRINTED.findall(template))
     old = re.search(r"\btools\b", template) is None
-    known = {*variables, *GIVEN, *(["functions"] if old else []), *(["datetime"] if old and now else [])}
+    known = {*variables, *STANDARD_VARIABLES, *(["functions"] if old else []), *(["datetime"] if old and now else [])}
     return [
         name
         for name in names
