@@ -34,9 +34,6 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
                 s.commit()
             return END if kind == FRAME else kind, word, space
         s.back()
-    if p.marks is None:
-        yield from all_of_it(s)
-        return None
     word = yield from _in_text(s, p.block if block else p.marks)
     if word is None:
         return None
@@ -47,8 +44,11 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Found | None]:
     return kind, word, ""
 
 
-def _in_text(s: State, wanted: Marks) -> Scan[str | None]:
+def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
     """Pass text on to the next mark and eat it; braces that begin no object are text."""
+    if wanted is None:
+        yield from all_of_it(s)
+        return None
     word = yield from until(s, wanted, s.say, TextDelta)
     while word == "{":
         s.pos -= 1  # not eaten while more text comes

@@ -100,6 +100,13 @@ class Program:
         lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
         self.shown |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
         self.shown |= {word: lines[word] for word in ("~~~", ">")}
+        self._quoted_calls()
+        words = [w for w in self.shown if w not in lines]
+        self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries), *words), CODE)
+        self.fresh |= {w: CODE for w in ("~~~", ">") if w not in self.fresh}
+
+    def _quoted_calls(self) -> None:
+        """Calls in quotation marks, and lines that are indented as those in a list of calls."""
         between = self.d.items[1] if self.d.items else ""
         if between[1:] in self.shown:  # in a list that broke, the next element stands so
             self.element = between
@@ -107,9 +114,6 @@ class Program:
         for word, entry in self.entries.items():
             close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
             self.shown |= {quote + word: close + end for quote, end in QUOTES.items()}
-        words = [w for w in self.shown if w not in lines]
-        self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries), *words), CODE)
-        self.fresh |= {w: CODE for w in ("~~~", ">") if w not in self.fresh}
 
     def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""
