@@ -22,7 +22,7 @@ KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
     "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the configuration from a file."
 )
 @click.option(
-    "--alias", "aliases", metavar="PATTERN=NAME", multiple=True, help="Answer other names too: 'claude-*=small'."
+    "--alias", "aliases", metavar="PATTERN=NAME", multiple=True, help="Answer other names too: 'large-*=small'."
 )
 @click.option("--default", metavar="NAME", help="Answer any other name by this model.")
 @click.option("--host", metavar="ADDRESS", help="Listen at this address.  [default: 127.0.0.1]")
@@ -117,7 +117,7 @@ def _aliases(specs: tuple[str, ...]) -> dict[str, str]:
     for spec in specs:
         alias, _, name = (part.strip() for part in spec.partition("="))
         if not (alias and name):
-            raise UsageError(f"expected --alias PATTERN=NAME, such as 'claude-*=small', got {spec[:100]!r}")
+            raise UsageError(f"expected --alias PATTERN=NAME, such as 'large-*=small', got {spec[:100]!r}")
         found[alias] = name
     return found
 

@@ -85,7 +85,7 @@ class Record:
         elif isinstance(event, Finished):
             self.tokens_in += event.usage.prompt_tokens
             self.tokens_out += event.usage.completion_tokens
-            self.estimated = self.estimated or event.usage.estimated
+            self.estimated |= event.usage.estimated
             self.finish = event.finish
 
     def retried(self) -> None:

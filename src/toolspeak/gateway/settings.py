@@ -103,7 +103,7 @@ class Store:
 class Settings:
     """A whole gateway. Once there are `keys`, every route needs one; `insecure` lets anybody in from anywhere without.
 
-    `aliases` are names or patterns (`claude-*`) of models that clients ask for, with the model that answers; the first that
+    `aliases` are names or patterns (`large-*`) of models that clients ask for, with the model that answers; the first that
     fits counts. `default` is the model for any other name. `cors` are the origins of web pages that may ask, `*` for any.
     """
 

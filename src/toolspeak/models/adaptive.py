@@ -175,8 +175,12 @@ class Adaptive:
         demanded = bool(request.tools) and request.choice not in ("auto", "none")
         return self.demanding if demanded and self.demanding else self.model
 
+    def _lays_out(self, request: Request) -> bool:
+        """Whether a template is needed: for messages that become an exact prompt, not for a prompt as it is."""
+        return bool(self._wanted["exact"]) and request.prompt is None
+
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        if request.tools or (self._wanted["exact"] and request.prompt is None):  # a prompt needs no template
+        if request.tools or self._lays_out(request):
             await self.look()
         begun = False
         try:
