@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, NoReturn, cast
 
 from ..api.payloads import paired
@@ -135,6 +135,32 @@ def drop_nulls(value: Any, *schemas: Schema) -> None:
                 del table[name]
             elif inner:
                 drop_nulls(table[name], *inner)
+
+
+def with_nulls(schema: Schema) -> dict[str, Any]:
+    """The schema as it is for a body whose nulls were not dropped yet: null stands for a field that is left out."""
+    made = dict(schema)
+    for word in ("anyOf", "oneOf", "allOf"):
+        if word in made:
+            made[word] = [with_nulls(one) for one in made[word]]
+    if isinstance(made.get("items"), Mapping):
+        made["items"] = with_nulls(made["items"])
+    if "properties" in made:
+        required = made.get("required", ())
+        made["properties"] = {
+            name: _or_null(with_nulls(inner), inner) if name not in required else with_nulls(inner)
+            for name, inner in made["properties"].items()
+        }
+    return made
+
+
+def _or_null(published: Schema, schema: Schema) -> Schema:
+    if any(map(_takes_null, _alternatives((schema,)))):
+        return published
+    kinds = schema.get("type")
+    if isinstance(kinds, str | list) and not {"enum", "const"} & schema.keys():
+        return {**published, "type": [*([kinds] if isinstance(kinds, str) else kinds), "null"]}
+    return {"anyOf": [published, {"type": "null"}]}
 
 
 def _alternatives(schemas: Iterable[Schema]) -> Iterator[Schema]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 from ..api import anthropic, completions, embeddings, openai_chat, openai_responses
 from ..types import Schema
+from .body import with_nulls
 from .exchange import Exchange
 from .shapes import SHAPES, ref
 
@@ -206,7 +207,7 @@ def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
 
 def _narrowed(operation: Operation, names: Sequence[str]) -> dict[str, Any]:
     """The schema of a body, with what is known of this gateway: its models, and what is never taken together."""
-    schema: dict[str, Any] = dict(operation.body or {})
+    schema: dict[str, Any] = with_nulls(operation.body or {})
     properties: Mapping[str, Any] = schema["properties"]
     schema["properties"] = {**properties, "model": _model(["", *names] if len(names) == 1 else names)}
     if operation.never:
