@@ -19,6 +19,8 @@ from toolspeak.wire.syntax import INDEX, TEXT, Dialect, JsonCall, Kind, Part, Ra
 Tools = Sequence[Tool[..., Any]] | None
 WORD = re.compile(r"\w+")
 ESCAPE = re.compile(r"\\+(?:U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+NULLED = re.compile(r"""["']?\w*["']?\s*:\s*null""")
+"""A key that is null says nothing: it may go without a note."""
 OF_JSON = "true false null none name arguments parameters args id type function string number boolean array object json"
 OF_HEADS = "index assistant user system commentary analysis final constrain to functions code xml self"
 COMMON = frozenset(f"{OF_JSON} {OF_HEADS}".split())
@@ -89,7 +91,7 @@ def lost(d: Dialect, reply: Reply, text: str, tools: Tools, thoughts: str) -> It
         return
     parts = [reply.text, reply.thought, *(f" {c.name} {c.id} {c.json} {json.dumps(c.arguments)}" for c in reply.calls)]
     kept = ESCAPE.sub(" ", " ".join(parts)).lower()
-    for word in WORD.findall(ESCAPE.sub(" ", text)):
+    for word in WORD.findall(ESCAPE.sub(" ", NULLED.sub(" ", text))):
         if word.isdigit() and INDEX in d.call:
             continue  # the number of a call is its place, which is told by the order
         low = word.lower()
