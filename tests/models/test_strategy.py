@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,17 @@ def test_no_template_of_a_model_of_half_a_billion_weights_leads_to_scoring(sourc
             assert bool(chosen.template) == (own is not None and known.completes)
         small = strategy(Known("mine", template=text, parameters=499_999_999, **SOURCES[source]))
         assert small.way == ("scored" if own is None else "prompted")
+
+
+@pytest.mark.parametrize(
+    ("url", "looks"), [("https://api.openai.com/v1", 0), ("https://api.anthropic.com", 0), ("http://127.0.0.1:9/v1", 1)]
+)
+def test_a_hosted_provider_is_never_looked_at(monkeypatch: pytest.MonkeyPatch, url: str, looks: int) -> None:
+    seen: list[str] = []
+
+    async def glance(server: Http) -> None:
+        seen.append(server.address.shown)
+
+    monkeypatch.setattr("toolspeak.models.adaptive.glance", glance)
+    asyncio.run(Adaptive(Http(url, "m", key="sk-none-at-all-0123")).look())
+    assert len(seen) == looks
