@@ -251,3 +251,16 @@ def test_a_run_misses_what_the_application_must_give_before_it_asks() -> None:
             verb("How many cats?", tools=[weather, count], model=model)
     assert not model.requests
     assert ts.decide("How many cats?", tools=[weather, count], model=model).text == "Just words"
+
+
+@pytest.mark.parametrize("stop", ["END", ["END"]])
+def test_one_stop_string_is_one(stop: Any) -> None:
+    model = ts.Scripted(["Hi"])
+    ts.run("Hi", model=model, stop=stop)
+    assert model.requests[0].stop == ("END",)
+
+
+@pytest.mark.parametrize("stop", [5, "", ["a", ""], ["a", 5]])
+def test_a_stop_that_is_none_is_refused(stop: Any) -> None:
+    with pytest.raises(ts.UsageError, match="stop: expected a string"):
+        ts.run("Hi", model=ts.Scripted(["Hi"]), stop=stop)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from . import drive
 from .errors import UsageError
@@ -65,7 +65,7 @@ class Settings(Sampled, total=False):
     choice: str
     parallel: bool
     seed: int | None
-    stop: Sequence[str]
+    stop: str | Sequence[str]
 
 
 class Options(Settings, total=False):
@@ -144,7 +144,7 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
         seed=options.get("seed"),
-        stop=tuple(options.get("stop", ())),
+        stop=_stops(options.get("stop", ())),
         sampling=settings.more,
     )
     offered(request)
@@ -175,6 +175,14 @@ def _shown(model: Model, index: Any, count: int) -> Model:
 
         routed = Levelled(model, strict=False)
     return routed if index is None or routed.index is not None else routed.searching(index)
+
+
+def _stops(value: object) -> tuple[str, ...]:
+    """One stop string, or several. Raises UsageError for what is neither."""
+    rows = list(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(row, str) and row for row in rows):
+        raise UsageError(f"stop: expected a string or a list of strings, none of them empty, got {value!r:.100}")
+    return tuple(str(row) for row in rows)
 
 
 def _messages(prompt: Prompt, system: str | None) -> list[Message]:

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import subprocess
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -348,3 +350,27 @@ def test_settings_that_cannot_be_are_usage_errors(cli: Cli, options: list[str], 
     done = cli("ask", "hi", "-m", "scripted:x", *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
+
+
+class Ignores(BaseHTTPRequestHandler):
+    """A server that takes tools and ignores them."""
+
+    def do_POST(self) -> None:
+        text = 'Look: {"functionName": "add", "args": {"a": 1, "b": 2}}'
+        chunk = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode())
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_what_looks_like_a_call_is_told(place: Path, cli: Cli) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Ignores) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        done = cli("ask", "1 + 2?", "-t", "weather.py:add", "-m", f"{url}#gemma-3-4b-it")
+        server.shutdown()
+    assert "functionName" in done.stdout
+    assert "note: a part of the text looks like a call of add" in done.stderr

@@ -43,6 +43,7 @@ class Show:
         self.name = ""
         self.arguments = ""
         self.calls = False
+        self.hint = ""
 
     def event(self, event: Event) -> None:
         match event:
@@ -62,6 +63,8 @@ class Show:
                 self.progress.waiting()
             case Noted(note=note) if note.rule.startswith("limit-"):
                 self.progress.note(f"stopped: {note.rule.removeprefix('limit-')}")
+            case Noted(note=note) if note.rule == "like-a-call":
+                self.hint = note.detail
             case Finished():
                 self._turn_ends()
             case _:
@@ -80,6 +83,10 @@ class Show:
             self.progress.note(self.said.strip())
         elif self.said and self.out:
             self.out.line(self.said)
+        if self.hint:
+            self._line_by_itself()
+            self.progress.note(f"note: {self.hint}")
+            self.hint = ""
         self._line_by_itself()
         if self.calls and not self.asks:
             self.progress.waiting("running")
