@@ -87,8 +87,9 @@ def test_what_does_not_fit_is_left_to_the_server(mind: Llama, monkeypatch: pytes
     assert mind.write("", ["."], 5) is None
     assert mind.score(PROMPT, ASKED[:1])
     assert mind.score(PROMPT, []) == []
+    monkeypatch.setattr(mind, "score", lambda *_: None)
     monkeypatch.setitem(SERVER.__dict__, "llama", mind)
-    assert SERVER.scores(long, [" The end"])[0] < 0
+    assert SERVER.scores(PROMPT, [" The end"])[0] < 0
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from grows import MOST, growth
 from spoken import wire
 from wire_cases import DIALECTS, one_of
 
+from properties import thinned
 from toolspeak.types import Tool
 from toolspeak.wire.syntax import Dialect
 
@@ -133,7 +134,7 @@ SIZES = pytest.mark.parametrize("size", [0, 1], ids=["whole", "by characters"])
 
 
 @SIZES
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", thinned(ASKED, 3))
 @pytest.mark.parametrize("kind", ANY)
 def test_time_grows_with_any_text(kind: str, name: str, size: int) -> None:
     assert growth(one_of(name), ANY[kind], size, TOOLS) <= MOST
