@@ -19,7 +19,7 @@ from toolspeak.wire.syntax import INDEX, TEXT, Dialect, JsonCall, Kind, Part, Ra
 Tools = Sequence[Tool[..., Any]] | None
 WORD = re.compile(r"\w+")
 ESCAPE = re.compile(r"\\+(?:U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
-NULLED = re.compile(r"""["']?\w*["']?\s*:\s*null""")
+NULLED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\w+)\s*:\s*null""", re.DOTALL)
 """A key that is null says nothing: it may go without a note."""
 OF_JSON = "true false null none name arguments parameters args id type function string number boolean array object json"
 OF_HEADS = "index assistant user system commentary analysis final constrain to functions code xml self"
