@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 from ..errors import ModelError, ToolspeakError, WeightsError
 from ..schema.near import listed
@@ -120,22 +119,22 @@ def _dialect_of(template: str) -> str:
 
 def _server(name: str, inner: Http, offline: bool) -> Iterator[Row]:
     from ..models.names import model
-    from ..models.providers import PROVIDERS
+    from ..models.providers import PROVIDERS, hosted
 
     provider = PROVIDERS.get(name.partition(":")[0])
-    hosted = bool(provider) and urlsplit(inner.address.shown).scheme == "https"
-    kind = "a hosted provider" if hosted else "a server"
+    is_hosted = hosted(inner.address.shown)
+    kind = "a hosted provider" if is_hosted else "a server"
     yield "model", "ok", f"{inner.model or 'the one it has'}, behind {kind}: {inner.address.shown} ({inner.api} API)"
     variable = provider.key_variable if provider else "TOOLSPEAK_API_KEY"
     has_key = bool(os.environ.get(variable))
-    if hosted and not has_key:
+    if is_hosted and not has_key:
         yield "key", "broken", f"{variable} is not set"
     else:
         yield "key", "told", f"{variable} is set" if has_key else f"none; it would be {variable}"
-    if offline or hosted:
+    if offline or is_hosted:
         yield "asked", "told", strategy_line(model(name))
-        yield "tried", "told", "nothing was sent" + (": a hosted provider is not probed" if hosted else "")
-        if hosted:
+        yield "tried", "told", "nothing was sent" + (": a hosted provider is not probed" if is_hosted else "")
+        if is_hosted:
             yield "change", "told", f"set {variable}" if not has_key else TUNE.format(name=name)
         return
     try:

@@ -4,7 +4,7 @@ What a server can do is not known at first. Its API offers tools, so the strateg
 it, each at most once, and `strategy` says in words what holds now:
 
 - Before the first request with tools, what a probe found within a day is used; else a server of one's own is looked at
-  (`probe.glance`), unless `look` is False. A hosted provider is never looked at.
+  (see `glance`), unless `look` is False. A hosted provider is never looked at.
 - `load` probes the server, for the gateway; one that is down is probed again later, with growing pauses.
 - A server that refuses tools is prompted from then on.
 
