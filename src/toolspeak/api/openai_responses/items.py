@@ -213,7 +213,8 @@ def _write_part(part: Payload, kind: str) -> Payload:
 
 def is_reference(item: Payload) -> bool:
     """Whether an item of an input only names one that is stored."""
-    return "id" in item and (item.get("type") == "item_reference" or item.keys() == {"id"})
+    kind = item.get("type", "item_reference" if len(item) == 1 else "message")
+    return kind == "item_reference" and "id" in item
 
 
 def stored_items(value: Any, stamp: str) -> list[Payload]:
