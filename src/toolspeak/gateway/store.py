@@ -284,6 +284,7 @@ class _Reading:
 
 
 def too_long() -> Refused:
+    """What is told of a conversation that is more than a request may hold."""
     said = "previous_response_id: the conversation has grown too long; begin another"
     return Refused(said, code="conversation_too_long", param="previous_response_id")
 

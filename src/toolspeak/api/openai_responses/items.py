@@ -213,8 +213,9 @@ def _write_part(part: Payload, kind: str) -> Payload:
 
 def is_reference(item: Payload) -> bool:
     """Whether an item of an input only names one that is stored."""
-    kind = item.get("type", "item_reference" if len(item) == 1 else "message")
-    return kind == "item_reference" and "id" in item
+    if "id" not in item:
+        return False
+    return item.get("type", "item_reference" if len(item) == 1 else "message") == "item_reference"
 
 
 def stored_items(value: Any, stamp: str) -> list[Payload]:
