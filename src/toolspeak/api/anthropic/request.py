@@ -165,6 +165,7 @@ COUNTED: Mapping[str, Schema] = {
         "format": FORMAT, "effort": {"enum": [*EFFORTS, None]}}},
     "output_format": FORMAT,
     "mcp_servers": {"type": ["array", "null"]},
+    "thread": {"type": ["object", "string", "null"]},
 }  # fmt: skip
 BODY: Schema = {
     "type": "object",
@@ -191,6 +192,8 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
     fields = dict(body)
     if fields.get("mcp_servers"):
         raise cannot("mcp_servers", "tools of a server elsewhere are not called from here; offer them as tools")
+    if fields.get("thread"):
+        raise _no_threads()
     reading = Reading()
     messages: list[Message] = reading.system(fields.get("system"))
     for i, turn in enumerate(fields["messages"]):
@@ -222,6 +225,13 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         thoughts=request.thinking is True and thinking.get("display") != "omitted",
         ignored=_ignored(fields, thinking, output, reading),
     )
+
+
+def _no_threads() -> Refused:
+    """The refusal on which clients send the whole conversation again without `thread`, which would hold only its end."""
+    error = cannot("thread", "no conversations are kept here; send all messages, without thread")
+    error.details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    return error
 
 
 THINKING = {"enabled": True, "adaptive": True, "disabled": False}
