@@ -85,16 +85,16 @@ def invented(d: Dialect, reply: Reply, text: str, tools: Tools) -> Iterator[str]
 
 def lost(d: Dialect, reply: Reply, text: str, tools: Tools, thoughts: str) -> Iterator[str]:
     """Text that is neither in the reply nor a mark of the dialect, where no note tells of it."""
-    if tools is not None and not tools and thoughts == "keep" and reply.text != text:
-        yield "changed though no tool was offered"
-    wrapped = d.frame or d.header or any(map(says, d.call))
+    nobody = tools is not None and not tools
+    wrapped = d.frame or d.header or (any(map(says, d.call)) and not nobody)
     unended = re.sub(rf"(?:{'|'.join(map(re.escape, d.stop)) or '(?!)'})*\Z", "", text)  # what ends a turn goes
     if not reply.calls and thoughts == "keep" and not wrapped and reply.text not in (text, unended):
         yield "changed though nothing was called"
     if reply.notes:
         return
     parts = [reply.text, reply.thought, *(f" {c.name} {c.id} {c.json} {json.dumps(c.arguments)}" for c in reply.calls)]
-    kept = ESCAPE.sub(" ", own_marks(d).sub(" ", " ".join(parts))).lower()
+    raw = " ".join(parts)
+    kept = f"{ESCAPE.sub(' ', raw)} {raw}".lower()
     for word in WORD.findall(ESCAPE.sub(" ", own_marks(d).sub(" ", NULLED.sub(" ", text)))):
         if word.isdigit() and INDEX in d.call:
             continue  # the number of a call is its place, which is told by the order
