@@ -31,6 +31,8 @@ FUNCTION = ('"function"', '""', "null")
 """Types of a call that say no more than that it is one."""
 
 Held = tuple[type[TextDelta] | type[ThoughtDelta], str]
+Quiet = tuple[str, str, int]
+"""A key that is no part of a call, its value, and where it stands."""
 
 
 @dataclass(slots=True)
@@ -50,7 +52,7 @@ class _Object:
     id: str = ""  # the one that was written
     inner: bool = False  # it stands in another, which ends the call
     broken: bool = False  # the rest of it is given back as text
-    quiet: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])  # such keys, values and places
+    quiet: list[Quiet] = field(default_factory=list[Quiet])
 
 
 def read(s: State, hole: JsonCall, call: Call) -> Scan[None]:
