@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -206,11 +207,14 @@ def test_a_debt_of_tokens_holds_for_all(path: str) -> None:
 def test_a_client_that_leaves_while_it_draws_takes_nothing_along(path: str) -> None:
     async def work(counter: SharedCounter, _: Clock) -> None:
         alice = key(requests=2, running=1)
+        gate = threading.Event()
+        counter._database.submit(gate.wait)
         for _ in range(20):
             leaving = asyncio.create_task(takes(counter, alice))
             await asyncio.sleep(0)
             leaving.cancel()
             await asyncio.gather(leaving, return_exceptions=True)
+        gate.set()
         for left in "10":
             assert (await takes(counter, alice))["x-ratelimit-remaining-requests"] == left
 
