@@ -259,13 +259,20 @@ def _write_part(part: Payload, kind: str) -> Payload:
             raise UsageError(f"the Responses API knows no part of the type {part.get('type')!r}")
 
 
-# ------------------------------------------------------------------ kept
+# ------------------------------------------------------------------ stored
 
 
-def kept(value: Any, stamp: str) -> list[Payload]:
-    """An `input` as the items that a store keeps and shows: each with an id, messages with parts."""
+def is_reference(item: Payload) -> bool:
+    """Whether an item of an input only names one that is stored."""
+    if "id" not in item:
+        return False
+    return item.get("type", "item_reference" if len(item) == 1 else "message") == "item_reference"
+
+
+def stored_items(value: Any, stamp: str) -> list[Payload]:
+    """An `input` as the items that a store has and shows: each with an id, messages with parts, names as names."""
     items = [{"role": "user", "content": value}] if isinstance(value, str) else records(value)
-    return [_kept(item, f"{stamp}_{at}") for at, item in enumerate(items)]
+    return [_stored(item, f"{stamp}_{at}") for at, item in enumerate(items)]
 
 
 PREFIXES = {
@@ -279,7 +286,9 @@ PREFIXES = {
 }
 
 
-def _kept(item: Payload, key: str) -> Payload:
+def _stored(item: Payload, key: str) -> Payload:
+    if is_reference(item):
+        return {"type": "item_reference", "id": str(item["id"])[:200]}
     kind = item.get("type") or "message"
     out = {"id": f"{PREFIXES.get(kind, 'msg')}_in_{key}", "status": "completed", **item, "type": kind}
     if kind == "message" and isinstance(item.get("content"), str):
