@@ -106,7 +106,8 @@ def begin(s: State, p: Program, name: str) -> Scan[None]:
         raise Malformed("no name")
     if call.guard and p.d.call == (Json(),) and (yield from following(s)) != "{":
         raise Malformed("no arguments")  # a line that is a tool's name, and nothing more
-    s.start(call)
+    if NAME not in p.d.call or s.offered(call.name):
+        s.start(call)  # else the call tells its name itself
     opener = literal_words(p.d.open)
     if opener and (yield from at(s, opener[0], eat=False)):
         yield from expect(s, p.d.open)
@@ -282,8 +283,8 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
             text = s.called(text)
             if not NAMED(text) or (rest and not hit) or (hit == "<" and text not in (s.tools or ())):
                 raise Malformed("no name")
-            call.name = text
-        elif text not in ("", call.name) and s.called(text) != call.name:
+            call.name = text if call.name is None else _addressed(s, call.name, text)
+        elif text and not call.name.endswith("." + text) and s.called(text) != call.name:
             s.note("other-name", text)
         if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
             s.start(call)
@@ -291,6 +292,17 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
         call.id = text
     elif not text.isdecimal():
         s.note("odd-index", text)
+
+
+def _addressed(s: State, to: str, name: str) -> str:
+    """The name of a call whose message goes to something that is not offered: to its namespace, or to another tool."""
+    whole = f"{to}.{name}"
+    if s.tools is not None and whole in s.tools:
+        return whole
+    if name != to and not name.startswith(to + "."):
+        s.note("other-name", name)
+        return name if s.offered(name) else to
+    return name
 
 
 def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:

@@ -53,6 +53,7 @@ class Program:
     `legal` one that was not closed, `again` begins another call between the marks of one, `beyond` a frame; `named`: a
     message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `closers` end a thought,
     `drafts` begin a call in one, `opening` are both. `strays` are the closers that a model may write once too often.
+    `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body.
     `shown` maps what begins a quotation to what ends it; `element` is that which stands between calls in a list as well.
     """
 
@@ -78,6 +79,7 @@ class Program:
         self.opening: Marks | None = None
         self.drafts: tuple[str, ...] = ()
         self.unthink: tuple[str, ...] = ()
+        self.bare: tuple[str, ...] = ()
         self._control(d)
         self._thoughts(d, calls)
         self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
@@ -121,7 +123,10 @@ class Program:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
             role = d.header.start.rpartition("|>")[2].strip()  # the mark before it may be missing
-            self.fresh |= dict.fromkeys((role + mark for mark in d.header.also if role and mark[0] == "<"), HEAD)
+            words |= dict.fromkeys((role + mark for mark in d.header.also if role and mark[0] == "<"), HEAD)
+            if not d.header.also:  # all of it may be missing, but for whom the message goes to
+                self.bare = _bare_heads(d.header)
+                words |= dict.fromkeys(self.bare, HEAD)
         for word, kind in words.items():
             self.fresh.setdefault(word, kind)
             self.inside.setdefault(word, kind)
@@ -339,7 +344,7 @@ def _vocabulary(header: Header) -> frozenset[str]:
 
 
 def _bare_heads(header: Header) -> tuple[str, ...]:
-    """What a message whose start stood in an unknown prompt may begin with."""
+    """What a message that lacks its start, or whose start stood in an unknown prompt, may begin with."""
     needles = (needle for needle, what in header.routes if what == "call" and needle[:1] != "^")
     return tuple(dict.fromkeys(needle.strip() for needle in needles if needle.strip()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from ..events import Noted, TextDelta, ThoughtDelta
@@ -18,6 +19,8 @@ FAILURES = 2_000
 """So many openers may open no call; those behind them are text. What a model writes then costs what text does."""
 DRAFT = 65_536
 """So many characters of a thought are held back behind what opens a call."""
+BARE_HEAD = re.compile(r"[\w.:/-]{0,64}").fullmatch
+"""What may stand between the first word of a message that lacks its start and its body."""
 HEAD_SIZE = 512
 """The head of a message is at most this long, in characters."""
 
@@ -238,7 +241,9 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
         return TEXT
     s.spent, s.live, s.doubtful = False, None, False
     try:
-        head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
+        fits = BARE_HEAD if word in p.bare else _heads(s, p)
+        head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, fits)
+        head = word + head if word in p.bare else head
         needle, what = route(header, head)
         if not hit:
             raise Malformed("no head of a message")
@@ -259,7 +264,8 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
         return TEXT if told or not now else now
     s.commit()
     if what == "thought" and not p.split:
-        s.say(word.removeprefix(header.start.strip()) + head + hit)  # left in the text, a thought keeps its marks
+        mark = "" if word in p.bare else word.removeprefix(header.start.strip())
+        s.say(mark + head + hit)  # left in the text, a thought keeps its marks
     return THINK if what == "thought" else HEAD if p.named and not head else TEXT
 
 
