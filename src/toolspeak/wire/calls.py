@@ -368,14 +368,17 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
 def _closed(s: State, opener: str, schema: Mapping[str, Any], given: set[str] | None, rest: Form) -> Scan[None]:
     """Where the text ends behind a parameter and not behind the call, there might have been more of them, unless all that
     the tool has were `given`."""
-    words, properties = words_of(rest), schema.get("properties")
-    complete = given is None or (
-        isinstance(properties, Mapping) and given.issuperset(cast("Mapping[str, Any]", properties))
-    )
+    words, complete = words_of(rest), given is None or _holds_all(schema, given)
     if (yield from at(s, *words, eat=False)) or (complete and _ended(s)):
         return
     if _ended(s, opener) and (words or not _ended(s)):
         raise Malformed("unclosed arguments")
+
+
+def _holds_all(schema: Mapping[str, Any], given: set[str]) -> bool:
+    """Are these all the parameters that the tool is known to have?"""
+    properties = schema.get("properties")
+    return isinstance(properties, Mapping) and given.issuperset(cast("Mapping[str, Any]", properties))
 
 
 def _ended(s: State, half: str = "") -> bool:
@@ -388,7 +391,7 @@ def _json(s: State, part: Json, schema: Mapping[str, Any], follow: tuple[str, ..
     """Arguments as JSON; none at all are {}."""
     if not (yield from at(s, "{", '"', eat=False)):
         nothing = yield from at(s, *follow, eat=False)
-        if nothing or (_ended(s) and not schema.get("properties")):
+        if nothing or (_ended(s) and _holds_all(schema, set())):
             s.args("{}")
             return s.note("no-arguments")
         if _ended(s):

@@ -82,7 +82,7 @@ def from_response_template(config: Mapping[str, Any]) -> Dialect:
     text = fields.get("content")
     if calls is None:
         raise _cannot("fields", "expected a field tool_calls, there is none")
-    anchors = _literals(config, "start_anchor", "response_template")
+    anchors = _starts(config)
     control = tuple(dict.fromkeys(mark for anchor in anchors for mark in MARK.findall(anchor)))
     if any(GAP in opener for opener in calls.openers):
         if len(calls.openers) > 1:
@@ -139,6 +139,7 @@ def _fields(config: Mapping[str, Any]) -> dict[str, Field]:
         raise _cannot(unknown[0], f"expected one of {', '.join(sorted(TOP_KEYS))}")
     if config.get("version", 1) != 1:
         raise _cannot("version", f"expected 1, got {config['version']!r}")
+    _object(config.get("defaults") or {}, "defaults")
     found: dict[str, Field] = {}
     for name, told in _object(config.get("fields"), "fields").items():
         where = f"fields.{name}"
@@ -153,8 +154,33 @@ def _fields(config: Mapping[str, Any]) -> dict[str, Field]:
     return found
 
 
+def _starts(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """What begins the assistant's message in a prompt, as far as it is known: a pattern that is more than a literal may
+    tell nothing, since no reply is read by it."""
+    pattern = config.get("start_anchor_pattern")
+    if pattern is None:
+        return _literals(config, "start_anchor", "response_template")
+    if "start_anchor" in config:
+        raise _cannot("start_anchor_pattern", "expected it or start_anchor, not both")
+    if not isinstance(pattern, str):
+        raise _cannot("start_anchor_pattern", f"expected a regular expression, got {type(pattern).__name__}")
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as e:
+        raise _cannot("start_anchor_pattern", f"expected a regular expression: {e}, in {pattern!r:.200}") from e
+    try:
+        pieces = pattern_pieces(pattern)
+    except ValueError:
+        return ()
+    known = [piece for piece in pieces if isinstance(piece, str) and piece != GAP]
+    return tuple(known) if len(known) == len(pieces) else ()
+
+
 def _check(name: str, field: Mapping[str, Any], where: str) -> None:
     """Raise TemplateError for what would be read otherwise than it is declared."""
+    for key in ("repeats", "optional"):
+        if not isinstance(field.get(key, False), bool):
+            raise _cannot(f"{where}.{key}", f"expected true or false, got {type(field[key]).__name__}")
     kind = field.get("content", "text")
     if name != "tool_calls":
         if kind != "text":
