@@ -86,7 +86,16 @@ def shown(s: State, p: Program, word: str) -> Scan[None]:
     end = p.shown.get(word, "`")
     last = "\n" if word == "`" or word[1:] in ("{", "[") else "\n\n"
     ends = (end,) if word in OPEN or end == "\n" else (end, last)
-    hit = yield from until(s, marks(ends, "\n"), s.say, TextDelta)
+    wanted = marks((*ends, *p.starts, *p.ends), "\n")
+    message = word[1:] in p.starts
+    hit = yield from until(s, wanted, s.say, TextDelta)
+    while hit and hit not in ends and (hit not in p.ends or message):  # a message that is shown, and its end
+        message = hit not in p.ends
+        s.say(hit)
+        hit = yield from until(s, wanted, s.say, TextDelta)
+    if hit and hit in p.ends and hit not in ends:
+        s.pos -= len(hit)  # the message is over in which something was to be shown
+        return
     if hit and hit[0] == "\n" and hit.strip() == "":
         s.pos -= 1
         hit = hit[:-1]

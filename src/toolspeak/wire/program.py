@@ -53,7 +53,7 @@ class Program:
     `legal` one that was not closed, `again` begins another call between the marks of one, `beyond` a frame; `named`: a
     message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `closers` end a thought,
     `drafts` begin a call in one, `opening` are both. `strays` are the closers that a model may write once too often.
-    `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body.
+    `starts` begin messages, `ends` end them; `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body.
     `shown` maps what begins a quotation to what ends it; `element` is that which stands between calls in a list as well.
     """
 
@@ -72,7 +72,9 @@ class Program:
         self.inside = kinds | {d.before + w: CALL for w in kinds}
         space = d.open[: len(d.open) - len(d.open.lstrip())]
         self.inside |= {space + w: CALL for w in formal}
-        if self.entries:
+        self.starts = tuple(filter(None, (d.header.start.strip(), *d.header.also))) if d.header and calls else ()
+        self.ends = d.header.ends if d.header else ()
+        if self.entries or self.starts:
             self._quotations()
         self.frames = (*(w.strip() for w in d.frame), *d.stop)
         self.closers: Marks | None = None
@@ -85,7 +87,7 @@ class Program:
         self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside), "\n") if self.inside else None
-        talk = (CALL, CODE)
+        talk = (CALL, CODE, HEAD)
         self.block = marks((*(w for w, kind in self.inside.items() if kind not in talk), FENCE), "\n")
         self.after = _after(d)
         behind = (*self.fresh, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
@@ -101,10 +103,15 @@ class Program:
         lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
         self.shown |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
         self.shown |= {word: lines[word] for word in ("~~~", ">")}
+        if any(start.startswith(">") for start in self.starts):  # a message begins like a line that is quoted
+            self.shown["\n> "] = self.shown.pop("\n>")
+            del self.shown[">"]
         self._quoted_calls()
         words = [w for w in self.shown if w not in lines]
-        self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries), *words), CODE)
-        self.fresh |= {w: CODE for w in ("~~~", ">") if w not in self.fresh}
+        self.inside |= dict.fromkeys(("`", *("`" + w for w in (*self.entries, *self.starts)), *words), CODE)
+        if self.starts and not self.fences:
+            self.inside[FENCE] = CODE
+        self.fresh |= {w: CODE for w in ("~~~", ">") if w in self.shown and w not in self.fresh}
 
     def _quoted_calls(self) -> None:
         """Calls in quotation marks, and lines that are indented as those in a list of calls."""
@@ -115,6 +122,8 @@ class Program:
         for word, entry in self.entries.items():
             close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
             self.shown |= {quote + word: close + end for quote, end in QUOTES.items()}
+        for word in self.starts:  # a message ends in it, before the quotation does
+            self.shown |= {quote + word: (self.ends or ("",))[-1] + end for quote, end in QUOTES.items()}
 
     def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""

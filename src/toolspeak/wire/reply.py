@@ -49,6 +49,7 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
             block = block or (literal.strip() in p.fences and not done and now != THINK)
             fresh, now = done, TEXT if done else now
         elif kind == HEAD:
+            s.within = s.within or now == THINK
             now = yield from message(s, p, literal, now)
             now = (yield from headed(s, p)) if now == HEAD else now
         elif kind == THINK:
@@ -57,7 +58,7 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
         else:
             named = p.named and now == THINK and s.tools
             now = TEXT
-            block = block and kind != CODE
+            block = kind not in (CODE, END) if block else kind == CODE and literal == FENCE
             fresh = yield from small(s, p, kind, literal, space)
             now = (yield from headed(s, p)) if named else now
         s.voice = ThoughtDelta if now == THINK and p.split else TextDelta
@@ -257,6 +258,9 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
             yield from begin(s, p, name)
             yield from at(s, *header.ends)
             s.commit()
+            c = yield from following(s)
+            if c and s.within and s.ending and not (yield from at(s, *p.legal, eat=False)):
+                s.note("trailing-text", c)  # the text goes on: it talks of the call
             s.settle()
             return TEXT
     except Malformed as e:
@@ -343,7 +347,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.note("unknown-tool", why.unknown)
     if seed:
         return True  # the prompt wrote that word: the reply begins only here
-    start = SPACE(s.text, s.pos).end()
+    start = SPACE(s.text, s.pos).end() if word else s.pos
     value = word in ("{", "[") and word in p.entries
     if not value:
         start += len(word)
