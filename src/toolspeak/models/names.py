@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UnknownModel, UsageError
+from .adaptive import adapted
 from .address import USERINFO
 from .base import Model
 from .providers import PROVIDERS
@@ -65,30 +66,16 @@ def model(
         if options or key is not None:
             names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
             raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
-        return _spoken(chosen, dialect)
-    if dialect is not None and "native" not in options and over_http(chosen):
-        options["native"] = False
-    made = _made(chosen.strip(), key, options)
-    if dialect is None and not options.keys() & {"native", "api"} and (tuned := _as_tuned(chosen.strip(), made)):
-        return tuned
-    if dialect is None and "tools" in made.capabilities and over_http(chosen):
-        return _adaptive(made, look=look)
-    return _spoken(made, dialect)
+        made = chosen
+    else:
+        made = bare(chosen, key=key, **options)
+    return adapted(made, dialect, look=look, follow=not options.keys() & {"native", "api"})
 
 
 def bare(name: str, *, key: str | None = None, **options: Any) -> Model:
     """The text model or the server of that name, as it is in itself: whatever dialect, likelihoods or profile it has are
     for who asks. Raises UnknownModel."""
-    return _made(name.strip(), key, options)
-
-
-def _as_tuned(name: str, made: Model) -> Model | None:
-    from importlib import import_module
-
-    return cast("Model | None", import_module(".profiles", __package__).followed(name, made))
-
-
-def _made(name: str, key: str | None, options: dict[str, Any]) -> Model:
+    name = name.strip()
     kind, colon, rest = name.partition(":")
     if kind in ("http", "https"):
         return _server(name, key, options)
@@ -165,20 +152,6 @@ def _decoded(line: str) -> str:
     except ValueError:
         return line
     return value if isinstance(value, str) else line
-
-
-def _spoken(made: Model, dialect: Any) -> Model:
-    if dialect is None:
-        return made
-    from importlib import import_module
-
-    return cast("Model", import_module(".speaker", __package__).Speaker(made, dialect=dialect))
-
-
-def _adaptive(made: Model, *, look: bool) -> Model:
-    from importlib import import_module
-
-    return cast("Model", import_module(".adaptive", __package__).Adaptive(made, look=look))
 
 
 def over_http(name: str) -> bool:

@@ -14,6 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..api import openai_chat
 from ..api.failure import excerpt
 from ..api.payloads import record, records
 from ..dialects import get
@@ -25,9 +26,9 @@ from ..wire.grammar import grammar
 from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, TAG_FIELDS, Abilities, Finding, recall, remember
 from .base import Capability
 from .exchange import Timeouts
-from .glance import parameters_of
 from .http import Http
 from .likelihood import find_way, slots_of
+from .strategy import SMALL
 from .text_calls import Listener, own_dialect
 
 FIRST, EACH = 90.0, 60.0
@@ -39,6 +40,7 @@ LONGEST = 96
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER: Tool[..., Any] = Tool("get_weather", "The weather in a city, now.", CITY)
+HIDDEN: Tool[..., Any] = Tool("zq7_probe", "A tool.", {"type": "object", "properties": {}})
 CLOCK: Tool[..., Any] = Tool("get_time", "The time in a city, now.", CITY)
 WORD = "zq7"
 SCHEMA = {"type": "object", "properties": {WORD: {"const": "kx4"}}, "required": [WORD], "additionalProperties": False}
@@ -380,3 +382,52 @@ async def abilities(model: Http, *, anew: bool = False) -> Abilities:
     known = await probe(model)
     await asyncio.to_thread(remember, known)
     return known
+
+
+# ------------------------------------------------------------------ one cheap look
+
+
+async def glance(model: Http) -> Abilities | None:
+    """What one cheap question tells: whether a llama.cpp lays offered tools out or drops them, which it does without a
+    word where its model's template knows none. None for any other server. Generates nothing, but for a small model
+    that gets no tools: that is asked how likely some words are. Raises ModelUnreachable."""
+    if model.api != "openai":
+        return None
+    try:
+        told = await model.fetch("/props", seconds=model.timeouts.connect, root=True)
+        if "default_generation_settings" not in told:
+            return None
+        asked = {"messages": [{"role": "user", "content": "Hello"}], "tools": [openai_chat.write_tool(HIDDEN)]}
+        laid_out = (await model.fetch("/apply-template", asked, root=True)).get("prompt")
+        if not isinstance(laid_out, str):
+            return None
+        if HIDDEN.name in laid_out:
+            seen = Finding("yes", "its llama.cpp lays them out in the prompt")
+            return Abilities(model.address.shown, model.model or "", model.api, {"tools": seen}, "llama.cpp")
+        parameters = await parameters_of(model)
+        way = (await find_way(model))[0] if 0 < parameters < SMALL else None
+    except ModelUnreachable:
+        raise
+    except ModelError:
+        return None
+    found = {
+        "chat": Finding("yes"), "completions": Finding("yes"), "schema": Finding("yes"),
+        "tools": Finding("no", "its llama.cpp drops them, for its model's template knows none"),
+    }  # fmt: skip
+    (grammar_field,), (schema_field,) = GRAMMAR_FIELDS["llama.cpp"], SCHEMA_FIELDS["llama.cpp"]
+    template = told.get("chat_template")
+    return Abilities(
+        model.address.shown, model.model or "", model.api, found, "llama.cpp",
+        template=template if isinstance(template, str) else "", grammar_field=grammar_field, schema_field=schema_field,
+        score_way=way or "", slots=slots_of(told), parameters=parameters,
+    )  # fmt: skip
+
+
+async def parameters_of(model: Http) -> int:
+    """How many parameters a llama.cpp says that its model has, 0 where it does not."""
+    try:
+        rows = records((await model.fetch("/models", seconds=5.0)).get("data"))
+    except (ModelError, UsageError):
+        return 0
+    counts = [record(row.get("meta")).get("n_params") for row in rows]
+    return counts[0] if len(counts) == 1 and isinstance(counts[0], int) else 0

@@ -63,15 +63,24 @@ class Strategy:
     A `dialect` is what calls are written and read in (None for the native way: the model's own, by its name). With a
     `template`, prompts with tools are laid out by it to the letter; `exact` is for a model that only continues prompts.
     `constrained` is whether a reply that may hold calls is held to the dialect's grammar, where the engine takes one.
+    One that `toolspeak tune` chose names its file, the `profile`, and the `server`'s abilities that it was tried with, by
+    the fields of `Abilities`.
     """
 
     way: Way
-    why: str
+    why: str = field(default="", compare=False)
     dialect: Dialect | None = None
     template: str = ""
     exact: bool = False
     constrained: bool = True
     profile: str = ""
+    server: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+
+    @property
+    def label(self) -> str:
+        """What tables call it: `scored`, `hermes`, `hermes, free`; `template` for the model's own chat template."""
+        own = self.dialect.name if self.dialect and not self.template else "template"
+        return (own if self.way == "prompted" else self.way) + ("" if self.constrained else ", free")
 
     @property
     def line(self) -> str:
