@@ -11,10 +11,12 @@ import pytest
 from aiohttp import web
 
 import toolspeak as ts
+from toolspeak.evals.recording import recorded
 from toolspeak.events import ArgumentsDelta, CallStart, Finished, Noted, TextDelta
 from toolspeak.gateway.models import made
 from toolspeak.gateway.settings import ModelSettings
 from toolspeak.models.text_calls import Listener, like_a_call, own_dialect
+from toolspeak.search.shown import Routed
 from toolspeak.wire.write import write_calls
 
 Serve = Callable[..., Any]
@@ -75,6 +77,15 @@ class Ignores:
         return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
 
+class Refuses(Ignores):
+    """A server that refuses tools."""
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/chat/completions") and (await request.json()).get("tools"):
+            return web.json_response({"error": {"message": "this model does not support tools"}}, status=400)
+        return await super().__call__(request)
+
+
 @pytest.mark.parametrize(("name", "text"), CASES, ids=NAMES)
 def test_a_call_in_the_text_is_a_call(serve: Serve, name: str, text: str) -> None:
     async def main() -> None:
@@ -113,6 +124,43 @@ def test_the_note_names_the_dialect_and_what_to_do(serve: Serve) -> None:
             (note,) = [note for note in reply.notes if note.rule == "call-in-text"]
             assert "read as hermes" in note.detail
             assert "dialect='hermes'" in note.detail
+
+    asyncio.run(main())
+
+
+DOORS: dict[str, Callable[[str], Any]] = {
+    "a URL": lambda url: f"{url}#mine",
+    "ts.model(URL)": lambda url: ts.model(f"{url}#mine"),
+    "Http": lambda url: ts.Http(url, "mine"),
+    "ts.model(Http)": lambda url: ts.model(ts.Http(url, "mine")),
+    "a recorded Http": lambda url: recorded(ts.Http(url, "mine")),
+    "an Http that is shown many tools": lambda url: Routed(ts.Http(url, "mine"), strict=False),
+}
+"""The ways of handing a server over."""
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_server_is_asked_alike_however_it_is_handed_over(serve: Serve, door: str) -> None:
+    async def main() -> None:
+        ignores = Ignores(HERMES)
+        async with serve(ignores) as server:
+            model = DOORS[door](f"{server.url}/v1")
+            reply = await ts.arun(QUESTION, tools=[weather], model=model)
+            assert (reply.text, len(reply.steps)) == ("It rains.", 2)
+            (note,) = [note for note in reply.steps[0].reply.notes if note.rule == "call-in-text"]
+            assert "read as hermes" in note.detail
+            told = ts.explain(QUESTION, tools=[weather], model=DOORS[door](f"{server.url}/v1"))
+            assert told.strategy.startswith("native: its API has tools")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if "URL" not in door])
+def test_a_server_that_refuses_tools_is_prompted_however_it_is_handed_over(serve: Serve, door: str) -> None:
+    async def main() -> None:
+        async with serve(Refuses('{"tool": "weather", "tool_input": {"city": "Xiamen"}}')) as server:
+            model = DOORS[door](f"{server.url}/v1")
+            assert (await ts.acall(QUESTION, tools=[weather], model=model)).arguments == {"city": "Xiamen"}
 
     asyncio.run(main())
 
@@ -316,12 +364,6 @@ def test_a_server_that_reads_a_call_and_leaves_its_markers(serve: Serve, name: s
 def test_a_server_that_refuses_tools_is_prompted_by_library_and_gateway_alike(
     serve: Serve, name: str, dialect: str, text: str
 ) -> None:
-    class Refuses(Ignores):
-        async def __call__(self, request: web.Request) -> web.StreamResponse:
-            if request.path.endswith("/chat/completions") and (await request.json()).get("tools"):
-                return web.json_response({"error": {"message": "this model does not support tools"}}, status=400)
-            return await super().__call__(request)
-
     async def main() -> None:
         refuses = Refuses(text)
         async with serve(refuses) as server:

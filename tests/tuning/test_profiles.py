@@ -146,6 +146,8 @@ def test_explain_names_it() -> None:
     told = ts.explain("Hi", tools=TOOLS, model=SERVER)
     assert told.profile == str(path)
     assert f"as it was tuned: {path}" in str(told)
+    handed_over = ts.explain("Hi", tools=TOOLS, model=ts.Http("http://127.0.0.1:9/v1", "m"))
+    assert (handed_over.profile, handed_over.strategy) == (told.profile, told.strategy)
     assert "<tool_call>" in str(told)
 
 
