@@ -32,10 +32,8 @@ def strategy_line(model: Model, known: Abilities | None = None) -> str:
     """How a model is asked for calls, and why, in one line; `known` is what a probe of its server found."""
     from ..models.strategy import Strategy, known_of, strategy
 
-    own: Strategy | None = getattr(model, "strategy", None)
-    if known is not None and not (own and own.profile):
-        return strategy(known.known).line
-    return (own or strategy(known_of(model))).line
+    own: Strategy = getattr(model, "strategy", None) or strategy(known_of(model))
+    return own.line if known is None or own.profile else strategy(known.known).line
 
 
 def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
@@ -65,9 +63,13 @@ def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
 def whole(name: str) -> str:
     """The name of a model for a file and an address as people type them."""
     name = name.strip()
-    if name.endswith(".gguf") and "://" not in name and not name.startswith("local:"):
-        return f"local:{name}"
-    return f"http://{name}" if name.partition(":")[0] in ("localhost", "127.0.0.1") else name
+    match name.partition(":")[0]:
+        case "localhost" | "127.0.0.1":
+            return f"http://{name}"
+        case "local" | "http" | "https":
+            return name
+        case _:
+            return f"local:{name}" if name.endswith(".gguf") else name
 
 
 # ------------------------------------------------------------------ in this process

@@ -33,10 +33,11 @@ from .abilities import Abilities, recall
 from .base import Capability, Counter, Model
 from .http import Http
 from .likelihood import Telling, Weighing
-from .probe import abilities, glance, told_template
+from .probe import abilities
 from .profiles import recall as recall_profile
 from .profiles import warn
 from .providers import hosted
+from .servers import glance, template_of
 from .speaker import Speaker
 from .strategy import Known, Strategy, Way, known_of, strategy
 from .text_calls import TextCalls
@@ -239,7 +240,7 @@ class Adaptive:
             if self._template:
                 return
             self.http.model = self.http.model or await self.http.only_model()
-            template = await told_template(self.http)
+            template = await template_of(self.http)
             if not template:
                 raise UsageError(f"{self.http.address.shown} does not tell its chat template: give it as `template`")
             self._template = template

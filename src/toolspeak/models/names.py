@@ -16,6 +16,7 @@ from .address import USERINFO
 from .base import Model
 from .providers import PROVIDERS
 from .sampling import NONE, sampling
+from .strategy import by_its_name
 
 DEFAULT = "local"
 VARIABLE = "TOOLSPEAK_MODEL"
@@ -182,7 +183,7 @@ def _meant(name: str) -> list[str]:
         return [f"{mistyped[1].lower()}://{name[mistyped.end() :]}"]
     if owners := [one.name for one in PROVIDERS.values() if name.lower().startswith(one.models)]:
         return [f"{owner}:{name}" for owner in owners]
-    if _is_known(kind):
+    if by_its_name(kind):
         return _servers_of(name)
     if bare_address := ADDRESS.fullmatch(name):
         return [f"http://{bare_address[1]}"]
@@ -198,13 +199,6 @@ def _servers_of(name: str) -> list[str]:
         return []
     engine = "vllm" if "/" in name else "ollama"
     return [f"{engine}:{name}", f"http://localhost:8000/v1#{name}"]
-
-
-def _is_known(name: str) -> bool:
-    """Whether the name holds that of a family of models, so that its dots and digits are a version."""
-    from ..wire.detect import detect
-
-    return bool(name) and detect(model=name).origin.startswith("by the model's name")
 
 
 def _bare(name: str) -> str:

@@ -14,7 +14,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..api import openai_chat
 from ..api.failure import excerpt
 from ..api.payloads import record, records
 from ..dialects import get
@@ -27,8 +26,8 @@ from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, TAG_FIELDS, Abilities, Fin
 from .base import Capability
 from .exchange import Timeouts
 from .http import Http
-from .likelihood import find_way, slots_of
-from .strategy import SMALL
+from .likelihood import find_way
+from .servers import parameters_of, program
 from .text_calls import Listener, own_dialect
 
 FIRST, EACH = 90.0, 60.0
@@ -40,7 +39,6 @@ LONGEST = 96
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER: Tool[..., Any] = Tool("get_weather", "The weather in a city, now.", CITY)
-HIDDEN: Tool[..., Any] = Tool("zq7_probe", "A tool.", {"type": "object", "properties": {}})
 CLOCK: Tool[..., Any] = Tool("get_time", "The time in a city, now.", CITY)
 WORD = "zq7"
 SCHEMA = {"type": "object", "properties": {WORD: {"const": "kx4"}}, "required": [WORD], "additionalProperties": False}
@@ -87,7 +85,7 @@ async def probe(model: Http) -> Abilities:
             return await work
 
     work = _questions(asked, chats=bool(found["chat"]))
-    server, template, slots = await _program(asked)
+    server, template, slots = await program(asked)
     parameters = await parameters_of(asked) if server == "llama.cpp" else 0
     fields = GRAMMAR_FIELDS[server] if model.api in ("openai", "completions") else ()
     grammars = [_asked(*_by_grammar(asked, found, name)) for name in fields]
@@ -105,9 +103,9 @@ async def probe(model: Http) -> Abilities:
     found |= dict(zip(work, told, strict=True))
     found |= _grammar(fields, held)
     found["tags"] = tagged[0] if tagged else Finding("no", "not asked: the server is not known to take any")
-    found["template"] = Finding("yes" if template else "no", "told by the server" if template else "not told")
+    found["template"] = _yes(bool(template), "told by the server" if template else "not told")
     found["tools"] = _tools(found, plain)
-    found["score"] = Finding("yes" if way else "no", seen)
+    found["score"] = _yes(bool(way), seen)
     grammar_field, schema_field = _first_yes(fields, held), _first_yes(beside, fitting)
     return Abilities(
         model.address.shown, name, model.api, {name: found[name] for name in NAMES if name in found},
@@ -201,6 +199,10 @@ def _system(text: str) -> Message:
 # ------------------------------------------------------------------ what a reply shows
 
 
+def _yes(seen: bool, evidence: str) -> Finding:
+    return Finding("yes" if seen else "no", evidence)
+
+
 def _spoke(heard: Heard) -> Finding:
     return Finding("yes" if heard.reply.text else "unclear", heard.shown)
 
@@ -208,7 +210,7 @@ def _spoke(heard: Heard) -> Finding:
 def _counted(heard: Heard) -> Finding:
     usage = heard.reply.usage
     told = f"{usage.prompt_tokens} and {usage.completion_tokens} tokens"
-    return Finding("yes", told) if usage.prompt_tokens else Finding("no", "no tokens were told")
+    return _yes(usage.prompt_tokens > 0, told if usage.prompt_tokens else "no tokens were told")
 
 
 def _streamed(heard: Heard) -> Finding:
@@ -218,7 +220,7 @@ def _streamed(heard: Heard) -> Finding:
         return Finding("unclear", f"{heard.shown}; {tokens} tokens read" if tokens else heard.shown)
     if any(note.rule == "call-in-text" for note in heard.reply.notes):
         return Finding("no", f"the server left the call in the text, where it can be read: {heard.shown}")
-    return Finding("yes" if pieces > 1 else "no", f"{heard.shown}, in {pieces} piece{'s' * (pieces != 1)}")
+    return _yes(pieces > 1, f"{heard.shown}, in {pieces} piece{'s' * (pieces != 1)}")
 
 
 def _called(name: str) -> Judge:
@@ -226,7 +228,7 @@ def _called(name: str) -> Judge:
         calls = heard.reply.calls
         if not calls and heard.reply.finish == "length":
             return Finding("unclear", heard.shown)
-        return Finding("yes" if calls and all(call.name == name for call in calls) else "no", heard.shown)
+        return _yes(bool(calls) and all(call.name == name for call in calls), heard.shown)
 
     return judge
 
@@ -237,10 +239,9 @@ def _several(heard: Heard) -> Finding:
 
 def _fits(heard: Heard) -> Finding:
     try:
-        held = json.loads(heard.reply.text) == {WORD: "kx4"}
+        return _yes(json.loads(heard.reply.text) == {WORD: "kx4"}, heard.shown)
     except ValueError:
-        held = False
-    return Finding("yes" if held else "no", heard.shown)
+        return Finding("no", heard.shown)
 
 
 def _followed(heard: Heard) -> Finding:
@@ -257,21 +258,15 @@ def _stopped(heard: Heard) -> Finding:
 
 def _weighed(heard: Heard) -> Finding:
     count = len(heard.reply.logprobs)
-    return Finding("yes" if count else "no", f"of {count} tokens" if count else "taken, and none came")
+    return _yes(bool(count), f"of {count} tokens" if count else "taken, and none came")
 
 
 def _by_grammar(model: Http, found: dict[str, Finding], name: str) -> tuple[Http, Request, Judge]:
     """One way of asking for a grammar."""
     wanted = f"{WORD}-{len(name)}"
     request = Request(_said(HELLO), grammar=f'root ::= "{wanted}"', max_tokens=16)
-    if not found["chat"]:
-        model, request = model.completing(), replace(request, prompt="Hello", messages=())
-    capabilities: set[Capability] = {"grammar", *model.capabilities}
-
-    def judge(heard: Heard) -> Finding:
-        return Finding("yes" if heard.reply.text.strip() == wanted else "no", heard.shown)
-
-    return model.able(capabilities, grammar_field=name), request, judge
+    asked, request = _in_field(model, found, request, "grammar", grammar_field=name)
+    return asked, request, lambda heard: _yes(heard.reply.text.strip() == wanted, heard.shown)
 
 
 def _by_schema(model: Http, name: str) -> tuple[Http, Request, Judge]:
@@ -285,14 +280,17 @@ def _by_tag(model: Http, found: dict[str, Finding], name: str) -> tuple[Http, Re
     tool: Tool[..., Any] = Tool(f"{WORD}_tool", "A tool.", SCHEMA)
     tag = record(grammar(get("hermes"), [tool], "required", "structural_tag"))
     request = Request(_said(HELLO), tag=tag, max_tokens=LONGEST)
+    asked, request = _in_field(model, found, request, "tags", tag_field=name)
+    return asked, request, lambda heard: _yes(tool.name in heard.reply.text, heard.shown)
+
+
+def _in_field(
+    model: Http, found: dict[str, Finding], request: Request, capability: Capability, **field: str
+) -> tuple[Http, Request]:
+    """What asks for something that the server takes in this field, if it does; without a conversation where it has none."""
     if not found["chat"]:
         model, request = model.completing(), replace(request, prompt="Hello", messages=())
-    capabilities: set[Capability] = {"tags", *model.capabilities}
-
-    def judge(heard: Heard) -> Finding:
-        return Finding("yes" if tool.name in heard.reply.text else "no", heard.shown)
-
-    return model.able(capabilities, tag_field=name), request, judge
+    return model.able({capability, *model.capabilities}, **field), request
 
 
 def _first_yes(fields: Sequence[str], findings: Sequence[Finding]) -> str:
@@ -346,32 +344,7 @@ async def _embeddings(model: Http) -> Finding:
     except ModelError as error:
         return _refused(error)
     rows = records(told.get("data"))
-    return Finding("yes", "they come") if rows and rows[0].get("embedding") else Finding("no", "none came")
-
-
-async def told_template(model: Http) -> str:
-    """The chat template of a server's model where it tells it, else ""."""
-    return (await _program(model))[1]
-
-
-async def _program(model: Http) -> tuple[str, str, int]:
-    """The program that answers, its model's chat template, and how many requests it works on at once, as far as it
-    tells."""
-    paths = {"llama.cpp": "/props", "sglang": "/get_model_info", "ollama": "/api/version", "vllm": "/version"}
-    keys = {"llama.cpp": "default_generation_settings", "sglang": "model_path", "ollama": "version", "vllm": "version"}
-
-    async def told(path: str) -> dict[str, Any]:
-        try:
-            return await model.fetch(path, seconds=5.0, root=True)
-        except ModelError:
-            return {}
-
-    answers = dict(zip(paths, await asyncio.gather(*(told(path) for path in paths.values())), strict=True))
-    template = next(
-        (text for told in answers.values() if isinstance(text := record(told).get("chat_template"), str)), ""
-    )
-    server = next((name for name, told in answers.items() if keys[name] in told), "")
-    return server, template, slots_of(answers["llama.cpp"])
+    return _yes(bool(rows and rows[0].get("embedding")), "they come" if rows else "none came")
 
 
 async def abilities(model: Http, *, anew: bool = False) -> Abilities:
@@ -382,52 +355,3 @@ async def abilities(model: Http, *, anew: bool = False) -> Abilities:
     known = await probe(model)
     await asyncio.to_thread(remember, known)
     return known
-
-
-# ------------------------------------------------------------------ one cheap look
-
-
-async def glance(model: Http) -> Abilities | None:
-    """What one cheap question tells: whether a llama.cpp lays offered tools out or drops them, which it does without a
-    word where its model's template knows none. None for any other server. Generates nothing, but for a small model
-    that gets no tools: that is asked how likely some words are. Raises ModelUnreachable."""
-    if model.api != "openai":
-        return None
-    try:
-        told = await model.fetch("/props", seconds=model.timeouts.connect, root=True)
-        if "default_generation_settings" not in told:
-            return None
-        asked = {"messages": [{"role": "user", "content": "Hello"}], "tools": [openai_chat.write_tool(HIDDEN)]}
-        laid_out = (await model.fetch("/apply-template", asked, root=True)).get("prompt")
-        if not isinstance(laid_out, str):
-            return None
-        if HIDDEN.name in laid_out:
-            seen = Finding("yes", "its llama.cpp lays them out in the prompt")
-            return Abilities(model.address.shown, model.model or "", model.api, {"tools": seen}, "llama.cpp")
-        parameters = await parameters_of(model)
-        way = (await find_way(model))[0] if 0 < parameters < SMALL else None
-    except ModelUnreachable:
-        raise
-    except ModelError:
-        return None
-    found = {
-        "chat": Finding("yes"), "completions": Finding("yes"), "schema": Finding("yes"),
-        "tools": Finding("no", "its llama.cpp drops them, for its model's template knows none"),
-    }  # fmt: skip
-    (grammar_field,), (schema_field,) = GRAMMAR_FIELDS["llama.cpp"], SCHEMA_FIELDS["llama.cpp"]
-    template = told.get("chat_template")
-    return Abilities(
-        model.address.shown, model.model or "", model.api, found, "llama.cpp",
-        template=template if isinstance(template, str) else "", grammar_field=grammar_field, schema_field=schema_field,
-        score_way=way or "", slots=slots_of(told), parameters=parameters,
-    )  # fmt: skip
-
-
-async def parameters_of(model: Http) -> int:
-    """How many parameters a llama.cpp says that its model has, 0 where it does not."""
-    try:
-        rows = records((await model.fetch("/models", seconds=5.0)).get("data"))
-    except (ModelError, UsageError):
-        return 0
-    counts = [record(row.get("meta")).get("n_params") for row in rows]
-    return counts[0] if len(counts) == 1 and isinstance(counts[0], int) else 0

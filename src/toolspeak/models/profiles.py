@@ -58,8 +58,7 @@ class Profile:
     def record(self) -> dict[str, Any]:
         """What its file holds."""
         chosen = self.strategy
-        dialect = chosen.dialect.name if chosen.dialect and chosen.label != "template" else ""
-        form = {"way": chosen.way, "dialect": dialect, "held": chosen.constrained, "server": dict(chosen.server)}
+        form = {"way": chosen.way, "dialect": chosen.named, "held": chosen.constrained, "server": dict(chosen.server)}
         return {"model": self.model, "key": self.key, "form": form, "measured": dict(self.measured)}
 
 
@@ -151,8 +150,8 @@ def read(path: Path) -> Profile:
 
 def _strategy(form: dict[str, Any], path: str) -> Strategy:
     """What a file says of how its model is asked."""
-    way, dialect, held, server = form["way"], form.get("dialect", ""), form.get("held", True), form.get("server", {})
-    if not isinstance(held, bool) or not isinstance(server, dict):
+    way, dialect, held, server = form["way"], form.get("dialect"), form.get("held", True), form.get("server", {})
+    if (type(held), type(server)) != (bool, dict):
         raise UsageError("form: expected way, dialect, held and server")
     if way not in WAYS:
         raise UsageError(f"way: expected {', '.join(WAYS)}, received {way!r}")
@@ -163,7 +162,7 @@ def _strategy(form: dict[str, Any], path: str) -> Strategy:
 def recall(made: Model) -> Profile | None:
     """The profile of a model; None where there is none, or none that can be used, which is warned of."""
     where = folder()
-    if where is None or not where.is_dir() or not (hasattr(made, "address") or hasattr(made, "path")):
+    if where is None or not any(hasattr(made, name) for name in ("address", "path")):
         return None
     key = key_of(made)
     path = where / f"{slug(made.name, key)}.json"

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any
 
 from ..dialects import get, names
@@ -28,7 +29,6 @@ from ..schema.near import did_you_mean, near
 from ..types import Note, Reply, Request, Tool
 from ..wire.collect import collect
 from ..wire.decode import Decoder, parse
-from ..wire.detect import detect
 from ..wire.syntax import Dialect
 from ..wire.templates.abilities import literals
 from ..wire.write import write_calls
@@ -36,6 +36,7 @@ from .base import Capability, Model
 from .http import Http
 from .natively import guarded, natively
 from .speaker import new_id
+from .strategy import by_its_name
 
 LONGEST = 200_000
 """Characters of the longest reply that is read in all dialects."""
@@ -121,7 +122,8 @@ class Listener:
         if self._reader is not None and isinstance(event, CallStart | Finished):
             # The text before a call of the server's own is over: what was held back of it comes first.
             came = self._reader.close(whole=isinstance(event, Finished) and event.finish == "stop")
-            self._how = self._reader.how or self._how
+            if self._reader.how:
+                self._how = self._reader.how
             self._reader = None
             return [*self._counted(came), *self._ending(event)]
         if self._reader is not None:
@@ -163,14 +165,13 @@ class _Reader:
 
     def feed(self, event: Event) -> list[Event]:
         """What came of one event; [] while it is held back."""
-        is_text = isinstance(event, TextDelta)
-        came = self._decoder.feed(event.text) if self._decoder and is_text else [event]
+        came = [event]
+        if isinstance(event, TextDelta):
+            came = self._decoder.feed(event.text) if self._decoder else came
+            self._read(event.text)
         if not self._whole:
             return came
         self._held += came
-        if is_text:
-            self._text += event.text
-            self._read(event.text)
         called = any(isinstance(one, CallStart) for one in came)
         self._whole = not called and self._others != [] and len(self._text) <= LONGEST
         waits = self._whole and any(isinstance(one, TextDelta) for one in self._held)
@@ -178,6 +179,9 @@ class _Reader:
 
     def _read(self, piece: str) -> None:
         """Gives the other dialects a piece; those that find text in it drop out."""
+        if not self._whole:
+            return
+        self._text += piece
         if self._others is None:
             if not (begun := self._text.lstrip()):
                 return
@@ -190,13 +194,13 @@ class _Reader:
 
     def close(self, *, whole: bool) -> list[Event]:
         """What was held back; `whole`: the reply is over, and was not cut."""
-        ended = self._decoder.close() if self._decoder else []
-        self._held += [one for one in ended if not isinstance(one, Finished)]
+        self._held += [one for one in (self._decoder.close() if self._decoder else []) if not isinstance(one, Finished)]
         called = any(isinstance(one, CallStart) for one in self._held)
         found = self._best() if whole and self._whole and not called else None
-        if not found:
-            return self._released()
-        dialect, events = found
+        return self._in_other(*found) if found else self._released()
+
+    def _in_other(self, dialect: Dialect, events: Sequence[Event]) -> list[Event]:
+        """The events of the reply as another dialect reads it, with those of the server that are no text."""
         why = f"not in {self._own.name}" if self._own else "and nothing tells which dialect the model speaks"
         self.how = (
             f", {why}; read as {dialect.name}, for it was the whole reply. Give dialect={dialect.name!r}, or start the "
@@ -204,23 +208,17 @@ class _Reader:
         )
         thought = any(isinstance(one, ThoughtDelta) for one in self._held)
         unread = (TextDelta, Finished, ThoughtDelta) if thought else (TextDelta, Finished)
-        return [
-            *(one for one in self._held if not isinstance(one, TextDelta | Noted)),
-            *(one for one in events if not isinstance(one, unread)),
-        ]
+        kept = [one for one in self._held if not isinstance(one, TextDelta | Noted)]
+        return [*kept, *(one for one in events if not isinstance(one, unread))]
 
     def _best(self) -> tuple[Dialect, list[Event]] | None:
         """The dialect in which the whole text is calls to tools that are there, with arguments that fit."""
-        best: tuple[tuple[int, ...], Dialect, list[Event]] | None = None
+        found: list[tuple[tuple[int, ...], Dialect, list[Event]]] = []
         for dialect, decoder, events in self._others or ():
-            events += decoder.close()
-            reply = collect(events)
-            if not reply.calls or reply.text.strip() or not _fit(reply, self._tools):
-                continue
-            rank = _rank(dialect, reply, self._text)
-            if best is None or rank > best[0]:
-                best = rank, dialect, events
-        return best and best[1:]
+            reply = collect([*events, *(ended := decoder.close())])
+            if reply.calls and not reply.text.strip() and _fit(reply, self._tools):
+                found.append((_rank(dialect, reply, self._text), dialect, [*events, *ended]))
+        return max(found, key=lambda one: one[0])[1:] if found else None
 
     def _released(self) -> list[Event]:
         held, self._held = self._held, []
@@ -256,7 +254,7 @@ def _rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
         written = "".join(write_calls(reply.calls, dialect).split())
     except ToolspeakError:
         written = ""
-    exact = bool(written) and written in "".join(text.split())
+    exact = written in "".join(text.split()) if written else False
     left = len(reply.text.strip())
     return -left, exact, -len(reply.notes), -missing, sum(map(len, words)), len(dialect.models)
 
@@ -265,29 +263,27 @@ def like_a_call(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
     """What to say of a text in which something looks like a call, of a tool or of one that is nearly named so, and was not
     taken for one; None where nothing does."""
     offered = [tool.name for tool in tools]
-    named = any(name in text for name in offered)
-    best: tuple[tuple[Any, ...], Dialect, str, tuple[str, ...]] | None = None
+    words = markers if any(name in text for name in offered) else literals
+    found: list[tuple[tuple[int, ...], Dialect, str]] = []
     for dialect in every():
-        if not all(word in text for word in (markers(dialect) if named else literals(dialect))):
-            continue
-        reply = parse(text, dialect, None, "")
-        for name in dict.fromkeys(call.name for call in reply.calls):
-            meant = () if name in offered else near(name, offered)
-            if name in offered or meant:
-                rank = (not meant, *_rank(dialect, reply, text))
-                best = (
-                    max(best, (rank, dialect, name, meant), key=lambda one: one[0])
-                    if best
-                    else (rank, dialect, name, meant)
-                )
-    if best is None:
+        if all(word in text for word in words(dialect)):
+            reply = parse(text, dialect, None, "")
+            if name := _nearly(reply, offered):
+                found.append(((name in offered, *_rank(dialect, reply, text)), dialect, name))
+    if not found:
         return None
-    _, dialect, name, meant = best
-    advice = (
-        f" No tool has that name.{did_you_mean(meant)}" if meant else f" Where it is one, give dialect={dialect.name!r}"
-    )
+    _, dialect, name = max(found, key=lambda one: one[0])
     looks = f"a part of the text looks like a call of {name} in the dialect {dialect.name}, and stays text."
-    return Note("like-a-call", looks + advice)
+    if name in offered:
+        return Note("like-a-call", f"{looks} Where it is one, give dialect={dialect.name!r}")
+    return Note("like-a-call", f"{looks} No tool has that name.{did_you_mean(near(name, offered))}")
+
+
+def _nearly(reply: Reply, offered: Sequence[str]) -> str:
+    """The name of the first call of a tool that is offered, else of one that is nearly named so, else ""."""
+    names = [call.name for call in reply.calls]
+    exact, close = (n for n in names if n in offered), (n for n in names if near(n, offered))
+    return next(chain(exact, close), "")
 
 
 @cache
@@ -308,5 +304,4 @@ def own_dialect(dialect: str | Dialect | None, model: str | None) -> Dialect | N
     None where neither tells one."""
     if dialect is not None:
         return dialect if isinstance(dialect, Dialect) else get(dialect)
-    found = detect(model=model) if model else None
-    return found if found and found.models else None
+    return by_its_name(model)

@@ -13,12 +13,9 @@ from ..models.base import Model
 from ..models.http import Http
 from ..models.probe import abilities
 from ..models.speaker import HOLDS
-from ..models.strategy import Known, Strategy, known_of, strategy
+from ..models.strategy import PLAIN, Known, Strategy, known_of, strategy
 from ..wire.detect import by_template
 
-PLAIN = ("tool-json", "function-name", "hermes", "functools", "pythonic")
-"""Dialects that any model may take to, each asked in another way: an object in words; nothing but one call; between tags,
-which most models that know tools were taught; a list in JSON; Python."""
 UNSERVED = ("found", "template", "models", "at")
 """What of a server's abilities no strategy needs."""
 
