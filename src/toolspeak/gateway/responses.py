@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -123,7 +124,7 @@ def _missing(key: str) -> Refused:
 def _page(items: list[dict[str, Any]], query: dict[str, str]) -> dict[str, Any]:
     """A page of items, the last first unless `order` says otherwise."""
     limit = query.get("limit", "20")
-    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:9]) <= 100):
+    if not re.fullmatch("[1-9][0-9]?|100", limit):
         raise Refused("limit: expected a number from 1 to 100", code="invalid_value", param="limit")
     if query.get("order", "desc") not in ("asc", "desc"):
         raise Refused("order: expected asc or desc", code="invalid_value", param="order")
