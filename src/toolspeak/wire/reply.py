@@ -20,7 +20,6 @@ FAILURES = 2_000
 DRAFT = 65_536
 """So many characters of a thought are held back behind what opens a call."""
 BARE_HEAD = re.compile(r"[\w.:/-]{0,64}").fullmatch
-"""What may stand between the first word of a message that lacks its start and its body."""
 HEAD_SIZE = 512
 """The head of a message is at most this long, in characters."""
 
@@ -242,7 +241,7 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
         return TEXT
     s.spent, s.live, s.doubtful = False, None, False
     try:
-        fits = BARE_HEAD if word in p.bare else _heads(s, p)
+        fits = _is_bare if word in p.bare else _heads(s, p)
         head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, fits)
         head = word + head if word in p.bare else head
         needle, what = route(header, head)
@@ -271,6 +270,11 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
         mark = "" if word in p.bare else word.removeprefix(header.start.strip())
         s.say(mark + head + hit)  # left in the text, a thought keeps its marks
     return THINK if what == "thought" else HEAD if p.named and not head else TEXT
+
+
+def _is_bare(head: str) -> bool:
+    """May this be all that stands between the first word of a message that lacks its start and its body?"""
+    return BARE_HEAD(head) is not None
 
 
 def _unread(s: State) -> str:
