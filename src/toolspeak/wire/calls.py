@@ -277,13 +277,7 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
     text = text.strip()
     if slot is NAME:
         if call.name is None or not call.started:
-            if hit == ">" and text[-1:] == "/" and not s.offered(text):
-                s.pos -= 1  # it belongs to the mark: the tag closes itself
-                text = text[:-1].rstrip()
-            text = s.called(text)
-            if not NAMED(text) or (rest and not hit) or (hit == "<" and text not in (s.tools or ())):
-                raise Malformed("no name")
-            call.name = text if call.name is None else _addressed(s, call.name, text)
+            call.name = _name(s, text, hit, call.name, rest)
         elif text and not call.name.endswith("." + text) and s.called(text) != call.name:
             s.note("other-name", text)
         if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
@@ -294,15 +288,15 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
         s.note("odd-index", text)
 
 
-def _addressed(s: State, to: str, name: str) -> str:
-    """The name of a call whose message goes to something that is not offered: to its namespace, or to another tool."""
-    whole = f"{to}.{name}"
-    if s.tools is not None and whole in s.tools:
-        return whole
-    if name != to and not name.startswith(to + "."):
-        s.note("other-name", name)
-        return name if s.offered(name) else to
-    return name
+def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
+    """The name that was written; `hit` ends it."""
+    if hit == ">" and text[-1:] == "/" and not s.offered(text):
+        s.pos -= 1  # it belongs to the mark: the tag closes itself
+        text = text[:-1].rstrip()
+    text = s.called(text)
+    if not NAMED(text) or (rest and not hit) or (hit == "<" and text not in (s.tools or ())):
+        raise Malformed("no name")
+    return text if to is None else s.addressed(to, text)
 
 
 def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
