@@ -156,7 +156,7 @@ def test_no_argument_leads_to_another_path(library: Library, word: str) -> None:
     assert len(library.asked) == before
 
 
-@pytest.mark.parametrize("value", [[], {}, [""], ["."], ["..", "x"], "."])
+@pytest.mark.parametrize("value", [[], {}, [""], ["."], ["..", "x"], ".", {"..": "x"}, {"\r\n": "x"}])
 @pytest.mark.parametrize("explode", [True, False])
 @pytest.mark.parametrize("style", ["simple", "label", "matrix"])
 @pytest.mark.parametrize("path", ["/pets/{p}", "/pets/.{p}", "/pets/{p}/end"])
