@@ -42,7 +42,8 @@ class StrayMarkers:
     def _text(self, piece: str) -> list[Event]:
         if not self._held and not self._after and "<" not in piece and "[" not in piece:
             return [TextDelta(piece)]
-        text, self._held = self._held + piece, ""
+        text: str = self._held + piece
+        self._held = ""
         run, tail = _patterns()
         if self._after:
             waits = bool(tail.fullmatch(text)) if text.strip() else True
