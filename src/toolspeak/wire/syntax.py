@@ -343,7 +343,7 @@ class Dialect:
 
 
 def check_call(d: Dialect) -> None:
-    """Raises UsageError for a dialect whose calls have no name or no arguments: it could be written and never read."""
+    """Raises UsageError for a dialect whose calls have no name, no arguments or no mark: it could be written, never read."""
     for at, parts in (("call", d.call), *((f"forms[{i}]", form) for i, form in enumerate(d.forms))):
         where = f"the dialect {d.name!r}: {at}"
         if not isinstance(parts, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -363,6 +363,13 @@ def check_call(d: Dialect) -> None:
             raise UsageError(
                 f"{where} holds no arguments: put Json(), JsonCall(), Tagged(…) or another such hole into it"
             )
+
+    lead = next((part for part in ((d.items or ("",))[0], d.open, *d.call) if part), None)
+    if lead is NAME and d.header is None and not d.guard:
+        raise UsageError(
+            f"the dialect {d.name!r}: nothing marks a call, which begins with the tool's name: put a literal before it, such as "
+            '"<call>", into call or open'
+        )
 
 
 def _names(part: Part) -> bool:
