@@ -77,7 +77,8 @@ def _settings(flags: dict[str, Any]) -> Settings:
     from ..gateway.settings import Settings
 
     settings = read_config(flags["config"]) if flags["config"] else Settings({})
-    if flags["dialect"] and settings.models and not flags["models"]:
+    without_model = () if flags["models"] else settings.models
+    if flags["dialect"] and without_model:
         raise UsageError("--dialect is for the models of --model: in a configuration give each model its own `dialect`")
     models = {**settings.models, **_models(flags["models"], flags["dialect"])}
     given = {name: flags[name] for name in ("host", "port", "workers") if flags[name] is not None}

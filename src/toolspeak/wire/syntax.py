@@ -337,13 +337,14 @@ class Dialect:
     def __post_init__(self) -> None:
         """Raises UsageError for a dialect in which no call could ever be found."""
         check_call(self)
+        check_mark(self)
 
     def __hash__(self) -> int:  # a whole dialect takes 10 µs to hash, and caches ask for it with every reply
         return hash(self.name)
 
 
 def check_call(d: Dialect) -> None:
-    """Raises UsageError for a dialect whose calls have no name, no arguments or no mark: it could be written, never read."""
+    """Raises UsageError for a dialect whose calls have no name or no arguments: it could be written and never read."""
     for at, parts in (("call", d.call), *((f"forms[{i}]", form) for i, form in enumerate(d.forms))):
         where = f"the dialect {d.name!r}: {at}"
         if not isinstance(parts, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -364,6 +365,9 @@ def check_call(d: Dialect) -> None:
                 f"{where} holds no arguments: put Json(), JsonCall(), Tagged(…) or another such hole into it"
             )
 
+
+def check_mark(d: Dialect) -> None:
+    """Raises UsageError for a dialect whose calls begin with the tool's name, which marks nothing."""
     lead = next((part for part in ((d.items or ("",))[0], d.open, *d.call) if part), None)
     if lead is NAME and d.header is None and not d.guard:
         raise UsageError(
