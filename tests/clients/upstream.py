@@ -29,7 +29,7 @@ SECRET = "upstream-canary-8f2c"
 """Stands in everything that the server says of itself: a client must never see it."""
 TOKEN = "canary-7f3a"
 """What a tool of a program finds: an answer that holds it has been through all steps."""
-STEP = re.compile(r"\[\[(\w+) (\S+?)\]\]")
+STEP = re.compile(r"\[\[([\w-]+) (\S+?)\]\]")
 """A call to make: the arguments are written as in an address, which no program quotes or escapes."""
 PIECE = 4
 

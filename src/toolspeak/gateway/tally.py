@@ -26,7 +26,7 @@ class Tally(Observer):
     def end(self, record: Record, span: Any, *, gone: bool) -> None:
         """The request is over."""
         super().end(record, span, gone=gone)
-        if not record.model and record.code in LOOKING:
+        if record.method == "HEAD" or (not record.model and record.code in LOOKING):
             return
         self.sums.update(
             requests=1, calls=record.calls, tokens_in=record.tokens_in, tokens_out=record.tokens_out,
