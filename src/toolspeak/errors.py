@@ -34,8 +34,9 @@ answer with. No message ever holds a key.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .types import Problem, Reply, ToolCall
 
@@ -99,11 +100,13 @@ class Refused(ToolspeakError):
 
     `code` is a word for it that programs can read, `param` where in the body (`messages.0.role`), `retry_after`
     in seconds where coming back may help, `request_id` what the gateway's log knows the request by. Of a prompt that is too
-    long, `tokens` says how many it has and `limit` how many the context holds, where that is known.
+    long, `tokens` says how many it has and `limit` how many the context holds, where that is known. `details` are the
+    fields by which a client of Anthropic's API knows what to do instead.
     """
 
     status = 400
     request_id: str | None = None
+    details: Mapping[str, Any] | None = None
     tokens: int | None = None
     limit: int | None = None
 

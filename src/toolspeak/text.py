@@ -27,10 +27,10 @@ Thoughts = Literal["split", "keep"]
 class Decoder(decoding.Decoder):
     """Text in, events out: `feed(chunk)` and `close()` each return a list of events, the same at every cut.
 
-    `tools=None` takes any name for a call, `[]` none: then the text passes unchanged. `prompt` is what the
+    `tools=None` takes any name for a call, `[]` none: then nothing is a call. `prompt` is what the
     generation began with (one that ends inside a thought starts there): None where nobody knows it, "" where there
     was nothing. Of a model that always thinks (`d.thinking.always`) None starts inside a thought. `thoughts="keep"` leaves
-    them in the text. `ids` mints an id for a call that has none. Never raises on a model's text.
+    them in the text with their own marks; marks around texts go either way. `ids` mints an id for a call that has none. Never raises on a model's text.
     """
 
     def __init__(

@@ -16,6 +16,7 @@ from toolspeak.api.asked import Asked, Stamp
 from toolspeak.errors import BadRequest, KeyRefused, ModelError, Refused, ServerFailed, StreamCut
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from toolspeak.gateway.body import check_body
+from toolspeak.schema.judge import judge
 from toolspeak.types import Note, Reply, Request, Tool, ToolCall, Usage
 from toolspeak.wire.collect import collect
 
@@ -214,7 +215,6 @@ IMAGE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
         (PLAIN | {"messages": []}, "messages"),
         (PLAIN | {"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role"),
         (PLAIN | {"temperature": 1.5}, "temperature"),
-        (PLAIN | {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools.0.type.*own"),
         (PLAIN | {"tools": [{"name": "a", "input_schema": 1}]}, "tools.0.input_schema"),
         (PLAIN | {"tools": [{"name": "a"}, {"name": "a"}]}, "two tools are named 'a'"),
         (PLAIN | {"tool_choice": {"type": "tool"}}, "tool_choice.name"),
@@ -566,8 +566,42 @@ def test_what_anthropic_runs_is_left_out_and_named() -> None:
     hosted = [
         {"type": "web_search_20250305", "name": "web_search"},
         {"type": "code_execution_20250825", "name": "code_execution"},
+        {"type": "mcp_toolset", "mcp_server_name": "x"},
+        {"type": "computer_toolset_20260801"},
     ]
     own = {"name": "look", "input_schema": {"type": "object"}}
     asked = api.read_request(PLAIN | {"tools": [*hosted, own]})
     assert [tool.name for tool in asked.request.tools or ()] == ["look"]
     assert {"tools.0.web_search_20250305", "tools.1.code_execution_20250825"} <= set(asked.ignored)
+
+
+CLIENT_TOOLS: list[Any] = [
+    ({"type": "bash_20250124", "name": "bash"}, {"command": "ls"}, {"restart": 1}),
+    ({"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 9},
+     {"command": "str_replace", "path": "/a", "old_str": "x", "new_str": "y"}, {"command": "undo_edit", "path": "/a"}),
+    ({"type": "text_editor_20250124", "name": "str_replace_editor"}, {"command": "undo_edit", "path": "/a"}, {}),
+    ({"type": "memory_20250818", "name": "memory"}, {"command": "rename", "old_path": "/a", "new_path": "/b"},
+     {"command": "forget"}),
+    ({"type": "computer_20250124", "name": "computer", "display_width_px": 800, "display_height_px": 600},
+     {"action": "left_click", "coordinate": [1, 2]}, {"action": "zoom"}),
+    ({"type": "computer_20251124", "name": "computer", "display_width_px": 8, "display_height_px": 6, "enable_zoom": True},
+     {"action": "zoom", "region": [0, 0, 1, 1]}, {"action": "left_click", "coordinate": [1]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "right", "wrong"), CLIENT_TOOLS)
+def test_a_tool_that_the_client_runs_has_the_arguments_that_its_type_says(tool: Any, right: Any, wrong: Any) -> None:
+    choice = {"type": "tool", "name": tool["name"]}
+    asked = api.read_request(PLAIN | {"tools": [tool], "tool_choice": choice})
+    [offered] = asked.request.tools or ()
+    assert (offered.name, asked.request.choice) == (tool["name"], tool["name"])
+    assert offered.description
+    assert judge(offered.parameters).is_valid(right)
+    assert not judge(offered.parameters).is_valid(wrong)
+    assert set(asked.ignored) <= {"tools.max_characters"}
+
+
+def test_a_tool_that_is_none_is_refused() -> None:
+    for tool, words in (({"type": "teleport", "name": "x"}, "not known here"), ({"input_schema": {}}, "name")):
+        with pytest.raises(Refused, match=words):
+            api.read_request(PLAIN | {"tools": [tool]})

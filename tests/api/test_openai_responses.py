@@ -35,6 +35,7 @@ from toolspeak.events import (
     ThoughtDelta,
 )
 from toolspeak.gateway.body import check_body
+from toolspeak.schema.judge import judge
 from toolspeak.types import Message, Note, Request, Tool, Usage
 from toolspeak.wire.collect import collect
 
@@ -49,6 +50,11 @@ PATCH = {"type": "custom", "name": "patch", "description": "Changes files."}
 EVENTS = {
     get_args(kind.model_fields["type"].annotation)[0]: kind for kind in get_args(get_args(ResponseStreamEvent)[0])
 }
+
+
+def check_arguments(tool: Tool[..., Any], arguments: dict[str, Any]) -> None:
+    assert judge(tool.parameters).is_valid(arguments)
+    assert not judge(tool.parameters).is_valid({})
 
 
 def body(**fields: Any) -> dict[str, Any]:
@@ -203,7 +209,7 @@ def test_a_turn_of_several_items_is_one_message() -> None:
 @pytest.mark.parametrize(
     ("fields", "param", "words"),
     [
-        ({"tools": [{"type": "local_shell"}]}, "tools.0.type", "is not known here"),
+        ({"tools": [{"type": "teleport"}]}, "tools.0.type", "is not known here"),
         ({"tools": [{"type": "namespace", "name": "x", "tools": [{"type": "shell"}]}]}, "tools.0.tools.0.type",
          "is not known here"),
         ({"tools": [{"type": "function", "function": {"name": "x"}}]}, "tools.0.name", "beside its type"),
@@ -216,7 +222,12 @@ def test_a_turn_of_several_items_is_one_message() -> None:
         ({"conversation": "conv_1"}, "conversation", "previous_response_id"),
         ({"prompt": {"id": "pmpt_1"}}, "prompt", "no prompts"),
         ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema", "missing"),
-        ({"input": [{"type": "web_search_call", "id": "ws"}]}, "input.0.type", "provider"),
+        ({"input": [{"type": "teleport_call", "id": "ws"}]}, "input.0.type", "not known here"),
+        ({"input": [{"type": "shell_call", "action": {"commands": ["ls"]}}]}, "input.0.call_id", "got nothing"),
+        ({"input": [{"type": "shell_call_output", "call_id": "a", "output": []}]}, "input.0.call_id", "send the call"),
+        ({"input": [{"type": "shell_call_output", "call_id": "a", "output": 3}]}, "input.0.output", "got 3"),
+        ({"tools": [{"type": "shell", "environment": {"type": "container_auto"}}], "tool_choice": {"type": "shell"}},
+         "tool_choice.name", "not among the tools"),
         ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input.0", "send the item itself"),
         ({"input": [{}]}, "input.0.type", "needs a type"),
         ({"input": [{"role": "tool", "content": "x"}]}, "input.0.role", "expected user"),
@@ -382,6 +393,68 @@ def test_a_custom_tool_is_called_with_its_text() -> None:
     item = rows[-1]["response"]["output"][0]
     assert (item["type"], item["call_id"], item["input"]) == ("custom_tool_call", "a", "x\ny")
     assert [row["delta"] for row in rows if row["type"] == "response.custom_tool_call_input.delta"] == ["x\ny"]
+
+
+CLIENT_CALLS: list[Any] = [
+    ("local_shell", {}, {"command": ["ls", "-l"], "timeout_ms": 9}, "local_shell_call",
+     {"action": {"type": "exec", "command": ["ls", "-l"], "env": {}, "timeout_ms": 9}}, "a.txt", "a.txt"),
+    ("shell", {"environment": {"type": "local"}}, {"commands": ["ls", "false"]}, "shell_call",
+     {"action": {"commands": ["ls", "false"]}},
+     [{"stdout": "a.txt\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}},
+      {"stdout": "", "stderr": "no", "outcome": {"type": "timeout"}}], "a.txt\nExit code: 0\nno\nIt took too long."),
+    ("apply_patch", {}, {"type": "create_file", "path": "a", "diff": "+x"}, "apply_patch_call",
+     {"operation": {"type": "create_file", "path": "a", "diff": "+x"}}, "Exists.", "failed\nExists."),
+    ("computer", {}, {"actions": [{"type": "click", "button": "left", "x": 1, "y": 2}]}, "computer_call",
+     {"actions": [{"type": "click", "button": "left", "x": 1, "y": 2}], "pending_safety_checks": []},
+     {"type": "computer_screenshot", "image_url": "data:image/png;base64,AA"},
+     [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]),
+    ("computer_use_preview", {"display_width": 800, "display_height": 600, "environment": "linux"},
+     {"action": {"type": "wait"}}, "computer_call", {"action": {"type": "wait"}, "pending_safety_checks": []},
+     {"type": "computer_screenshot", "image_url": "https://e.org/a.png"},
+     [{"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "more", "arguments", "item", "fields", "output", "said"), CLIENT_CALLS)
+def test_a_tool_that_the_client_runs_has_items_of_its_own(
+    kind: str, more: Any, arguments: Any, item: str, fields: Any, output: Any, said: Any
+) -> None:
+    tool = {"type": kind, **more}
+    asked = read_request(body(tools=[tool], tool_choice={"type": kind} if "computer" not in kind else "required"))
+    [offered] = asked.request.tools or ()
+    assert not asked.ignored
+    check_arguments(offered, arguments)
+    events = [*call(offered.name, "c1", json.dumps(arguments)), Finished("tool_calls")]
+    rows = told(stream(events, tools=[tool]))
+    [whole] = write_reply([collect(events)], asked, STAMP)["output"]
+    assert rows[-1]["response"]["output"] == [whole]
+    Response.model_validate(rows[-1]["response"], strict=True)
+    assert {name: whole.get(name) for name in (*fields, "type", "call_id", "status")} == {
+        **fields, "type": item, "call_id": "c1", "status": "completed",
+    }  # fmt: skip
+    answer = {"type": f"{item}_output", "call_id": "c1", "output": output, "status": "failed"}
+    messages = read_request(body(input=[{"role": "user", "content": "Go"}, whole, answer])).request.messages
+    assert json.loads(messages[1]["tool_calls"][0]["function"]["arguments"]) == arguments
+    assert messages[1]["tool_calls"][0]["function"]["name"] == offered.name
+    assert messages[2]["content"] == said
+
+
+def test_what_a_client_ran_is_found_by_the_id_of_its_item_too() -> None:
+    ran = {"type": "local_shell_call", "id": "lsh_1", "call_id": "c1", "action": {"type": "exec", "command": ["ls"]}}
+    answers = [
+        {"type": "local_shell_call_output", "id": "lsh_1", "output": "x"},
+        {"type": "function_call_output", "call_id": "c1", "output": "y"},
+    ]
+    rows = read_request(body(input=[ran, *answers])).request.messages
+    assert [(row["tool_call_id"], row["content"]) for row in rows[1:]] == [("c1", "x"), ("c1", "y")]
+
+
+def test_what_a_provider_ran_is_left_out_and_named() -> None:
+    tools = [{"type": "web_search"}, {"type": "shell", "environment": {"type": "container_auto"}}]
+    items = [{"role": "user", "content": "Hi"}, {"type": "web_search_call", "id": "ws_1", "status": "completed"}]
+    asked = read_request(body(tools=tools, input=items))
+    assert (len(asked.request.messages), asked.request.tools) == (1, ())
+    assert asked.ignored == ("input.1.web_search_call", "tools.0.web_search", "tools.1.shell")
 
 
 def test_a_reply_cut_by_its_length_is_incomplete() -> None:

@@ -1,7 +1,8 @@
 """Feeds every dialect damaged texts, and every endpoint wrong bodies, for so many seconds:
 python tests/fuzz/run.py [SECONDS] [--seed N] [--again FILE]
 
-A quarter of the time asks the gateway with wrong bodies (bodies.py). Half of the rest damages known wires, the other
+A quarter of the time asks the gateway with wrong bodies (bodies.py), a quarter goes to MCP servers that answer wrongly
+(mcp_servers.py) and to OpenAPI documents that are damaged (openapi_documents.py). Half of the rest damages known wires, the other
 half is atheris, led by what code a text reaches, where it is installed. What it looks for stands in judge.py and
 tests/wire/checks.py. The last line is what was done; exits 1 when something was found, its least input kept in .fuzz/.
 """
@@ -24,6 +25,9 @@ from asking import asked_again, bodies
 from judge import FOUND, judged, kind, least, save, steep
 from seeds import NAMES, Input, mutated
 
+import mcp_servers  # isort: skip
+import openapi_documents  # isort: skip
+
 MOST = 10
 """So many findings are enough."""
 EACH_STEEP = 40
@@ -41,6 +45,10 @@ def main() -> int:
         problem = (
             asked_again(case)
             if "body" in case
+            else mcp_servers.tried_again(case)
+            if "steps" in case
+            else openapi_documents.tried_again(case)
+            if "document" in case
             else judged(Input(**{key: value for key, value in case.items() if key != "problem"}))
         )
         print(problem or "nothing wrong")
@@ -51,13 +59,16 @@ def main() -> int:
     if not guided:
         print("atheris is not installed for this Python: all of the time damages known wires")
     asked_bodies, wrong = bodies(told.seconds / 4, seed)
+    servers, wrong_servers = mcp_servers.servers(told.seconds / 8, seed)
+    documents, wrong_documents = openapi_documents.documents(told.seconds / 8, seed)
+    wrong += wrong_servers + wrong_documents
     end = begin + told.seconds
     inputs, found = damaged((end - time()) / (2 if guided else 1), seed)
     reached, more = by_reach(end - time(), seed) if guided and not found else (0, 0)
     findings = wrong + len(found) + more
     print(
         f"fuzz: {inputs + reached} inputs ({inputs} damaged, {reached} by atheris), {len(NAMES)} dialects, "
-        f"{asked_bodies} bodies, {time() - begin:.0f} s, seed {seed}, {findings} findings"
+        f"{asked_bodies} bodies, {servers} MCP servers, {documents} OpenAPI documents, {time() - begin:.0f} s, seed {seed}, {findings} findings"
     )
     return bool(findings)
 

@@ -41,6 +41,11 @@ SMALL = [
     "😀",
     "note",
     "ping",
+    '"type": "f", ',
+    '"index": 7, ',
+    '"id": "q", ',
+    '"message": "m", ',
+    '"arguments": {"k": 9}, ',
 ]
 PIECES = [*MARKS, *THINKS, *SMALL]
 

@@ -79,6 +79,41 @@ def test_a_call_after_a_text_and_its_result_fed_back(serve_models: Serve) -> Non
     assert "Fuzhou" in told
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_runner_of_tools_keeps_the_conversation(serve_models: Serve, streamed: bool) -> None:
+    """It asks for a thread, which would hold only the end of the conversation, until it hears that there is none."""
+    model = hermes(CALL, OTHER, "It is 35 degrees in both.")
+
+    @anthropic.beta_async_tool
+    async def weather(city: str) -> str:
+        """The weather in a city."""
+        return f"35 in {city}"
+
+    async def say(client: anthropic.AsyncAnthropic) -> Any:
+        runner = client.beta.messages.tool_runner(**ASKED, tools=[weather], stream=streamed)
+        return await runner.until_done()
+
+    assert talk(serve_models, model, say).content[0].text == "It is 35 degrees in both."
+    last = json.dumps(model.model.requests[-1].messages)
+    assert all(part in last for part in ("Weather in Xiamen?", "35 in Xiamen", "35 in Fuzhou"))
+    assert len(model.model.requests) == 3
+
+
+def test_a_thread_and_a_result_without_its_call_are_refused(serve_models: Serve) -> None:
+    orphan = [*QUESTION, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "35"}]}]
+
+    async def say(client: anthropic.AsyncAnthropic) -> tuple[Any, str]:
+        with pytest.raises(anthropic.BadRequestError) as thread:
+            await client.messages.create(**ASKED, extra_body={"thread": {"type": "new"}})
+        with pytest.raises(anthropic.BadRequestError) as result:
+            await client.messages.create(**{**ASKED, "messages": orphan})
+        return thread.value.body, str(result.value)
+
+    body, words = talk(serve_models, hermes(), say)
+    assert body["error"]["details"] == {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    assert "messages.1.content.0.tool_use_id: no tool_use block before it has the id 't1'" in words
+
+
 def test_the_helper_that_streams(serve_models: Serve) -> None:
     async def say(client: anthropic.AsyncAnthropic) -> Any:
         async with client.messages.stream(**ASKED, tools=[WEATHER], thinking={"type": "adaptive"}) as stream:

@@ -411,7 +411,9 @@ def test_what_is_kept_can_be_seen_and_dropped(asked: Callable[..., Any], store: 
     asyncio.run(go())
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "limit=²", "order=up", "after=nobody"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=101", "limit=" + "0" * 8 + "1" * 5000, "limit=x", "limit=²", "order=up", "after=nobody"]
+)
 def test_a_page_that_cannot_be_is_refused(asked: Callable[..., Any], store: Store, query: str) -> None:
     async def go() -> None:
         async with asked(hermes("One."), store=store) as client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import subprocess
 import sys
@@ -58,8 +59,8 @@ def response(key: str, text: str = "") -> dict[str, Any]:
 def total(path: str) -> tuple[int, int]:
     database = sqlite3.connect(path)
     try:
-        (told,) = database.execute("SELECT size FROM response_total").fetchone()
-        (summed,) = database.execute("SELECT coalesce(sum(size), 0) FROM response").fetchone()
+        (told,) = database.execute("SELECT size FROM turn_total").fetchone()
+        (summed,) = database.execute("SELECT coalesce(sum(size), 0) FROM turn").fetchone()
     finally:
         database.close()
     return told, summed
@@ -67,24 +68,24 @@ def total(path: str) -> tuple[int, int]:
 
 def test_what_is_kept_is_found_by_its_owner_alone(store: ResponseStore) -> None:
     async def go() -> None:
-        await store.keep("ann", response("resp_1", "hi"), ITEMS)
-        found = await store.find("ann", "resp_1")
-        assert found is not None
-        assert (found.body, found.input) == (response("resp_1", "hi"), ITEMS)
-        assert await store.find("bob", "resp_1") is None
-        assert await store.find("", "resp_1") is None
+        await store.save("ann", response("resp_1", "hi"), ITEMS)
+        assert json.loads(await store.body("ann", "resp_1") or b"") == response("resp_1", "hi")
+        assert await store.inputs("ann", "resp_1") == ITEMS
+        assert await store.inputs("bob", "resp_1") is None
+        assert await store.body("bob", "resp_1") is None
+        assert await store.body("", "resp_1") is None
         assert not await store.drop("bob", "resp_1")
-        assert await store.find("ann", "resp_1") is not None
+        assert await store.body("ann", "resp_1") is not None
 
     asyncio.run(go())
 
 
 def test_what_is_dropped_is_gone_from_the_file_too(store: ResponseStore, path: str) -> None:
     async def go() -> None:
-        await store.keep("ann", response("resp_1", "a canary in here"), ITEMS)
+        await store.save("ann", response("resp_1", "a canary in here"), ITEMS)
         assert await store.drop("ann", "resp_1")
         assert not await store.drop("ann", "resp_1")
-        assert await store.find("ann", "resp_1") is None
+        assert await store.body("ann", "resp_1") is None
 
     asyncio.run(go())
     assert total(path) == (0, 0)
@@ -93,12 +94,12 @@ def test_what_is_dropped_is_gone_from_the_file_too(store: ResponseStore, path: s
 
 def test_what_is_too_old_is_not_found_and_then_dropped(store: ResponseStore, clock: Clock, path: str) -> None:
     async def go() -> None:
-        await store.keep("ann", response("resp_1"), ITEMS)
+        await store.save("ann", response("resp_1"), ITEMS)
         clock.now += 61
-        assert await store.find("ann", "resp_1") is None
+        assert await store.body("ann", "resp_1") is None
         assert not await store.drop("ann", "resp_1")
-        await store.keep("ann", response("resp_2"), ITEMS)
-        assert await store.find("ann", "resp_2") is not None
+        await store.save("ann", response("resp_2"), ITEMS)
+        assert await store.body("ann", "resp_2") is not None
 
     asyncio.run(go())
     told, summed = total(path)
@@ -109,8 +110,8 @@ def test_the_oldest_make_room(store: ResponseStore, clock: Clock, path: str) -> 
     async def go() -> list[bool]:
         for number in range(10):
             clock.now += 1
-            await store.keep("ann", response(f"resp_{number}", "x" * 3000), ITEMS)
-        return [await store.find("ann", f"resp_{number}") is not None for number in range(10)]
+            await store.save("ann", response(f"resp_{number}", "x" * 3000), ITEMS)
+        return [await store.body("ann", f"resp_{number}") is not None for number in range(10)]
 
     held = asyncio.run(go())
     assert held == sorted(held)
@@ -122,7 +123,7 @@ def test_the_oldest_make_room(store: ResponseStore, clock: Clock, path: str) -> 
 def test_the_file_does_not_grow_beyond_what_it_may_hold(store: ResponseStore, path: str) -> None:
     async def go() -> None:
         for number in range(200):
-            await store.keep("ann", response(f"resp_{number}", "x" * 3000), ITEMS)
+            await store.save("ann", response(f"resp_{number}", "x" * 3000), ITEMS)
 
     asyncio.run(go())
     store.close()
@@ -131,11 +132,11 @@ def test_the_file_does_not_grow_beyond_what_it_may_hold(store: ResponseStore, pa
 
 def test_a_response_larger_than_the_store_is_refused(store: ResponseStore) -> None:
     with pytest.raises(Refused, match="larger than the whole store"):
-        asyncio.run(store.keep("ann", response("resp_1", "x" * 30_000), ITEMS))
+        asyncio.run(store.save("ann", response("resp_1", "x" * 30_000), ITEMS))
 
 
 def test_the_file_is_for_nobody_elses_eyes(store: ResponseStore, path: str) -> None:
-    asyncio.run(store.keep("ann", response("resp_1"), ITEMS))
+    asyncio.run(store.save("ann", response("resp_1"), ITEMS))
     assert [found.stat().st_mode & 0o077 for found in Path(path).parent.iterdir()] == [0] * 3
 
 
@@ -149,12 +150,12 @@ def test_a_file_that_cannot_be_had_is_told_at_the_start(tmp_path: Path) -> None:
 
 
 def test_a_store_that_fails_is_told_as_such(store: ResponseStore, path: str) -> None:
-    assert asyncio.run(store.find("ann", "resp_1")) is None
+    assert asyncio.run(store.body("ann", "resp_1")) is None
     database = sqlite3.connect(path)
-    database.execute("DROP TABLE response")
+    database.execute("DROP TABLE turn")
     database.close()
     with pytest.raises(Refused, match="cannot be used at the moment") as caught:
-        asyncio.run(store.find("ann", "resp_1"))
+        asyncio.run(store.body("ann", "resp_1"))
     assert caught.value.status == 503
 
 
@@ -167,7 +168,7 @@ from toolspeak.gateway.store import ResponseStore
 store = ResponseStore(Store(sys.argv[1], responses=True, size=10_000_000))
 async def go():
     for number in range(40):
-        await store.keep("ann", {"id": f"resp_{sys.argv[2]}_{number}", "output": []}, [])
+        await store.save("ann", {"id": f"resp_{sys.argv[2]}_{number}", "output": []}, [])
 asyncio.run(go())
 store.close()
 """
@@ -182,7 +183,7 @@ def test_several_processes_keep_in_one_file(path: str) -> None:
     store = ResponseStore(Store(path, responses=True))
 
     async def go() -> bool:
-        return all([await store.find("ann", f"resp_{w}_{n}") is not None for w in range(3) for n in range(40)])
+        return all([await store.body("ann", f"resp_{w}_{n}") is not None for w in range(3) for n in range(40)])
 
     assert asyncio.run(go())
     store.close()
@@ -203,7 +204,12 @@ def test_a_long_history_is_read_and_written_beside_the_event_loop(
 
         return work
 
-    monkeypatch.setattr(stores, "json", SimpleNamespace(dumps=noted("dumps"), loads=noted("loads")))
+    monkeypatch.setattr(stores, "json", SimpleNamespace(loads=noted("loads")))
+    dumped = stores.dumped
+    monkeypatch.setattr(
+        stores, "dumped",
+        lambda value: threads.setdefault("dumps", set()).add(threading.current_thread().name) or dumped(value),
+    )  # fmt: skip
     read = responses.openai_responses.read_request
     monkeypatch.setattr(
         responses.openai_responses, "read_request",

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from spoken import words
 from wire_cases import cuts, merged, stream
 
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
@@ -21,6 +22,8 @@ WORD = re.compile(r"\w+")
 ESCAPE = re.compile(r"\\+(?:U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 NULLED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\w+)\s*:\s*null""", re.DOTALL)
 """A key that is null says nothing: it may go without a note."""
+JOINED = re.compile(r"""(?:\s*['"]{1,3}\s*[rbfu]{0,2}['"]{1,3})""")
+"""Strings that are one in Python stand so beside each other."""
 OF_JSON = "true false null none name arguments parameters args id type function string number boolean array object json"
 OF_HEADS = "index assistant user system commentary analysis final constrain to functions code xml self"
 COMMON = frozenset(f"{OF_JSON} {OF_HEADS}".split())
@@ -63,7 +66,8 @@ def disorder(events: Sequence[Event]) -> Iterator[str]:
 
 def invented(d: Dialect, reply: Reply, text: str, tools: Tools) -> Iterator[str]:
     """Calls whose name, or a word of whose arguments, nobody wrote; arguments that are no JSON though whole."""
-    low, codes = text.lower(), [part for form in (d.call, *d.forms) for part in form if isinstance(part, Raw)]
+    low = text.lower() + JOINED.sub("", text.lower())
+    codes = [part for form in (d.call, *d.forms) for part in form if isinstance(part, Raw)]
     for call in reply.calls:
         keys = {key for tool in tools or () if tool.name == call.name for key in tool.parameters.get("properties", ())}
         keys |= {code.key for code in codes}
@@ -71,8 +75,8 @@ def invented(d: Dialect, reply: Reply, text: str, tools: Tools) -> Iterator[str]
             yield f"invented name {call.name!r}"
         for word in WORD.findall(ESCAPE.sub(" ", call.json)):
             by_place = bool(call.notes) and re.fullmatch(r"arg\d+|input", word)
-            if word == "0" and re.search(r"(?<!\d)\.\d", text):
-                continue  # `.5` is no number in JSON, 0.5 is
+            if word == "0" and re.search(r"(?<!\d)\.\d|\d\.(?!\d)", text):
+                continue  # `.5` and `2.` are no numbers in JSON, 0.5 and 2.0 are
             if word not in keys and not by_place and word.lower() not in low and word != "null" and "\\" not in text:
                 yield f"invented argument {word!r}"
         if call.whole and json.loads(call.json) != call.arguments:
@@ -81,17 +85,17 @@ def invented(d: Dialect, reply: Reply, text: str, tools: Tools) -> Iterator[str]
 
 def lost(d: Dialect, reply: Reply, text: str, tools: Tools, thoughts: str) -> Iterator[str]:
     """Text that is neither in the reply nor a mark of the dialect, where no note tells of it."""
-    if tools is not None and not tools and thoughts == "keep" and reply.text != text:
-        yield "changed though no tool was offered"
-    wrapped = d.frame or d.header or any(map(says, d.call))
+    nobody = tools is not None and not tools
+    wrapped = d.frame or d.header or (any(map(says, d.call)) and not nobody)
     unended = re.sub(rf"(?:{'|'.join(map(re.escape, d.stop)) or '(?!)'})*\Z", "", text)  # what ends a turn goes
     if not reply.calls and thoughts == "keep" and not wrapped and reply.text not in (text, unended):
         yield "changed though nothing was called"
     if reply.notes:
         return
     parts = [reply.text, reply.thought, *(f" {c.name} {c.id} {c.json} {json.dumps(c.arguments)}" for c in reply.calls)]
-    kept = ESCAPE.sub(" ", " ".join(parts)).lower()
-    for word in WORD.findall(ESCAPE.sub(" ", NULLED.sub(" ", text))):
+    raw = " ".join(parts)
+    kept = f"{ESCAPE.sub(' ', raw)} {raw}".lower()
+    for word in WORD.findall(ESCAPE.sub(" ", own_marks(d).sub(" ", NULLED.sub(" ", text)))):
         if word.isdigit() and INDEX in d.call:
             continue  # the number of a call is its place, which is told by the order
         low = word.lower()
@@ -112,3 +116,9 @@ def own_words(d: Dialect) -> re.Pattern[str]:
     fields = (d.call, d.open, d.close, d.between, d.items, d.also, d.before, d.fences, d.forms, d.thinking, d.header)
     own = COMMON | {word.lower() for word in WORD.findall(repr((fields, d.frame, d.stop)).replace("\\n", " "))}
     return re.compile("|".join(sorted(own, key=len, reverse=True)))
+
+
+@cache
+def own_marks(d: Dialect) -> re.Pattern[str]:
+    """Finds the dialect's own marks: one that stands behind half an escape is no part of it (`\\u00` and `Action:`)."""
+    return re.compile("|".join(re.escape(word) for word in words(d) if word[0].isalpha()) or "(?!)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pytest
 from grows import MOST, growth
@@ -11,6 +12,7 @@ from hard_cases import HARD, TOOLS, Hard, find, note
 from spoken import TALKING, calls_of, typed_by_schema, wire, words
 from wire_cases import DIALECTS, cuts, merged, one_of, rules, stream
 
+import toolspeak as ts
 from toolspeak.events import ArgumentsDelta
 from toolspeak.types import Reply, Tool
 from toolspeak.wire.collect import collect
@@ -172,12 +174,40 @@ def test_14_a_call_that_was_required_is_one_of_the_dialect(d: Dialect) -> None:
 
 
 @pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
-def test_15_without_tools_the_text_passes_unchanged(d: Dialect) -> None:
+def test_15_without_tools_nothing_is_a_call(d: Dialect) -> None:
     for text in [wire(d, ("code_interpreter", {"code": "1"}))] + [
         case.wire for case in HARD if d.name in case.dialects.split()
     ]:
-        reply = parse(text, d, (), thoughts="keep")
-        assert (reply.text, reply.calls) == (text, ())
+        kept, split = (parse(text, d, (), thoughts=thoughts) for thoughts in ("keep", "split"))
+        assert (kept.calls, split.calls, kept.thought) == ((), (), "")
+        if not d.header and "Thought:" not in text:
+            assert unframed(d, kept.text) == unframed(d, text)
+        assert split.text in kept.text
+        assert split.thought.strip() in kept.text
+
+
+def unframed(d: Dialect, text: str) -> str:
+    """The text without the words that frame texts: they may go."""
+    for word in (*d.frame, *d.stop):
+        text = text.replace(word.strip(), "")
+    return text.strip()
+
+
+@pytest.mark.parametrize("tools", [None, (), TOOLS], ids=["any", "none", "some"])
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("command-r7b", "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Hi<|END_RESPONSE|>", "<|START_THINKING|>hm<|END_THINKING|>Hi"),
+        ("functionary-v3", ">>>all\nHi", "Hi"),
+        ("harmony", "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>", "<|channel|>analysis<|message|>hm<|end|>Hi"),
+        ("gemma4", "<|channel>thought\nhm<channel|>Hi<turn|>", "<|channel>thought\nhm<channel|>Hi"),
+        ("empower", "<thinking>hm</thinking><c>Hi", "<thinking>hm</thinking>Hi"),
+        ("hermes", "<think>\nhm\n</think>\n\nHi<|im_end|>", "<think>\nhm\n</think>\n\nHi"),
+    ],
+)  # fmt: skip
+def test_15_a_thought_that_is_kept_keeps_its_marks_and_no_frames(name: str, text: str, kept: str, tools: Any) -> None:
+    reply = parse(text, ts.dialect(name), tools, prompt="", thoughts="keep")
+    assert (reply.text, reply.thought, reply.notes) == (kept, "", ())
 
 
 @pytest.mark.parametrize("d", THINKING, ids=lambda d: d.name)

@@ -117,6 +117,29 @@ def test_a_call_is_whole_where_all_that_stands_in_it_is_accounted_for(name: str,
         assert merged(stream(d, chunks, TOOLS)) == merged(events)
 
 
+@pytest.mark.parametrize(
+    ("name", "wire", "notes"),
+    [
+        ("hermes", f'<tool_call>{{"type": "f", "index": 3, {CALL[1:]}</tool_call>', ['type: "f"', "index: 3"]),
+        ("hermes", f'<tool_call>{{"id": "a", {CALL[1:-1]}, "id": "b"}}</tool_call>', ["id: a"]),
+        ("hermes", f'<tool_call>{{"id": "a", {CALL[1:-1]}, "id": "a"}}</tool_call>', []),
+        ("apriel", f'<tool_calls>[{{"id": "a", "id": 1, {CALL[1:]}]</tool_calls>', ["id: 1"]),
+        ("hermes", f'<tool_call>{{"type": ["f"], {CALL[1:]}</tool_call>', ['type: ["f"]']),
+        ("tool-json", '{"tool": null, "tool_input": {"path": "/a"}, "message": "Hi"}', ['tool_input: {"path": "/a"}']),
+        ("tool-json", '{"tool_input": {"path": "/a"}, "tool": null, "message": "Hi"}', ['arguments: {"path": "/a"}']),
+        ("tool-json", '{"tool": null, "tool_input": {}, "message": "Hi"}', []),
+    ],
+)
+def test_what_is_no_part_of_a_call_is_told(name: str, wire: str, notes: list[str]) -> None:
+    """The call is as whole as it was: what was left out could not have been an argument."""
+    d = one_of(name)
+    reply = collect(stream(d, [wire], TOOLS))
+    assert [note.detail for note in reply.notes if note.rule == "ignored-key"] == notes
+    assert [call.whole for call in reply.calls] == [True][: name != "tool-json"]
+    for chunks in cuts(wire, random.Random(wire)):
+        assert merged(stream(d, chunks, TOOLS)) == merged(stream(d, [wire], TOOLS))
+
+
 def test_the_model_is_told_of_the_doubt_and_nothing_runs() -> None:
     model = Scripted([f'{CALL[:-1]}, "dry_run": true}}', "I leave it."])
     reply = ts.run("Clean up", tools=[delete], model=model)

@@ -58,7 +58,7 @@ PING = ("ping", {}, True)
         (NESTED, '{"tool_calls": 3}', [], '{"tool_calls": 3}', None),
         (NUMBERED, '<call>{"id": 0, "name": "ping", "arguments": {}}</call>', [PING], "", []),
         (NUMBERED, '<call>{"id": "0", "name": "ping", "arguments": {}}</call>', [PING], "", []),
-        (NUMBERED, '<call>{"id": [0], "name": "ping", "arguments": {}}</call>', [PING], "", []),
+        (NUMBERED, '<call>{"id": [0], "name": "ping", "arguments": {}}</call>', [PING], "", ["ignored-key"]),
     ],
 )  # fmt: skip
 def test_shapes(d: Dialect, wire: str, calls: list[Any], text: str, notes: list[str] | None) -> None:

@@ -47,9 +47,10 @@ def test_is_the_same_at_every_cut(case: Case) -> None:
 
 
 @ALL
-def test_passes_unchanged_without_tools(case: Case) -> None:
+def test_passes_without_tools_but_for_frames(case: Case) -> None:
     reply = parse(case.wire, case.d, (), case.prompt, thoughts="keep")
-    assert reply.text == case.wire
+    framed = any(word.strip() in case.wire for word in case.d.frame)
+    assert reply.text == case.wire or (framed and reply.text.endswith(case.text))
     assert not reply.calls
     assert reply.finish == "stop"
 

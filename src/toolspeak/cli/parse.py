@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @file_argument
 @read_in_option
 @tools_option
-@click.option("--no-tools", is_flag=True, help="Nothing is a call: the text passes unchanged.")
+@click.option("--no-tools", is_flag=True, help="Nothing is a call: what looks like one is text.")
 @click.option("--prompt", metavar="FILE", help="What the text goes on from; it may end inside a thought.")
 @click.option("--keep-thoughts", is_flag=True, help="Leave thoughts in the text.")
 @click.option("--stream", metavar="N", type=click.IntRange(min=1), help="Show events as pieces of N characters arrive.")

@@ -171,7 +171,7 @@ class Gateway:
         return body
 
     async def generate(self, exchange: Exchange, codec: Codec, session: Session | None = None) -> None:
-        """Answers a request that a model answers, in the API of `codec`. `session` is what keeps its reply."""
+        """Answers a request that a model answers, in the API of `codec`. `session` is what stores its reply."""
         body = await self.read(exchange, codec.BODY)
         async with self.admitted(exchange):
             asked = await (session.read(body) if session else exchange.understand(codec.read_request, body))
@@ -200,7 +200,7 @@ class Gateway:
                     await write(opened(data))
         end = stream.writer.close()
         if session:  # before the end is told: the client may go on from it at once
-            await session.keep(cast("Any", stream.writer).response)
+            await session.save(cast("Any", stream.writer).response)
         await write(opened(end))
         await stream.exchange.end()
 
@@ -220,7 +220,7 @@ class Gateway:
             exchange.headers.append((b"x-toolspeak-notes", ", ".join(rules).encode()))
         told = cast("Payload", codec.write_reply(replies, asked, stamp))
         if session:
-            await session.keep(told)
+            await session.save(told)
         await exchange.reply_json(200, told)
 
 

@@ -1,22 +1,22 @@
-"""Responses that are kept: a conversation that goes on from one, and `/v1/responses/{id}`."""
+"""Responses that are stored: a conversation that goes on from one, and `/v1/responses/{id}`."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
 from ..api import openai_responses
 from ..api.asked import Asked
+from ..api.openai_responses import is_reference
 from ..errors import Refused
 from .exchange import Exchange
-from .store import Kept
+from .store import MANY, Conversation, too_long
 
 if TYPE_CHECKING:
     from .app import Gateway
-
-MANY = 10_000
-"""Items that a conversation may hold, as many as a body."""
 
 
 class Session:
@@ -28,81 +28,59 @@ class Session:
         self._longest = gateway.settings.limits.body
         self._exchange = exchange
         self._input: Any = None
-        self._beside = 0
-        self._keeps = False
+        self._earlier = Conversation()
+        self._saves = False
 
     async def read(self, body: dict[str, Any]) -> Asked:
         """What is asked for, the earlier conversation included. Raises Refused."""
-        if previous := body.get("previous_response_id"):
-            body = {**body, "input": await self._joined(previous, body["input"])}
-        if isinstance(given := body["input"], list):
-            body = {**body, "input": await self._items(cast("list[dict[str, Any]]", given))}
-        self._input = body["input"]
-        asked = await self._exchange.understand(openai_responses.read_request, body, beside=self._beside)
-        self._keeps = asked.store and self._store is not None
-        ignored = ("store",) if body.get("store") is True and not self._keeps else ()
-        echo = {**asked.echo, "store": self._keeps}
-        return replace(asked, store=self._keeps, echo=echo, ignored=(*asked.ignored, *ignored))
+        self._input = given = body["input"]  # what is new, and alone is stored
+        previous = body.get("previous_response_id") or ""
+        items = cast("list[dict[str, Any]]", given) if isinstance(given, list) else []
+        places = {str(item["id"])[:200]: f"input.{at}" for at, item in enumerate(items) if is_reference(item)}
+        if previous or places:
+            body = {**body, "input": await self._whole(previous, given, places)}
+        asked = await self._exchange.understand(openai_responses.read_request, body, beside=self._earlier.size)
+        self._saves = asked.store and self._store is not None
+        ignored = ("store",) if body.get("store") is True and not self._saves else ()
+        echo = {**asked.echo, "store": self._saves}
+        return replace(asked, store=self._saves, echo=echo, ignored=(*asked.ignored, *ignored))
 
-    async def keep(self, response: dict[str, Any]) -> None:
-        """Keeps a response that is over, if it is to be kept. Raises Refused where it cannot be."""
-        if self._store is not None and self._keeps:
+    async def save(self, response: dict[str, Any]) -> None:
+        """Stores a response that is over, if it is to be stored. Raises Refused where it cannot be."""
+        if self._store is not None and self._saves:
             stamp = str(response["id"]).removeprefix("resp_")
-            await self._store.keep(self._owner, response, lambda: openai_responses.kept(self._input, stamp))
+            new = partial(openai_responses.stored_items, self._input, stamp)
+            await self._store.save(self._owner, response, new, self._earlier)
 
-    async def _items(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The items, those that are named by an id alone in full: the id holds that of the response that they are from."""
-        kept: dict[str, dict[str, dict[str, Any]]] = {}
-        made, size = list[dict[str, Any]](), 0
-        for at, item in enumerate(items):
-            if not _names(item):
-                made.append(item)
-                continue
-            name, where = str(item["id"])[:200], f"input.{at}"
-            stamp = name.rpartition("_")[0].rpartition("_")[2]
-            if stamp not in kept:
-                kept[stamp], more = await self._of(stamp, where)
-                size += more
-            if name not in kept[stamp] or size > self._longest:
+    async def _whole(self, previous: str, given: Any, places: dict[str, str]) -> list[Any]:
+        """The items of a conversation: the earlier ones, then what is given, in full where it is only named. `places`:
+        where each name stands."""
+        if self._store is None:
+            raise _not_stored(next(iter(places.values()), "") if not previous else "")
+        earlier = await self._store.conversation(self._owner, previous, tuple(places), self._longest)
+        for name, where in places.items():
+            if name not in earlier.named:
                 raise Refused(f"{where}.id: there is no item {name!r} here", code="item_not_found", param=f"{where}.id")
-            made.append(kept[stamp][name])
-        return made
-
-    async def _of(self, stamp: str, where: str) -> tuple[dict[str, dict[str, Any]], int]:
-        """The items of a response that is kept, by their ids, and its size."""
-        if self._store is None:
-            said = (
-                f"{where}: no items are kept here, so that none can be named by its id: send the item itself (with "
-                "`store: false` most clients do), or have the gateway's operator turn the store on"
-            )
-            raise Refused(said, code="unsupported_value", param=where)
-        found = await self._store.find(self._owner, f"resp_{stamp}")
-        rows = [*found.input, *found.body["output"]] if found else []
-        return {str(row.get("id")): row for row in rows}, found.size if found else 0
-
-    async def _joined(self, previous: str, given: Any) -> list[Any]:
-        if self._store is None:
-            said = (
-                "previous_response_id: no responses are kept here. Send the whole conversation as input, or have the "
-                "gateway's operator turn the store on ([store] with path and responses = true in its configuration)"
-            )
-            raise Refused(said, code="unsupported_parameter", param="previous_response_id")
-        kept = await self._store.find(self._owner, previous)
-        if kept is None:
-            said = f"previous_response_id: there is no response {previous[:100]!r} here"
-            raise Refused(said, code="previous_response_not_found", param="previous_response_id")
-        self._beside = kept.size
+        self._earlier = replace(earlier, items=[], named={})
         new = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        items = [*kept.input, *kept.body["output"], *new]
-        if len(items) > MANY or kept.size > self._longest:
-            said = "previous_response_id: the conversation has grown too long; begin another"
-            raise Refused(said, code="conversation_too_long", param="previous_response_id")
+        items = [*earlier.items, *(earlier.named[str(one["id"])[:200]] if is_reference(one) else one for one in new)]
+        if len(items) > MANY:
+            raise too_long()
         return items
 
 
-def _names(item: dict[str, Any]) -> bool:
-    """Whether an item of an input only names one."""
-    return "id" in item and (item.get("type") == "item_reference" or item.keys() == {"id"})
+def _not_stored(where: str) -> Refused:
+    if where:
+        said = (
+            f"{where}: no items are stored here, so that none can be named by its id: send the item itself (with "
+            "`store: false` most clients do), or have the gateway's operator turn the store on"
+        )
+        return Refused(said, code="unsupported_value", param=where)
+    said = (
+        "previous_response_id: no responses are stored here. Send the whole conversation as input, or have the "
+        "gateway's operator turn the store on ([store] with path and responses = true in its configuration)"
+    )
+    return Refused(said, code="unsupported_parameter", param="previous_response_id")
 
 
 async def create(gateway: Gateway, exchange: Exchange, _: str) -> None:
@@ -114,13 +92,18 @@ async def show(gateway: Gateway, exchange: Exchange, key: str) -> None:
     """Answers `GET /v1/responses/{id}`. Raises Refused (404)."""
     if _query(exchange).get("stream") == "true":
         raise Refused("stream: a response that is over is shown whole", code="unsupported_parameter", param="stream")
-    await exchange.reply_json(200, (await _found(gateway, exchange, key)).body)
+    body = await gateway.store.body(exchange.owner, key) if gateway.store else None
+    if body is None:
+        raise _missing(key)
+    await exchange.reply(200, body)
 
 
 async def show_input(gateway: Gateway, exchange: Exchange, key: str) -> None:
     """Answers `GET /v1/responses/{id}/input_items`. Raises Refused (404)."""
-    kept = await _found(gateway, exchange, key)
-    await exchange.reply_json(200, _page(kept.input, _query(exchange)))
+    items = await gateway.store.inputs(exchange.owner, key) if gateway.store else None
+    if items is None:
+        raise _missing(key)
+    await exchange.reply_json(200, _page(items, _query(exchange)))
 
 
 def _query(exchange: Exchange) -> dict[str, str]:
@@ -134,13 +117,6 @@ async def drop(gateway: Gateway, exchange: Exchange, rest: str) -> None:
     await exchange.reply_json(200, {"id": rest, "object": "response", "deleted": True})
 
 
-async def _found(gateway: Gateway, exchange: Exchange, key: str) -> Kept:
-    kept = await gateway.store.find(exchange.owner, key) if gateway.store else None
-    if kept is None:
-        raise _missing(key)
-    return kept
-
-
 def _missing(key: str) -> Refused:
     return Refused(f"there is no response {key[:100]!r} here", status=404, code="not_found")
 
@@ -148,7 +124,7 @@ def _missing(key: str) -> Refused:
 def _page(items: list[dict[str, Any]], query: dict[str, str]) -> dict[str, Any]:
     """A page of items, the last first unless `order` says otherwise."""
     limit = query.get("limit", "20")
-    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:9]) <= 100):
+    if not re.fullmatch("[1-9][0-9]?|100", limit):
         raise Refused("limit: expected a number from 1 to 100", code="invalid_value", param="limit")
     if query.get("order", "desc") not in ("asc", "desc"):
         raise Refused("order: expected asc or desc", code="invalid_value", param="order")

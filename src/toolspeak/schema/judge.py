@@ -17,6 +17,7 @@ from ..types import Schema
 from .bounded_cache import BoundedCache
 from .walk import escape, nodes, rebuild, resolve
 from .weight import weight
+from .words import clipped
 
 
 class Judge(Protocol):
@@ -94,7 +95,7 @@ def _compile(schema: Schema, tool: str) -> Judge:
     except rs.ValidationError as error:
         path = "".join("/" + escape(str(part)) for part in error.instance_path)
         where = f", at {path}" if path else ""
-        why = error.message
+        why = clipped(error.message)
     except ValueError as error:
         raise InvalidTool(f"the schema of the tool {tool!r} is not JSON: {error}", tool=tool) from None
     raise InvalidTool(f"the schema of the tool {tool!r} means nothing{where}: {why}", tool=tool, path=path) from None

@@ -53,6 +53,11 @@ def short(value: Any, at_most: int = 80) -> str:
     return text if len(text) <= at_most else text[: at_most - 1] + "…"
 
 
+def clipped(text: str, at_most: int = 600) -> str:
+    """A text as it is, or one that is too long with its middle left out: what is said of a value stands at its ends."""
+    return text if len(text) <= at_most else f"{text[: at_most // 2]} … {text[-at_most // 2 :]}"
+
+
 def _short_list(values: list[Any]) -> str:
     shown = ", ".join(short(value, 40) for value in values[:20])
     return shown + (f", … ({len(values)} in all)" if len(values) > 20 else "")

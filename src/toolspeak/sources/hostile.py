@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, cast
 
-from ..errors import DuplicateTool, InvalidTool
+from ..errors import DuplicateTool, InvalidTool, ToolError
 from ..schema.walk import DEPTH, MANY, escape, resolve
 from ..schema.words import short
 from ..wire.markers import SHAPES, WELL_KNOWN
@@ -83,6 +83,17 @@ def refuse_duplicates(names: Iterable[str], source: str) -> None:
                 f"{source} offers two tools named {_shown(name)}: leave them out, or have one renamed", name=name
             )
         seen.add(name)
+
+
+def refuse_unsendable(arguments: Mapping[str, Any]) -> None:
+    """Returns if arguments can be sent to a server; else raises ToolError: half a character has no bytes in UTF-8."""
+    for text, path in _texts(arguments, ""):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                f"the arguments cannot be sent: half a character, U+{ord(text[error.start]):04X}, at {path or '/'}"
+            ) from None
 
 
 # ------------------------------------------------------------------ texts

@@ -78,9 +78,8 @@ class Program:
         self.opening: Marks | None = None
         self.drafts: tuple[str, ...] = ()
         self.unthink: tuple[str, ...] = ()
-        if calls or split:  # else the text passes unchanged
-            self._control(d)
-            self._thoughts(d, calls)
+        self._control(d)
+        self._thoughts(d, calls)
         self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside), "\n") if self.inside else None
@@ -152,8 +151,6 @@ class Program:
     def begins(self, prompt: str) -> str:
         """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
         d, tail = self.d, prompt[-TAIL:].rstrip()
-        if not (self.calls or self.split):
-            return ""  # the text passes unchanged
         if d.thinking and (word := d.thinking.open.strip()) and tail.endswith(word):
             line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
             return "" if line else THINK

@@ -63,7 +63,7 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
 def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[str, bool]]:
     """What the reply begins in, and whether that begins anew."""
     thinking, now = p.d.thinking, p.begins(prompt)
-    if unknown and thinking and thinking.always and (p.calls or p.split):
+    if unknown and thinking and thinking.always:
         now = "" if (yield from at(s, thinking.open.strip(), eat=False)) else THINK
     if now == THINK and p.unframed and (yield from at(s, *p.unframed, eat=False)):
         now = ""  # the prompt opened a thought, and the model did not want to think

@@ -143,6 +143,7 @@ class Reading:
 
     def __init__(self) -> None:
         self.ignored: set[str] = set()
+        self._called: set[str] = set()
 
     def system(self, system: Any) -> list[Message]:
         """The message that the field `system` is."""
@@ -182,6 +183,7 @@ class Reading:
                 case "tool_use":
                     self._note(block)
                     calls.append(_read_call(block, f"{path}.{i}"))
+                    self._called.add(calls[-1]["id"])
                 case _:
                     texts += [_only_text(part, f"{path}.{i}") for part in self._parts(block, f"{path}.{i}")]
         message: Message = {"role": "assistant", "content": "".join(texts) or (None if calls else "")}
@@ -193,12 +195,17 @@ class Reading:
 
     def _result(self, block: Payload, path: str) -> Message:
         self._note(block)
+        key = need(block, "tool_use_id", path)
+        if key not in self._called:
+            where = f"{path}.tool_use_id"
+            said = f"no tool_use block before it has the id {key[:100]!r}; send the whole conversation, the call too"
+            raise Refused(f"{where}: {said}", code="invalid_value", param=where)
         content = block.get("content") or ""
         if not isinstance(content, str):
             content = self._content(records(content), f"{path}.content")
         if block.get("is_error") is True:
             content = _as_error(content)
-        return {"role": "tool", "tool_call_id": need(block, "tool_use_id", path), "content": content}
+        return {"role": "tool", "tool_call_id": key, "content": content}
 
     def _content(self, blocks: list[Payload], path: str) -> Any:
         return _flat([part for i, block in enumerate(blocks) for part in self._parts(block, f"{path}.{i}")])

@@ -13,6 +13,7 @@ from ..body import FLAG, MAX_TOKENS, MODEL, OBJECT, SHARE, TEXT, cannot, given
 from ..choice import of_name, of_word
 from ..payloads import Payload, record, records
 from .content import Reading, need, write_messages, write_system
+from .tools import TOOL, read_tools
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 NEUTRAL: Mapping[str, Any] = {
@@ -131,17 +132,6 @@ BLOCK: Schema = {
     },
 }  # fmt: skip
 CONTENT: Schema = {"anyOf": [TEXT, {"type": "array", "items": BLOCK}]}
-TOOL: Schema = {
-    "type": "object",
-    "required": ["name"],
-    "properties": {
-        "name": {"type": "string", "minLength": 1, "maxLength": 256},
-        "type": {"type": ["string", "null"]},
-        "description": {"type": ["string", "null"]},
-        "input_schema": {"type": ["object", "null"]},
-        "strict": FLAG,
-    },
-}
 FORMAT: Schema = {
     "type": ["object", "null"],
     "required": ["type"],
@@ -165,6 +155,7 @@ COUNTED: Mapping[str, Schema] = {
         "format": FORMAT, "effort": {"enum": [*EFFORTS, None]}}},
     "output_format": FORMAT,
     "mcp_servers": {"type": ["array", "null"]},
+    "thread": {"type": ["object", "string", "null"]},
 }  # fmt: skip
 BODY: Schema = {
     "type": "object",
@@ -191,12 +182,14 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
     fields = dict(body)
     if fields.get("mcp_servers"):
         raise cannot("mcp_servers", "tools of a server elsewhere are not called from here; offer them as tools")
+    if fields.get("thread"):
+        raise _no_threads()
     reading = Reading()
     messages: list[Message] = reading.system(fields.get("system"))
     for i, turn in enumerate(fields["messages"]):
         messages += reading.turn(turn, f"messages.{i}.content")
     given_choice = record(fields.get("tool_choice"))
-    offered = tools(_tool_dicts(records(fields.get("tools")), reading)) or ()
+    offered = tools(read_tools(records(fields.get("tools")), reading)) or ()
     choice, offered = _chosen(given_choice, offered)
     output = record(fields.get("output_config"))
     thinking = record(fields.get("thinking"))
@@ -224,29 +217,14 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
     )
 
 
+def _no_threads() -> Refused:
+    """The refusal on which clients send the whole conversation again without `thread`, which would hold only its end."""
+    error = cannot("thread", "no conversations are kept here; send all messages, without thread")
+    error.details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    return error
+
+
 THINKING = {"enabled": True, "adaptive": True, "disabled": False}
-TOOL_FIELDS = ("name", "type", "description", "input_schema", "strict")
-
-
-HOSTED = ("web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset")
-"""How the types of tools begin that run on Anthropic's servers: nobody runs them here, so that they are left out."""
-
-
-def _tool_dicts(tools: list[Payload], reading: Reading) -> list[Payload]:
-    out: list[Payload] = []
-    for i, tool in enumerate(tools):
-        if isinstance(kind := tool.get("type"), str) and kind.startswith(HOSTED):
-            reading.ignored.add(f"tools.{i}.{kind}")
-            continue
-        if kind not in (None, "custom", "function"):
-            said = (
-                f"a tool of the type {str(kind)[:50]!r} is not known here; offer it as one of your own, with its schema"
-            )
-            raise cannot(f"tools.{i}.type", said)
-        reading.ignored.update(f"tools.{name}" for name in tool if name not in TOOL_FIELDS)
-        made: Payload = {"name": tool["name"], "parameters": tool.get("input_schema") or {"type": "object"}}
-        out.append(made | given(tool, "description", "strict"))
-    return out
 
 
 def _chosen(choice: Payload, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:

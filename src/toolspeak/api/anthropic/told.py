@@ -174,6 +174,8 @@ def write_error(error: Refused) -> Payload:
     """An error's body."""
     kind = KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
     told: Payload = {"type": kind, "message": _words(error)}
+    if error.details:
+        told["details"] = dict(error.details)
     return {"type": "error", "error": told, "request_id": error.request_id}
 
 

@@ -13,10 +13,16 @@ from ...errors import Refused, UsageError
 from ...types import Message
 from ..body import cannot
 from ..payloads import Payload, record, records
+from .client_tools import ANSWERED, CALLED, answered, called_arguments
 from .tools import full_name
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = ("function_call_output", "custom_tool_call_output")
+HOSTED = (
+    "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_call",
+    "mcp_approval_request", "mcp_approval_response", "program", "program_output", "compaction",
+)  # fmt: skip
+"""What tools that run at their provider have left in a conversation that began there: it says nothing here."""
 
 
 def read_input(value: Any) -> tuple[list[Message], tuple[str, ...]]:
@@ -37,11 +43,15 @@ class _Reading:
         self.ignored: set[str] = set()
         self._open: Message | None = None
         self._called: set[str] = set()
+        self._ids: dict[str, str] = {}  # by the ids of items those of the calls that they are
         self._kinds: dict[str, Callable[[Payload, str], None]] = {
             "message": self._message,
             "reasoning": self._reasoning,
             **dict.fromkeys(CALLS, self._call),
             **dict.fromkeys(RESULTS, self._result),
+            **dict.fromkeys(CALLED, self._client_call),
+            **dict.fromkeys(ANSWERED, self._client_result),
+            **dict.fromkeys(HOSTED, self._hosted),
         }
 
     def add(self, item: Payload, at: str) -> None:
@@ -51,10 +61,11 @@ class _Reading:
         elif kind == "item_reference":
             raise cannot(at, "items cannot be named by their id here: send the item itself")
         else:
-            said = (
-                f"an item of the type {str(kind)[:100]!r} belongs to a tool that runs at its provider" if kind else ""
-            )
-            raise cannot(f"{at}.type", said or "an item needs a type")
+            said = f"an item of the type {str(kind)[:100]!r} is not known here" if kind else "an item needs a type"
+            raise cannot(f"{at}.type", said)
+
+    def _hosted(self, item: Payload, at: str) -> None:
+        self.ignored.add(f"{at}.{item['type']}")
 
     def _message(self, item: Payload, at: str) -> None:
         role = item.get("role")
@@ -82,22 +93,39 @@ class _Reading:
             if not isinstance(item.get(name), str):
                 raise _wrong(f"{at}.{name}", "a text", item.get(name))
         text = item[field] if field == "arguments" else json.dumps({"input": item[field]}, ensure_ascii=False)
+        self._add_call(item, full_name(item.get("namespace"), item["name"]), text)
+
+    def _client_call(self, item: Payload, at: str) -> None:
+        if not isinstance(item.get("call_id"), str):
+            raise _wrong(f"{at}.call_id", "a text", item.get("call_id"))
+        self._add_call(item, *called_arguments(item))
+
+    def _add_call(self, item: Payload, name: str, arguments: str) -> None:
+        key = str(item["call_id"])
         turn = self._turn()
         turn.setdefault("content", None)
         calls = turn.setdefault("tool_calls", [])
-        function = {"name": full_name(item.get("namespace"), item["name"]), "arguments": text}
-        calls.append({"id": item["call_id"], "type": "function", "function": function})
-        self._called.add(item["call_id"])
+        calls.append({"id": key, "type": "function", "function": {"name": name, "arguments": arguments}})
+        self._called.add(key)
+        self._ids[str(item.get("id"))] = key
 
     def _result(self, item: Payload, at: str) -> None:
-        key = item.get("call_id")
+        self._add_result(item.get("call_id"), _content(item.get("output"), f"{at}.output"), at)
+
+    def _client_result(self, item: Payload, at: str) -> None:
+        if (content := answered(item)) is None:
+            raise _wrong(f"{at}.output", f"the output of a {item['type'].removesuffix('_output')}", item.get("output"))
+        # An item of the oldest of these types names its call by `id`, which may be that of the call's item.
+        key = item.get("call_id") or item.get("id")
+        self._add_result(self._ids.get(key, key) if isinstance(key, str) else key, content, at)
+
+    def _add_result(self, key: Any, content: Any, at: str) -> None:
         if not isinstance(key, str):
             raise _wrong(f"{at}.call_id", "a text", key)
         if key not in self._called:
             said = f"{at}.call_id: no call before it has the id {key[:100]!r}; send the call with its output"
             raise Refused(said, code="invalid_value", param=f"{at}.call_id")
         self._open = None
-        content = _content(item.get("output"), f"{at}.output")
         self.messages.append({"role": "tool", "tool_call_id": key, "content": content})
 
     def _turn(self, *taken: str) -> Message:
@@ -208,20 +236,36 @@ def _write_part(part: Payload, kind: str) -> Payload:
             raise UsageError(f"the Responses API knows no part of the type {part.get('type')!r}")
 
 
-# ------------------------------------------------------------------ kept
+# ------------------------------------------------------------------ stored
 
 
-def kept(value: Any, stamp: str) -> list[Payload]:
-    """An `input` as the items that a store keeps and shows: each with an id, messages with parts."""
+def is_reference(item: Payload) -> bool:
+    """Whether an item of an input only names one that is stored."""
+    if "id" not in item:
+        return False
+    return item.get("type", "item_reference" if len(item) == 1 else "message") == "item_reference"
+
+
+def stored_items(value: Any, stamp: str) -> list[Payload]:
+    """An `input` as the items that a store has and shows: each with an id, messages with parts, names as names."""
     items = [{"role": "user", "content": value}] if isinstance(value, str) else records(value)
-    return [_kept(item, f"{stamp}_{at}") for at, item in enumerate(items)]
+    return [_stored(item, f"{stamp}_{at}") for at, item in enumerate(items)]
 
 
-PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc", "function_call_output": "fco",
-            "custom_tool_call_output": "cto"}  # fmt: skip
+PREFIXES = {
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+    "function_call_output": "fco",
+    "custom_tool_call_output": "cto",
+    **{item: tool.prefix for item, tool in CALLED.items()},
+    **{f"{item}_output": f"{tool.prefix}o" for item, tool in CALLED.items()},
+}
 
 
-def _kept(item: Payload, key: str) -> Payload:
+def _stored(item: Payload, key: str) -> Payload:
+    if is_reference(item):
+        return {"type": "item_reference", "id": str(item["id"])[:200]}
     kind = item.get("type") or "message"
     out = {"id": f"{PREFIXES.get(kind, 'msg')}_in_{key}", "status": "completed", **item, "type": kind}
     if kind == "message" and isinstance(item.get("content"), str):

@@ -16,11 +16,15 @@ from ...types import Tool
 from ..body import cannot
 from ..choice import WORDS, of_name, of_word
 from ..payloads import Payload, record, records
+from .client_tools import CLIENT_TOOLS, client_tool
 
 Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
 
 
-HOSTED = ("web_search", "file_search", "code_interpreter", "image_generation", "tool_search", "mcp")
+HOSTED = (
+    "web_search", "file_search", "code_interpreter", "image_generation", "tool_search", "mcp",
+    "programmatic_tool_calling",
+)  # fmt: skip
 """How the types of tools begin that run at their provider: nobody runs them here, so that they are left out."""
 
 
@@ -30,26 +34,31 @@ def read_tools(value: Any, tools: Tools) -> tuple[tuple[Tool[..., Any], ...], tu
     rows: list[Payload] = []
     ignored: list[str] = []
     for where, namespace, tool in _each(value):
-        kind = tool.get("type")
-        if kind == "namespace":
-            ignored.append(f"{where}.description")
+        row = _row(where, namespace, tool)
+        if row is None:
+            ignored.append(f"{where}.{'description' if tool['type'] == 'namespace' else tool['type']}")
             continue
-        if isinstance(kind, str) and kind.startswith(HOSTED):
-            ignored.append(f"{where}.{kind}")
-            continue
-        if kind not in ("function", "custom"):
-            said = (
-                f"a tool of the type {str(kind)[:100]!r} is not known here; functions and custom tools can be offered"
-            )
-            raise cannot(f"{where}.type", said)
-        if not isinstance(tool.get("name"), str):
-            hint = ", beside its type and not within `function`" if "function" in tool else ""
-            raise Refused(f"{where}.name: a tool needs a name{hint}", code="invalid_value", param=f"{where}.name")
-        row = _custom(tool) if kind == "custom" else _function(tool)
-        rows.append({**row, "name": full_name(namespace, tool["name"])})
+        rows.append(row)
         if record(tool.get("format")).get("syntax") == "lark":
             ignored.append(f"{where}.format")
     return tools(rows) or (), tuple(ignored)
+
+
+def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
+    """A tool as the function that it is for a model; None for one that is not offered. Raises Refused for what is none."""
+    kind = tool["type"]
+    if not namespace:
+        if kind in CLIENT_TOOLS:
+            return client.row(tool) if (client := client_tool(tool)) else None
+        if kind.startswith((*HOSTED, "namespace")):
+            return None
+    if kind not in ("function", "custom"):
+        raise cannot(f"{where}.type", f"a tool of the type {kind[:100]!r} is not known here; offer a function")
+    if not isinstance(tool.get("name"), str):
+        hint = ", beside its type and not within `function`" if "function" in tool else ""
+        raise Refused(f"{where}.name: a tool needs a name{hint}", code="invalid_value", param=f"{where}.name")
+    row = _custom(tool) if kind == "custom" else _function(tool)
+    return {**row, "name": full_name(namespace, tool["name"])}
 
 
 def _each(value: Any) -> Iterator[tuple[str, str, Payload]]:
@@ -85,16 +94,16 @@ def _custom(tool: Payload) -> Payload:
     return {"name": tool["name"], "description": said.strip(), "parameters": schema}
 
 
-def told_names(value: Any) -> dict[str, tuple[bool, Payload]]:
-    """By the full name of a tool, whether it is a custom one, and the name that a call of it is told with."""
-    return {
-        full_name(namespace, tool["name"]): (
-            tool["type"] == "custom",
-            {"name": tool["name"], **({"namespace": namespace} if namespace else {})},
-        )
-        for _, namespace, tool in _each(value)
-        if tool["type"] in ("function", "custom")
-    }
+def told_names(value: Any) -> dict[str, tuple[str, Payload]]:
+    """By the full name of a tool, its type, and the name that a call of it is told with."""
+    names: dict[str, tuple[str, Payload]] = {}
+    for _, namespace, tool in _each(value):
+        if not namespace and (client := client_tool(tool)):
+            names[client.name] = (tool["type"], {})
+        elif tool["type"] in ("function", "custom"):
+            told = {"name": tool["name"], **({"namespace": namespace} if namespace else {})}
+            names[full_name(namespace, tool["name"])] = (tool["type"], told)
+    return names
 
 
 def custom_input(arguments: str) -> str:
@@ -112,7 +121,7 @@ def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, t
         return of_word(value or "auto", offered, "tool_choice")
     choice = record(value)
     kind = choice.get("type")
-    if kind in ("function", "custom"):
+    if kind in ("function", "custom", *CLIENT_TOOLS):
         return of_name(_named(choice, "tool_choice", offered), offered, "tool_choice")
     if kind == "allowed_tools":
         rows = records(choice.get("tools"))
@@ -127,7 +136,8 @@ def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, t
 
 
 def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ...]) -> str:
-    name = full_name(row.get("namespace"), str(row.get("name")))
+    client = CLIENT_TOOLS.get(str(row.get("type")))
+    name = client.name if client else full_name(row.get("namespace"), str(row.get("name")))
     names = [tool.name for tool in offered]
     if name not in names:
         shown = ", ".join(names[:20]) or "none"

@@ -28,6 +28,7 @@ from ..asked import Asked, Stamp
 from ..openai_chat import write_error as write_error
 from ..openai_chat.written import KEEP_ALIVE, write_estimated, write_notes
 from ..payloads import Payload, dumped, record
+from .client_tools import CALLED, CLIENT_TOOLS
 from .tools import custom_input, told_names
 
 REASONS: dict[Finish, str] = {
@@ -198,9 +199,13 @@ class Building:
         return item, added + self._tell(f"{kind}.added", **self._at(item), **place, part=part)
 
     def _call(self, name: str, call_id: str) -> str:
-        custom, told = self._names.get(name, (False, {"name": name}))
+        kind, told = self._names.get(name, ("function", {"name": name}))
         named = {"call_id": call_id, **told}
-        if custom:
+        if client := CLIENT_TOOLS.get(kind):
+            # Such an item says nothing before its arguments are whole: clients refuse one without them.
+            self._begin_item(_Item("function_call", {"type": client.item, **named}), client.prefix)
+            return ""
+        if kind == "custom":
             item = _Item("function_call", {"type": "custom_tool_call", **named, "input": ""})
             return self._add(item, "ctc", "")
         item = _Item("function_call", {"type": "function_call", **named, "arguments": ""})
@@ -208,12 +213,15 @@ class Building:
 
     def _add(self, item: _Item, prefix: str, delta: str, **place: int) -> str:
         """Opens an item; of its deltas all but their text is made once."""
-        item.value = {"id": f"{prefix}_{self._stamp.id}_{len(self.output)}", **item.value, "status": "in_progress"}
-        self._open = item
+        self._begin_item(item, prefix)
         if delta:
             opening = dumped({"type": delta, **self._at(item), **place})[:-1]
             item.head = f'event: {delta}\ndata: {opening},"delta":'
         return self._tell("response.output_item.added", output_index=len(self.output), item=item.value)
+
+    def _begin_item(self, item: _Item, prefix: str) -> None:
+        item.value = {"id": f"{prefix}_{self._stamp.id}_{len(self.output)}", **item.value, "status": "in_progress"}
+        self._open = item
 
     def _at(self, item: _Item) -> Payload:
         return {"item_id": item.value["id"], "output_index": len(self.output)}
@@ -236,6 +244,9 @@ class Building:
             case "custom_tool_call":
                 told = self._tell("response.custom_tool_call_input.delta", **at, delta=value["input"])
                 told += self._tell("response.custom_tool_call_input.done", **at, input=value["input"])
+            case kind if kind in CALLED:
+                begun = value | {"status": "in_progress"}
+                told = self._tell("response.output_item.added", output_index=len(self.output), item=begun)
             case _:
                 named = {"name": value["name"], "arguments": value["arguments"]}
                 told = self._tell("response.function_call_arguments.done", **at, **named)
@@ -267,6 +278,8 @@ class Building:
                 return value | {"content": [{"type": "reasoning_text", "text": text}]}
             case "custom_tool_call":
                 return value | {"input": custom_input(text)}
+            case kind if kind in CALLED:
+                return value | CALLED[kind].fields(text)
             case _:
                 return value | {"arguments": text or "{}"}
 

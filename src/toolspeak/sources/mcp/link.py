@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
+import json
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from ...api.failure import excerpt
 from ...errors import MissingExtra, ToolError, UsageError
 from .address import Address
+from .transports import LARGEST, Arriving, Leaving, by_http, by_stdio
 
 if TYPE_CHECKING:
     import httpx2
@@ -24,18 +25,16 @@ log = logging.getLogger(__name__)
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 """Without a handler Python itself would print what the SDK warns of, a traceback for each line that is no message: many
 servers begin with a greeting. What matters is raised."""
-LARGEST = 16 * 1024 * 1024
-"""Bytes of one answer over HTTP."""
 LEAVING, CANCELLED = 1.0, 1.0
 """Seconds for a session over HTTP to end in good order, and for one that does not to be broken off."""
 ENDING = 6.0
 """Seconds for a server that was started here: it is asked to end, then told to, then killed."""
 PAGES, TOOLS = 1_000, 20_000
 """How far a list of tools is followed."""
+PAUSE = 0.1
+"""Seconds between a sign that tools have changed and the question which: signs come in swarms."""
 _SAID = 2_000
-
-sent: contextvars.ContextVar[list[bool] | None] = contextvars.ContextVar("sent", default=None)
-"""Grows when a request of this context is handed to the connection: from then on the server may act on it."""
+_WORDS = 2_000
 
 
 class Link:
@@ -51,9 +50,11 @@ class Link:
         self.loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[Client] = self.loop.create_future()
         self.expired = self.doubted = False
+        self.problem = ""
+        """Why nothing more can be read of what the server sends, "" while it can."""
         self._status = 0
         self._said = ""
-        self._over = False
+        self._begun = self._over = False
         self._changed = False
         self._wake = asyncio.Event()
         self.task = self.loop.create_task(self._hold())
@@ -75,6 +76,10 @@ class Link:
             self.expired |= self.doubted
         return not self.alive
 
+    def reason(self, words: str, broken: str = "") -> str:
+        """Why a request failed: what broke its answer off, or the connection, else the words of the server."""
+        return next(filter(None, (broken, self.problem, excerpt(words, _WORDS))), "")
+
     @property
     def said(self) -> str:
         """What a server that was started here wrote to its standard error, for the end of a message."""
@@ -85,7 +90,7 @@ class Link:
         a server that does not answer must not hold up who leaves it."""
         self._over = True
         self._wake.set()
-        if not self.ready.done():  # nothing was begun that could end in good order
+        if not self._begun:  # nothing that could end in good order; whoever gave up waiting has cancelled `ready`
             self.task.cancel()
         patience = ENDING if self.address.command else LEAVING
         _, pending = await asyncio.wait([self.task], timeout=patience)
@@ -101,6 +106,7 @@ class Link:
                 listening = self.loop.create_task(self._listen(client))
                 try:
                     self.ready.set_result(client)
+                    self._begun = True
                     await self._wait(client)
                 finally:
                     listening.cancel()
@@ -116,6 +122,7 @@ class Link:
             await self._wake.wait()
             self._wake.clear()
             if self._changed and not self._over:
+                await asyncio.sleep(PAUSE)
                 self._changed = False
                 await self.news(client)
 
@@ -160,17 +167,21 @@ class Link:
     @asynccontextmanager
     async def _transport(self) -> AsyncGenerator[TransportStreams]:
         async with self._by_http() if self.address.url else self._by_stdio() as (reading, writing):
-            yield reading, _Marking(writing)
+            arriving = Arriving(reading, self._broken)
+            yield arriving, Leaving(writing, arriving)
+
+    def _by_http(self) -> AbstractAsyncContextManager[TransportStreams]:
+        return by_http(self.address.url, self.address.headers, self.timeout, self._answered)
 
     @asynccontextmanager
     async def _by_stdio(self) -> AsyncGenerator[TransportStreams]:
-        from mcp import StdioServerParameters, stdio_client
-
-        program, *args = self.address.command
-        parameters = StdioServerParameters(command=program, args=args, env=dict(self.address.env), cwd=self.address.cwd)
+        address = self.address
         with self._errors() as errors:
-            async with stdio_client(parameters, errors) as streams:
+            async with by_stdio(address.command, address.env, address.cwd, errors, self._broken) as streams:
                 yield streams
+
+    def _broken(self, why: str) -> None:
+        self.problem = why
 
     @contextlib.contextmanager
     def _errors(self) -> Generator[TextIO]:
@@ -194,40 +205,13 @@ class Link:
             read()
             os.close(reading)
 
-    @asynccontextmanager
-    async def _by_http(self) -> AsyncGenerator[TransportStreams]:
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        waits = httpx2.Timeout(self.timeout, read=None)  # how long an answer may take is for each call to say
-        hooks = {"response": [self._answered]}
-        async with (
-            httpx2.AsyncClient(
-                headers={"Accept-Encoding": "identity", **self.address.headers},
-                timeout=waits,
-                event_hooks=hooks,
-                trust_env=False,
-            ) as http,
-            streamable_http_client(self.address.url, http_client=http, max_sse_event_size=LARGEST) as streams,
-        ):
-            yield streams
-
-    async def _answered(self, response: httpx2.Response) -> None:
-        """Sees each answer's head: a session that the server has forgotten, a refusal, a body that needs a bound."""
+    def _answered(self, response: httpx2.Response) -> None:
+        """Sees each answer's head: a session that the server has forgotten, a refusal."""
         if "mcp-session-id" in response.request.headers:
             self.expired |= response.status_code == 404
             self.doubted |= response.status_code == 400
         if response.status_code >= 400:
             self._status = response.status_code
-        coding = response.headers.get("content-encoding", "identity").strip().lower()
-        if coding not in ("", "identity"):
-            # A thousand bytes may become a million, all at once: what was not asked for is not unpacked.
-            del response.headers["content-encoding"]
-            response.stream = _refused(
-                response.stream, f"the answer is compressed ({coding[:40]}), which was not asked for"
-            )
-        elif not response.headers.get("content-type", "").startswith("text/event-stream"):
-            response.stream = _bounded(response.stream)
 
     def _failure(self, error: BaseException) -> Exception:
         """Why there is no connection, for people."""
@@ -246,7 +230,8 @@ class Link:
                 'headers={"Authorization": "Bearer …"}'
             )
         status = f" (HTTP {self._status})" if self._status else ""
-        return ToolError(f"the MCP server {what} gave no session: {error or type(error).__name__}{status}{self.said}")
+        why = self.reason(str(error or type(error).__name__))
+        return ToolError(f"the MCP server {what} gave no session: {why}{status}{self.said}")
 
 
 async def listed(client: Client) -> list[dict[str, Any]]:
@@ -255,75 +240,20 @@ async def listed(client: Client) -> list[dict[str, Any]]:
         return []
     found: list[dict[str, Any]] = []
     cursor: str | None = None
+    size = 0
     for _ in range(PAGES):
         page = await client.list_tools(cursor=cursor)
         kept = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
         found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True, include=kept) for tool in page.tools]
+        size += len(json.dumps(found[-len(page.tools) :])) if page.tools else 0
+        if size > LARGEST:
+            raise ToolError(f"the server's list of tools has more than {LARGEST:,} characters")
         cursor = page.next_cursor
         if cursor is None:
             return found
         if len(found) > TOOLS:
             raise ToolError(f"the server lists more than {TOOLS:,} tools")
     raise ToolError(f"the server's list of tools has more than {PAGES:,} pages")
-
-
-class _Marking:
-    """The way to a server, which tells when a request has gone on it."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    async def send(self, item: Any, /) -> None:
-        if (mark := sent.get()) is not None:
-            mark.append(True)
-        await self._inner.send(item)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-def _bounded(stream: Any) -> Any:
-    import httpx2
-
-    class Bounded(httpx2.AsyncByteStream):
-        """A body that breaks off where it grows too large."""
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            async for part in stream:
-                size += len(part)
-                if size > LARGEST:
-                    raise httpx2.StreamError(f"the answer has more than {LARGEST:,} bytes")
-                yield part
-
-        async def aclose(self) -> None:
-            await stream.aclose()
-
-    return Bounded()
-
-
-def _refused(stream: Any, why: str) -> Any:
-    import httpx2
-
-    class Refused(httpx2.AsyncByteStream):
-        """A body that is not read."""
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            raise httpx2.StreamError(why)
-            yield b""
-
-        async def aclose(self) -> None:
-            await stream.aclose()
-
-    return Refused()
 
 
 def _leaf(error: BaseException) -> BaseException:

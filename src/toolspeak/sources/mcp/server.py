@@ -13,11 +13,12 @@ from ...errors import InvalidTool, ToolError, ToolspeakError, UsageError
 from ...schema.infer import AnyTool, as_tool
 from ...schema.near import listed as listed_names
 from .. import home
-from ..hostile import refuse_duplicates, refuse_hostile
+from ..hostile import refuse_duplicates, refuse_hostile, refuse_unsendable
 from ..pins import Pins
 from .address import Address
-from .link import Link, listed, sent
+from .link import Link, listed
 from .results import value_of
+from .transports import Request
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -81,14 +82,15 @@ class Server:
         from mcp.shared.exceptions import MCPError
         from pydantic import ValidationError
 
+        refuse_unsendable(arguments)
         for last in (False, True):
             link = await self._linked()
             if name in self._refused:
                 raise ToolError(self._refused[name])
-            mark: list[bool] = []
-            sent.set(mark)
+            request = Request()
             try:
-                return value_of(await _asked(link.ready.result(), name, arguments))
+                with request:
+                    return value_of(await _asked(link.ready.result(), name, arguments))
             except ValidationError as error:
                 raise ToolError(
                     f"{self.address.shown} gave an answer that is no result of a tool: {_first_problem(error)}"
@@ -98,17 +100,18 @@ class Server:
                 lost = error.code == _CLOSED or await link.lost()
                 if lost:
                     await self._drop(link)
-                unheard = not mark or forgotten
+                unheard = not request.sent or forgotten
                 if not lost or last or not (unheard or again):
-                    raise ToolError(self._why(error, risky=not (unheard or again))) from error
+                    why = link.reason(error.message, request.problem)
+                    raise ToolError(self._why(error, why, risky=not (unheard or again))) from error
                 log.info("%s: connecting again", self.address.shown)
         raise AssertionError("the second try gives a value or raises")
 
-    def _why(self, error: MCPError, *, risky: bool) -> str:
+    def _why(self, error: MCPError, why: str, *, risky: bool) -> str:
         if error.code != _CLOSED:
-            return f"{self.address.shown} answered with an error: {error.message} ({error.code})"
+            return f"{self.address.shown} answered with an error: {why} ({error.code})"
         risk = ". The call may have run, so it was not made again" if risky else ""
-        return f"the connection to {self.address.shown} was lost: {error.message}{risk}"
+        return f"the connection to {self.address.shown} was lost: {why}{risk}"
 
     # the connection
 
@@ -136,7 +139,8 @@ class Server:
         try:
             async with asyncio.timeout(self.timeout):
                 client = await link.ready
-                offered = await listed(client)
+                with Request():
+                    offered = await listed(client)
             self._take(offered)
         except BaseException as error:
             await link.close()
@@ -146,7 +150,7 @@ class Server:
                 ) from None
             if isinstance(error, MCPError):
                 raise ToolError(
-                    f"the MCP server {self.address.shown} does not tell its tools: {error.message}"
+                    f"the MCP server {self.address.shown} does not tell its tools: {link.reason(error.message)}"
                 ) from error
             if isinstance(error, ValidationError):
                 raise ToolError(
@@ -169,9 +173,12 @@ class Server:
         from pydantic import ValidationError
 
         try:
-            self._take(await listed(client))
-        except (MCPError, ToolspeakError) as error:
-            log.warning("%s: its changed tools cannot be taken over: %s", self.address.shown, error)
+            async with asyncio.timeout(self.timeout):
+                with Request():
+                    offered = await listed(client)
+            self._take(offered)
+        except (MCPError, ToolspeakError, TimeoutError) as error:
+            log.warning("%s: its changed tools cannot be taken over: %r", self.address.shown, error)
         except ValidationError as error:
             log.warning(
                 "%s: what it tells of its changed tools is no MCP: %s", self.address.shown, _first_problem(error)

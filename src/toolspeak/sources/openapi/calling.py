@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -13,6 +14,7 @@ from urllib.parse import quote
 from ...api.failure import excerpt
 from ...errors import ToolError
 from ...models.address import redact
+from ..hostile import refuse_unsendable
 from .auth import Keys
 from .bodies import form_of, written
 from .fetching import Answer, Bounds, Credentials, Sent, exchange
@@ -36,6 +38,7 @@ def function_of(
     secrets = Secrets(keys.secrets)
 
     async def call(**arguments: Any) -> Any:
+        refuse_unsendable(arguments)
         try:
             sent = request_of(operation, base, arguments, keys.hidden)
             answer = await exchange(sent, credentials, bounds)
@@ -173,18 +176,39 @@ def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: Se
 
 
 class Secrets:
-    """The secrets that no answer brings back: servers echo keys, and escape what they echo."""
+    """The secrets that no answer brings back: servers echo keys, and escape what they echo.
+
+    They are looked for as they are, in the escapes of JSON, XML and URLs, in base64 of whatever they stand in, and in
+    hexadecimal digits. One that a server cuts into pieces, turns round or encodes twice over is not found.
+    """
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = list(dict.fromkeys(secrets))
         long = sorted({one for one in self._secrets if len(one) >= EXACT}, key=len, reverse=True)
-        self._escaped = re.compile("|".join("".join(map(_any_form, one)) for one in long)) if long else None
+        forms = [form for one in long for form in ("".join(map(_any_form, one)), *_coded_forms(one))]
+        self._escaped = re.compile("|".join(forms)) if forms else None
 
     def out_of(self, text: str, *, exact: bool = False) -> str:
         """The text without them, however they are escaped; but for `exact`, of what looks like one, too."""
         if self._escaped:
             text = self._escaped.sub("[hidden]", text)
         return text if exact else redact(text, self._secrets)
+
+
+def _coded_forms(secret: str) -> list[str]:
+    """Patterns of a secret in hexadecimal digits, and in base64 of a text that it stands in, at each of the three places
+    at which it may begin there; what it shares with its neighbours is left out."""
+    raw = secret.encode()
+    forms = [f"(?i:{raw.hex()})"]
+    for before in range(3):
+        text = base64.b64encode(bytes(before) + raw).decode().rstrip("=")
+        whole = text[(before * 8 + 5) // 6 : (before + len(raw)) * 8 // 6]
+        forms.append("".join({"+": _any_letter("+-"), "/": _any_letter("/_")}.get(letter, letter) for letter in whole))
+    return forms
+
+
+def _any_letter(letters: str) -> str:
+    return f"(?:{'|'.join(map(_any_form, letters))})"
 
 
 @lru_cache(1024)

@@ -128,4 +128,9 @@ def _checked(data: Any, name: str, url: str = "") -> Document:
         raise UsageError(f"{name} is OpenAPI {short(version)}; versions 3.0 and later are read")
     if not isinstance(given.get("paths", {}), dict):
         raise UsageError(f"{name}, at #/paths: expected an object, got {short(given['paths'])}")
+    try:
+        json.dumps(given, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError) as error:
+        what = "half a character" if isinstance(error, UnicodeEncodeError) else "parts that are nested too deep"
+        raise UsageError(f"{name} holds {what}") from None
     return Document(given, name, url, old=version.startswith("3.0"))

@@ -176,7 +176,7 @@ class Maker:
             raise UsageError(
                 f"{self.document.name}, at {found.where}/parameters: {short(name)} is no name for a header"
             )
-        style = node.get("style", DEFAULTS[place])
+        style = str(node.get("style", DEFAULTS[place]))
         if style not in STYLES[place]:
             raise UsageError(
                 f"{self.document.name}, at {found.where}/parameters: {short(name)} has the style {short(style)}, "
@@ -253,7 +253,7 @@ class Maker:
         style = given.get("style")
         node: Mapping[str, Any] = self.document.follow(schema, name) if isinstance(schema, Mapping) else {}
         kind = node.get("type")
-        plain = style not in STYLES["field"]
+        plain = str(style) not in STYLES["field"]
         binary = form == "multipart" and _is_binary(node)
         explode = given.get("explode")
         return Slot(

@@ -114,7 +114,7 @@ class Schemas:
         node = {key: value for key, value in node.items() if not key.startswith("x-") and key not in SAYS_NOTHING}
         _drop_read_only(node)
         _examples(node)
-        if node.get("format") in WIDTHS:
+        if str(node.get("format")) in WIDTHS:
             del node["format"]
         if isinstance(node.get("pattern"), str) and not _means_something(node["pattern"]):
             del node["pattern"]

@@ -25,12 +25,14 @@ IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
 DIGITS = frozenset("-0123456789")
 
 QUIET = frozenset(["type", "id", "index", "object"])
-"""Keys that say nothing that is not known."""
+"""Keys that are no part of a call: what they say is noted, unless the tool has such a parameter."""
 
 FUNCTION = ('"function"', '""', "null")
 """Types of a call that say no more than that it is one."""
 
 Held = tuple[type[TextDelta] | type[ThoughtDelta], str]
+Quiet = tuple[str, str, int]
+"""A key that is no part of a call, its value, and where it stands."""
 
 
 @dataclass(slots=True)
@@ -47,9 +49,10 @@ class _Object:
     foreign: bool = False  # the name is not offered, but the object is written in the dialect's own keys
     collapsed: bool = False  # the kind is the tool's name: keys that mean nothing else are arguments
     pieces: int = 0  # how many such arguments were written
+    id: str = ""  # the one that was written
     inner: bool = False  # it stands in another, which ends the call
     broken: bool = False  # the rest of it is given back as text
-    quiet: list[str] = field(default_factory=list[str])  # keys that say nothing, unless the tool has such a parameter
+    quiet: list[Quiet] = field(default_factory=list[Quiet])
 
 
 def read(s: State, hole: JsonCall, call: Call) -> Scan[None]:
@@ -86,7 +89,7 @@ def _members(s: State, o: _Object) -> Scan[None]:
 
 def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[None]:
     if isinstance(slot, Kind):
-        yield from _kind(s, o, slot)
+        yield from _kind(s, o, key, slot)
     elif slot is ARGS and not o.filled and not o.pieces:
         yield from _arguments(s, o, key)
     elif o.collapsed and not o.filled:
@@ -97,10 +100,8 @@ def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[Non
         yield from _text(s, o, TextDelta if slot is TEXT else ThoughtDelta)
     elif slot is CALL and not o.filled and not o.pieces:
         yield from _calls(s, o, key)
-    elif (slot is ID or slot is INDEX) and (yield from following(s)) in ENDS:
-        yield from _id(s, o)
-    elif slot is INDEX and (yield from following(s)) in DIGITS:
-        yield from _index(s, o)
+    elif (slot is ID or slot is INDEX) and _may_be_id((yield from following(s)), slot):
+        yield from _id(s, o, key)
     else:
         yield from _other(s, o, key)
 
@@ -191,6 +192,8 @@ def _handed(o: _Object) -> list[Held]:
 
 def _nobody(s: State, o: _Object) -> None:
     """There is no call: the object carries a text, if it may."""
+    if o.filled and not o.call.filled:
+        _ignored(s, "arguments", "".join(o.arguments))
     o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in (*o.hole.keys, *o.hole.also)))
     _say(s, o)
 
@@ -224,7 +227,9 @@ def _arguments(s: State, o: _Object, key: str) -> Scan[None]:
             raise Malformed(f"{o.call.name!r} is no tool")
         o.call.guard = False
     if o.answer:
-        yield from json_value(s, _drop, s.note)
+        parts: list[str] = []
+        yield from json_value(s, parts.append, s.note)
+        _ignored(s, key, "".join(parts))
     elif o.call.name is not None:
         _start(s, o)
         o.filled = True
@@ -266,25 +271,29 @@ def _say(s: State, o: _Object) -> None:
         o.said = []
 
 
-def _id(s: State, o: _Object) -> Scan[None]:
-    value = yield from short_string(s)
+def _may_be_id(c: str, slot: Slot | Kind | None) -> bool:
+    """Does an id begin so? It is a number only where it counts the calls."""
+    return c in ENDS or (slot is INDEX and c in DIGITS)
+
+
+def _id(s: State, o: _Object, key: str) -> Scan[None]:
+    """The call's id, a text or a number; the last one counts."""
+    digits: list[str] = []
+    if (yield from following(s)) in ENDS:
+        value = yield from short_string(s)
+    else:
+        yield from json_value(s, digits.append, s.note)
+        value = "".join(digits).strip()
+    if o.id != value:
+        _ignored(s, key, o.id)
+    o.id = value
     if o.call.started:
         o.call.late_id = value
     else:
         o.call.id = value
 
 
-def _index(s: State, o: _Object) -> Scan[None]:
-    """A number that is the call's id."""
-    digits: list[str] = []
-    yield from json_value(s, digits.append, s.note)
-    if o.call.started:
-        o.call.late_id = "".join(digits).strip()
-    else:
-        o.call.id = "".join(digits).strip()
-
-
-def _kind(s: State, o: _Object, kind: Kind) -> Scan[None]:
+def _kind(s: State, o: _Object, key: str, kind: Kind) -> Scan[None]:
     word = yield from short_string(s)
     if word == kind.call:
         return None
@@ -296,7 +305,7 @@ def _kind(s: State, o: _Object, kind: Kind) -> Scan[None]:
         return s.note("collapsed-call", word)
     if o.call.guard:
         raise Malformed(f"{word!r} is no kind of object")
-    return None
+    return _ignored(s, key, word)
 
 
 def _piece(s: State, o: _Object, key: str) -> Scan[None]:
@@ -317,11 +326,9 @@ def _other(s: State, o: _Object, key: str) -> Scan[None]:
     place = s.base + s.pos
     yield from json_value(s, parts.append, s.note)
     value = "".join(parts)
-    if key == "type":
-        if value not in FUNCTION:
-            o.quiet.append(key)
-    elif key in QUIET:
-        o.quiet.append(key)
+    if key in QUIET:
+        if key != "type" or value not in FUNCTION:
+            o.quiet.append((key, value, place))
     elif value != "null" or key in _properties(s, o):
         s.place = place
         s.note("unknown-key", key)
@@ -332,8 +339,10 @@ def _properties(s: State, o: _Object) -> Collection[str]:
     return s.schema(o.call).get("properties") or ()
 
 
-def _drop(text: str) -> None:
-    """Nobody needs it."""
+def _ignored(s: State, key: str, value: str) -> None:
+    """Tell of a value that is no part of what the object means; nothing is no value."""
+    if value not in ("", "null", '""', "{}"):
+        s.note("ignored-key", f"{key}: {value[:200]}")
 
 
 def _finish(s: State, o: _Object) -> None:
@@ -350,9 +359,12 @@ def _finish(s: State, o: _Object) -> None:
     if call.name is None or (o.foreign and not call.started) or (s.tools is None and call.guard and not call.started):
         raise Malformed("not a call")
     _start(s, o)
-    for key in o.quiet:
+    for key, value, s.place in o.quiet:
         if key in _properties(s, o):
             s.note("unknown-key", key)  # it may be an argument
+        else:
+            _ignored(s, key, value)
+    s.place = None
     if not call.filled:
         s.args("}" if o.pieces else "{}")
         call.filled = True

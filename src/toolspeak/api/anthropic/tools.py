@@ -1,0 +1,50 @@
+"""The tools that a client of the Messages API offers: its own, those that it runs by their type, and Anthropic's."""
+
+from __future__ import annotations
+
+import re
+
+from ...types import Schema
+from ..body import FLAG, cannot, given
+from ..payloads import Payload
+from .client_tools import client_tool
+from .content import Reading, need
+
+TOOL: Schema = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 256},
+        "type": {"type": ["string", "null"]},
+        "description": {"type": ["string", "null"]},
+        "input_schema": {"type": ["object", "null"]},
+        "strict": FLAG,
+    },
+}
+FIELDS = (
+    "name", "type", "description", "input_schema", "strict",
+    "display_width_px", "display_height_px", "enable_zoom",
+)  # fmt: skip
+"""The fields of a tool that are read; the others are named as ignored."""
+DATED = re.compile(r"[a-z0-9_]+_\d{8}|mcp_toolset")
+"""The types of tools that Anthropic defines, by the day. What of them no client runs is run by its servers: nobody runs
+that here, so that it is left out."""
+
+
+def read_tools(tools: list[Payload], reading: Reading) -> list[Payload]:
+    """The tools as dicts of functions. Raises Refused for a type that means nothing."""
+    out: list[Payload] = []
+    for i, tool in enumerate(tools):
+        kind = tool.get("type", "custom")
+        if kind in (None, "custom", "function"):
+            known: Payload | None = {"parameters": tool.get("input_schema") or {"type": "object"}}
+        elif (known := client_tool(tool)) is None:
+            if not DATED.fullmatch(kind):
+                said = (
+                    f"a tool of the type {kind[:50]!r} is not known here; leave the type out and give an input_schema"
+                )
+                raise cannot(f"tools.{i}.type", said)
+            reading.ignored.add(f"tools.{i}.{kind}")
+            continue
+        reading.ignored.update(f"tools.{name}" for name in tool if name not in FIELDS)
+        out.append({"name": need(tool, "name", f"tools.{i}"), **known, **given(tool, "description", "strict")})
+    return out

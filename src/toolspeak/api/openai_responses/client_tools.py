@@ -1,0 +1,188 @@
+"""Tools of the Responses API that the client itself runs, and that have an item type of their own.
+
+A client offers such a tool by its type alone and knows its arguments from the API. A model is offered a function with
+these arguments. Its call goes to the client as an item of the tool's own type, and the item that answers it is read as
+the result of the call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...types import Schema
+from ..payloads import Payload, record, records
+
+TEXT: Schema = {"type": "string"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+PLACE: Schema = {"type": "integer"}
+TEXTS: Schema = {"type": "array", "items": TEXT}
+
+
+def _fields(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> dict[str, Any]:
+    properties = {**required, **(optional or {})}
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _action(kind: str, **required: Schema) -> Schema:
+    return _fields({"type": {"type": "string", "enum": [kind]}, **required})
+
+
+POINT: Mapping[str, Schema] = {"x": PLACE, "y": PLACE}
+ACTION: Schema = {
+    "anyOf": [
+        _action("screenshot"),
+        _action("click", button={"enum": ["left", "right", "wheel", "back", "forward"]}, **POINT),
+        _action("double_click", **POINT),
+        _action("move", **POINT),
+        _action("drag", path={"type": "array", "items": _fields(POINT)}),
+        _action("scroll", **POINT, scroll_x=PLACE, scroll_y=PLACE),
+        _action("type", text=TEXT),
+        _action("keypress", keys=TEXTS),
+        _action("wait"),
+    ]
+}
+"""One thing that is done on a screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """A tool that clients run: the name of its function, what its calls are as items, and how they differ from the
+    arguments.
+
+    The arguments stand in the item's field `within`, beside what `fixed` holds; without one they are fields of the item.
+    `beside` are further fields that each call has.
+    """
+
+    name: str
+    item: str
+    prefix: str
+    description: str
+    parameters: Schema
+    within: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    beside: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def row(self, tool: Payload) -> Payload:
+        """The function that a tool of this type is for a model."""
+        wide, high = tool.get("display_width"), tool.get("display_height")
+        screen = f" The screen is {wide} pixels wide and {high} high." if wide and high else ""
+        return {"name": self.name, "description": self.description + screen, "parameters": self.parameters}
+
+    def fields(self, arguments: str) -> Payload:
+        """The fields of the item that a call is. One that broke off has no arguments."""
+        try:
+            values = record(json.loads(arguments or "{}"))
+        except (ValueError, RecursionError):
+            values = {}
+        if not self.within:
+            return {**self.beside, **values}
+        return {**self.beside, self.within: {**self.fixed, **values}}
+
+    def arguments(self, item: Payload) -> str:
+        """The arguments of the call that an item is."""
+        source = record(item.get(self.within)) if self.within else item
+        names: Mapping[str, Any] = self.parameters["properties"]
+        values = {name: source[name] for name in names if source.get(name) not in (None, self.fixed.get(name))}
+        return json.dumps(values, ensure_ascii=False)
+
+
+CLIENT_TOOLS: Mapping[str, ClientTool] = {
+    "local_shell": ClientTool(
+        "local_shell",
+        "local_shell_call",
+        "lsh",
+        "Runs a command on the user's computer and gives what it prints. The command is a list: the program, then each "
+        'of its arguments. For pipes and the like use ["bash", "-lc", "..."].',
+        _fields(
+            {"command": {**TEXTS, "minItems": 1}},
+            {
+                "working_directory": TEXT,
+                "timeout_ms": COUNT,
+                "env": {"type": "object", "additionalProperties": TEXT},
+                "user": TEXT,
+            },
+        ),
+        within="action",
+        fixed={"type": "exec", "env": {}},
+    ),
+    "shell": ClientTool(
+        "shell",
+        "shell_call",
+        "sh",
+        "Runs shell commands on the user's computer, each by itself, and gives what they print and their exit codes.",
+        _fields({"commands": {**TEXTS, "minItems": 1}}, {"timeout_ms": COUNT, "max_output_length": COUNT}),
+        within="action",
+    ),
+    "apply_patch": ClientTool(
+        "apply_patch",
+        "apply_patch_call",
+        "apc",
+        "Creates, changes or deletes one file. The diff of a new file is its lines, each with + in front. The diff of a "
+        "change has, for each place, a line that begins with @@, then the lines there: unchanged ones with a space in "
+        "front, those to remove with -, those to add with +. To delete a file give an empty diff.",
+        _fields({"type": {"enum": ["create_file", "update_file", "delete_file"]}, "path": TEXT, "diff": TEXT}),
+        within="operation",
+    ),
+    "computer": ClientTool(
+        "computer",
+        "computer_call",
+        "cu",
+        "Does things on a screen, one after another, and gives a picture of it.",
+        _fields({"actions": {"type": "array", "items": ACTION, "minItems": 1}}),
+        beside={"pending_safety_checks": []},
+    ),
+    "computer_use_preview": ClientTool(
+        "computer",
+        "computer_call",
+        "cu",
+        "Does something on a screen, and gives a picture of it.",
+        _fields({"action": ACTION}),
+        beside={"pending_safety_checks": []},
+    ),
+}
+"""By the type that a client offers."""
+
+CALLED: Mapping[str, ClientTool] = {tool.item: tool for tool in reversed(CLIENT_TOOLS.values())}
+"""By the type of a call's item."""
+ANSWERED = tuple(f"{item}_output" for item in CALLED)
+"""The types of the items that answer such calls."""
+
+
+def client_tool(tool: Payload) -> ClientTool | None:
+    """The tool that the client runs, if this one is: a shell may also be one in a container of its provider's."""
+    kind = tool.get("type")
+    if kind == "shell" and record(tool.get("environment")).get("type", "local") != "local":
+        return None
+    return CLIENT_TOOLS.get(str(kind))
+
+
+def called_arguments(item: Payload) -> tuple[str, str]:
+    """The name and the arguments of the call that an item is; a screen is used by one action or by several."""
+    tool = CALLED[item["type"]]
+    if tool.name == "computer" and item.get("actions") is None:
+        tool = CLIENT_TOOLS["computer_use_preview"]
+    return tool.name, tool.arguments(item)
+
+
+def answered(item: Payload) -> Any:
+    """What the item that answers a call says to the model, as the content of a message; None where it says nothing."""
+    output = item.get("output")
+    if isinstance(output, list):
+        return "\n".join(_ran(row) for row in records(output)) or "(nothing)"
+    if isinstance(output, dict):
+        url = record(output).get("image_url")
+        return [{"type": "image_url", "image_url": {"url": url}}] if isinstance(url, str) else None
+    if status := item.get("status") if item["type"] == "apply_patch_call_output" else None:
+        return f"{status}\n{output}" if output else str(status)
+    return output if isinstance(output, str) else None
+
+
+def _ran(row: Payload) -> str:
+    """What came of one command."""
+    outcome = record(row.get("outcome"))
+    end = "It took too long." if outcome.get("type") == "timeout" else f"Exit code: {outcome.get('exit_code')}"
+    printed = [str(row.get(name) or "").rstrip("\n") for name in ("stdout", "stderr")]
+    return "\n".join([*filter(None, printed), end])
