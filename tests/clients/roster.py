@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import asking
-from agents import AGENTS
+from coding_agents import AGENTS
 from environments import Unavailable, node, python
 from frameworks import FRAMEWORKS
 

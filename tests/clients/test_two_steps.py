@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import AGENTS, DIALECTS, Agent
+from coding_agents import AGENTS, DIALECTS, Agent
 from environments import Unavailable
 from frameworks import FRAMEWORKS, Framework
 from test_clients import HERE, started
