@@ -24,6 +24,7 @@ from .base import Command, complete_file, model_option
 from .serve import address_of, read_settings
 
 if TYPE_CHECKING:
+    from ..gateway.app import Gateway
     from ..gateway.settings import Settings
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP)
@@ -112,22 +113,25 @@ def _launch(agent: str, command: list[str], settings: Settings, name: str) -> in
     from ..gateway.server import listen, serve_while
     from ..gateway.settings import Key
     from ..gateway.tally import Tally
+    from ..search.ratio import context_of
 
     key = secrets.token_urlsafe(24)  # others on this machine are not to spend what the model costs
     settings = replace(settings, keys=(Key("agent", digest(key)),))
     listening = listen(settings)
     tally = Tally()
-    with tempfile.TemporaryDirectory(prefix="toolspeak-") as folder:
-        url = address_of(settings, listening.getsockname()[1])
-        setting = AGENTS[agent].setting(Place(url, name, key, folder, settings.models[name].context))
-        for file, text in setting.files.items():
-            Path(folder, file).write_text(text, "utf-8")
+    url = address_of(settings, listening.getsockname()[1])
+    with tempfile.TemporaryDirectory(prefix="toolspeak-") as folder, _interrupts_are_the_agents():
 
-        async def work() -> int:
+        async def work(gateway: Gateway) -> int:
+            while gateway.readiness.loading:
+                await asyncio.sleep(0.02)
+            context = settings.models[name].context or context_of(gateway.models.served[name].model)
+            setting = AGENTS[agent].setting(Place(url, name, key, folder, context))
+            for file, text in setting.files.items():
+                Path(folder, file).write_text(text, "utf-8")
             return await _run([command[0], *setting.arguments, *command[1:]], setting)
 
-        with _interrupts_are_the_agents():
-            code = serve_while(settings, listening, tally, work)
+        code = serve_while(settings, listening, tally, work)
     for line in tally.summary(name):
         click.echo(line, err=True)
     return code

@@ -81,7 +81,7 @@ def work(settings: Settings, listening: socket.socket, orphaned: int | None = No
 
 
 def serve_while(
-    settings: Settings, listening: socket.socket, observer: Observer, work: Callable[[], Awaitable[T]]
+    settings: Settings, listening: socket.socket, observer: Observer, work: Callable[[Gateway], Awaitable[T]]
 ) -> T:
     """Answers requests in this process while `work` goes on, and gives what that gives. Signals are for `work`."""
     from .app import Gateway
@@ -91,9 +91,10 @@ def serve_while(
 
     async def both() -> T:
         ended = asyncio.Event()
+        gateway.readiness.loading = True
         serving = asyncio.create_task(_serve_until(ended, gateway, config, listening))
         try:
-            return await work()
+            return await work(gateway)
         finally:
             ended.set()
             await serving
