@@ -206,7 +206,9 @@ class Request:
     first, with their scores from 0 to 1: a model that weighs one tool at a time begins with them, and counts how well
     each was found. `late` are the names of tools that came up later in the conversation, with the place of the message that
     each is told behind, so that the beginning of a prompt stays as it is; `hidden` are further tools that no model is shown,
-    and that it may call all the same. `schema` is a JSON Schema that the text of the reply must fit, `grammar` a GBNF grammar, `tag` a
+    and that it may call all the same. `deferred` are the names of tools among `tools` that a model is not shown before something
+    refers to them, with the place of the message that does (None: nothing yet); whoever chooses tools sees to it, and offers
+    a search for them where the client has none (`search`). `schema` is a JSON Schema that the text of the reply must fit, `grammar` a GBNF grammar, `tag` a
     structural tag of xgrammar's; a model that cannot hold its sampling to them refuses. `max_tokens` bounds the reply.
     `thinking` asks for reasoning before the answer, or for none; None leaves it to the model. `logprobs` asks
     for the likelihood of each token of the text, beside that of so many others. `sampling` are further
@@ -234,3 +236,5 @@ class Request:
     ranked: Mapping[str, float] = field(default_factory=dict[str, float])
     late: Mapping[str, int] = field(default_factory=dict[str, int])
     hidden: tuple[Tool[..., Any], ...] = ()
+    deferred: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
+    search: bool = True

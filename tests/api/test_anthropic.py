@@ -231,7 +231,7 @@ IMAGE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
         (said({"type": "text", "text": 1}), "expected a text, got int"),
         (said({"type": "tool_result", "content": "x"}), "tool_use_id"),
         (said({"type": "tool_use", "id": "x", "name": "a", "input": {}}), "'tool_use' cannot be passed on"),
-        (said({"type": "server_tool_use", "id": "x"}, role="assistant"), "'server_tool_use' cannot"),
+        (said({"type": "teleport", "id": "x"}, role="assistant"), "'teleport' cannot"),
         (said({"type": "tool_use", "id": "x", "input": {}}, role="assistant"), "name"),
         (said({"text": "x"}), r"messages\.0"),
         (said("x"), r"messages\.0"),
@@ -605,3 +605,30 @@ def test_a_tool_that_is_none_is_refused() -> None:
     for tool, words in (({"type": "teleport", "name": "x"}, "not known here"), ({"input_schema": {}}, "name")):
         with pytest.raises(Refused, match=words):
             api.read_request(PLAIN | {"tools": [tool]})
+
+
+def test_deferred_tools_are_known_and_what_refers_to_them() -> None:
+    late = {"input_schema": {"type": "object"}, "defer_loading": True}
+    tools = [{"name": "find"}, {"name": "a", **late}, {"name": "b", **late}, {"name": "c", **late}]
+    found = [{"type": "tool_reference", "tool_name": "b"}, {"type": "tool_reference", "tool_name": "gone"}]
+    server = {
+        "type": "tool_search_tool_search_result",
+        "tool_references": [{"type": "tool_reference", "tool_name": "c"}],
+    }
+    turns = [
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "s1", "name": "tool_search_tool_bm25", "input": {"query": "c"}},
+            {"type": "tool_search_tool_result", "tool_use_id": "s1", "content": server},
+            {"type": "tool_use", "id": "t0", "name": "find", "input": {}},
+            {"type": "tool_use", "id": "t1", "name": "find", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t0", "content": "none"},
+                                     {"type": "tool_result", "tool_use_id": "t1", "content": found}]},
+    ]  # fmt: skip
+    asked = api.read_request(PLAIN | {"tools": tools, "messages": turns})
+    assert asked.request.deferred == {"a": None, "b": 3, "c": 1}
+    assert not asked.request.search
+    assert asked.request.messages[3]["content"].startswith("The tool b can be called now.")
+    searched = [*tools, {"type": "tool_search_tool_bm25", "name": "tool_search_tool_bm25"}]
+    assert api.read_request(PLAIN | {"tools": searched}).request.search
+    assert asked.ignored == ("server_tool_use",)

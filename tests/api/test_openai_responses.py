@@ -16,8 +16,8 @@ from toolspeak.api.openai_responses import (
     BODY,
     ReplyReader,
     ReplyWriter,
-    kept,
     read_request,
+    stored_items,
     write_error,
     write_reply,
     write_request,
@@ -306,14 +306,16 @@ def test_what_the_api_has_no_word_for_is_not_sent() -> None:
             write_request(request, "m")
 
 
-def test_kept_items_have_ids_and_parts() -> None:
-    items = kept([{"role": "user", "content": "x"}, {"type": "function_call", "call_id": "a", "id": "fc_9"}], "7")
+def test_stored_items_have_ids_and_parts() -> None:
+    items = stored_items(
+        [{"role": "user", "content": "x"}, {"type": "function_call", "call_id": "a", "id": "fc_9"}], "7"
+    )
     assert items[0] == {
         "id": "msg_in_7_0", "type": "message", "status": "completed", "role": "user",
         "content": [{"type": "input_text", "text": "x"}],
     }  # fmt: skip
     assert items[1]["id"] == "fc_9"
-    assert kept(items, "8") == items
+    assert stored_items(items, "8") == items
 
 
 # ------------------------------------------------------------------ replies

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -308,68 +305,6 @@ async def _fails(counter: Counter, one: Key) -> None:
 async def _holds(counter: Counter, one: Key) -> None:
     async with counter.counted(one, []):
         await asyncio.sleep(60)
-
-
-def test_processes_share_a_file_and_the_dead_give_back(tmp_path: Path) -> None:
-    path = str(tmp_path / "shared.sqlite")
-    alice = key(ALICE, requests=3, running=1)
-    program = (
-        "import asyncio, os, sys\n"
-        "from toolspeak.gateway.rates import Counter\n"
-        "from toolspeak.gateway.settings import Key, Rates\n"
-        "async def go():\n"
-        f"    async with Counter({path!r}).counted(Key('alice', b'', None, Rates(requests=3, running=1)), []):\n"
-        "        print('in', flush=True); sys.stdin.read(1); os._exit(9)\n"
-        "asyncio.run(go())"
-    )
-    other = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert other.stdin
-    assert other.stdout
-    assert other.stdout.readline() == b"in\n"
-
-    async def go() -> None:
-        counter = Counter(path)
-        with pytest.raises(Refused, match="at once"):
-            await takes(counter, alice)
-        other.stdin.write(b"x")
-        other.stdin.flush()
-        other.wait(10)
-        assert (await takes(counter, alice))["x-ratelimit-remaining-requests"] == "1"
-        counter.close()
-
-    asyncio.run(go())
-    other.stdin.close()
-    other.stdout.close()
-
-
-def test_leases_of_other_machines_run_out(tmp_path: Path) -> None:
-    async def go() -> None:
-        clock = Clock()
-        counter = Counter(str(tmp_path / "a.sqlite"), lease=100, clock=clock)
-        alice = key(ALICE, running=1)
-        await takes(counter, alice)
-        with sqlite3.connect(tmp_path / "a.sqlite") as database:
-            database.execute("INSERT INTO key_running VALUES ('x', 'alice', 'elsewhere', 1, ?)", (clock.now + 100,))
-        with pytest.raises(Refused):
-            await takes(counter, alice)
-        clock.now += 101
-        await takes(counter, alice)
-        counter.close()
-
-    asyncio.run(go())
-
-
-def test_a_file_that_cannot_be_used_refuses_rather_than_lets_in(tmp_path: Path) -> None:
-    async def go() -> None:
-        counter = Counter(str(tmp_path))  # a folder
-        with pytest.raises(Refused) as caught:
-            await takes(counter, key(ALICE, requests=1))
-        assert caught.value.status == 503
-        assert str(tmp_path) not in str(caught.value)
-        await takes(counter, key(BOB))  # a key without rates does not need it
-        counter.close()
-
-    asyncio.run(go())
 
 
 def test_a_client_sees_its_rates(serve_models: Callable[..., Any], tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ class Asked:
 
     `stream`: events rather than one body. `usage`: tell the tokens spent at the end of a stream. `n` replies
     are wanted, each to a request of its own in `several` where there are several. `thoughts`: tell the reasoning. `ignored` are the names of fields that say nothing to us; the
-    gateway names them in a header. `echo` is what the API repeats of the request in its reply. `previous` is the
+    gateway names them in a header. `echo` is what the API repeats of the request in its reply; `names` has by the names of tools
+    their types and the names that calls of them are told with, where the API has several types. `previous` is the
     id of the stored response to go on from, and `store` whether to keep this one.
     """
 
@@ -28,6 +29,7 @@ class Asked:
     thoughts: bool = True
     ignored: tuple[str, ...] = ()
     echo: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    names: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict[str, tuple[str, Mapping[str, Any]]])
     previous: str = ""
     store: bool = False
 

@@ -10,6 +10,7 @@ from .cors import Cors
 from .keys import CHALLENGE, Keys, check_host, opens
 from .rates import Counter
 from .routes import is_open
+from .shared_rates import SharedCounter
 
 if TYPE_CHECKING:
     from .exchange import Exchange
@@ -23,8 +24,8 @@ class Door:
         self._settings = settings
         self._keys = Keys(settings.keys)
         self._cors = Cors(settings.cors)
-        path = settings.store.path if settings.store else None
-        self._counter = Counter(path, lease=settings.limits.deadline + settings.limits.patience)
+        longest = settings.limits.deadline + settings.limits.patience
+        self._counter = SharedCounter(settings.store.path, longest=longest) if settings.store else Counter()
 
     async def let_in(self, exchange: Exchange, answer: Callable[[], Awaitable[None]]) -> None:
         """Has a request answered. Raises Refused where it may not come in: before it, nobody looks at what it asks."""

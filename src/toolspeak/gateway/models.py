@@ -70,7 +70,8 @@ class Served:
     def _asked(self, request: Request) -> Model:
         """The model, shown of many tools those that fit."""
         told = self.settings
-        if told.shown == 0 or len(request.tools or ()) <= (told.shown or FEW):
+        few = 0 if request.deferred else told.shown or FEW
+        if told.shown == 0 or len(request.tools or ()) <= few:
             return self.model
         return Routed(
             self.model, shown=told.shown, tokens=told.shown_tokens, context=told.context, pinned=told.pinned,

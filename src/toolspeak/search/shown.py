@@ -196,6 +196,8 @@ class Routed:
         tools = request.tools or ()
         if request.prompt is not None or not tools:
             return True
+        if request.deferred and "weighs" not in self.capabilities:
+            return False
         if not self._by_room:
             return self._few(tools)
         if self.whole is None:
@@ -262,16 +264,22 @@ class Routed:
     def _begun(self, request: Request, view: View) -> tuple[Request, Tool[..., Any]]:
         """The request as the model is asked it first, and the tool to search by, whether or not it is offered."""
         indexed = view.indexed
-        named = request.choice in indexed.places
         first, every = set(view.first), set(view.places)
         apart = [tool.name for place, tool in enumerate(indexed.tools) if place not in first]
         hidden = tuple(tool for place, tool in enumerate(indexed.tools) if place not in every)
         search = search_tool(indexed.places, len(apart), servers(apart) if indexed.own else [])
-        offered = view.hidden and not (named or "weighs" in self.capabilities)
+        offered = request.choice not in indexed.places and self._searches(request, apart)
         ranked = {indexed.tools[place].name: view.best[place] for place in view.best if place in every}
         messages, late = replayed(view, request.messages, SEARCHES)
         tools = (*view.at_head(), *([search] if offered else []), *view.added())
-        return replace(request, messages=messages, tools=tools, late=late, hidden=hidden, ranked=ranked), search
+        asked = replace(request, messages=messages, tools=tools, late=late, hidden=hidden, ranked=ranked, deferred={})
+        return asked, search
+
+    def _searches(self, request: Request, apart: Sequence[str]) -> bool:
+        """Whether the model can search for what is not at the head; for what is deferred the client may have a search."""
+        if "weighs" in self.capabilities:
+            return False
+        return bool(apart) if request.search else not request.deferred.keys() >= set(apart)
 
     # choosing
 
@@ -308,9 +316,11 @@ class Routed:
         room = Room(self.shown, self.tokens / times, None if whole is None else whole / times)
         if "weighs" in self.capabilities:
             return weighed(indexed, request, self.pinned, room)
-        everything = tuple(range(len(indexed.tools)))
-        if self._by_room and room.whole and sum(map(indexed.size, everything)) <= room.whole:
-            return View(indexed, everything, {})
+        opened = [place for name, place in indexed.places.items() if name not in request.deferred]
+        if self._by_room and _room_for(indexed, opened, room):
+            if not request.deferred:
+                return View(indexed, tuple(opened), {})
+            room = replace(room, all=True)
         return view(indexed, request, self._finds.recall(request.messages), self.pinned, room)
 
     async def _search(self, indexed: Indexed, shown: set[str], query: str) -> list[str]:
@@ -322,6 +332,11 @@ class Routed:
         return [name for place, _ in ranked if (name := indexed.tools[place].name) not in shown][
             : min(FOUND, max(0, MOST + 1 - len(shown)))
         ]
+
+
+def _room_for(indexed: Indexed, places: Sequence[int], room: Room) -> bool:
+    """Whether these can all be shown."""
+    return sum(map(indexed.size, places)) <= room.whole if room.whole else len(places) <= ALL
 
 
 _warned = False

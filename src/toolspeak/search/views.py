@@ -9,7 +9,7 @@ prompt keeps it. Only where the room for additions is used up is all chosen agai
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..types import Message, Request
 from .kept import Indexed, Toolset
@@ -27,11 +27,13 @@ AFTER_ERROR = 3
 @dataclass(frozen=True, slots=True)
 class Room:
     """What may be shown: `count` tools beside those that stay, the definitions of all within `whole` tokens (None: any),
-    those that a question brings within `tokens`. Tokens are estimated ones."""
+    those that a question brings within `tokens`. Tokens are estimated ones. `all`: there is room for every tool that is not
+    deferred."""
 
     count: int
     tokens: float
     whole: float | None = None
+    all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,10 @@ def view(
     indexed: Indexed, request: Request, rounds: Mapping[int, tuple[Round, ...]], pinned: tuple[str, ...], room: Room
 ) -> View:
     """What is shown for a request, `rounds` being the searches that were made in its conversation."""
-    made = _Making(indexed, request.messages, pinned, room)
+    made = _Making(indexed, request, pinned, room)
     begun = _begun(request.messages)
+    for place in range(begun):
+        made.refer(place)
     made.begin(begun)
     for place in range(begun, len(request.messages)):
         for one in rounds.get(place, ()):
@@ -87,7 +91,7 @@ def view(
 
 def weighed(indexed: Indexed, request: Request, pinned: tuple[str, ...], room: Room) -> View:
     """What is shown to a model that reads one tool at a time: what fits the last question, whatever was shown before."""
-    made = _Making(indexed, request.messages, pinned, room)
+    made = _Making(indexed, replace(request, deferred={}), pinned, room)
     made.choose(len(request.messages), request.choice)
     return View(indexed, made.head(), made.best)
 
@@ -109,10 +113,16 @@ def _places(indexed: Indexed, names: Iterable[str]) -> list[int]:
 class _Making:
     """A view that is being made, message by message."""
 
-    def __init__(self, indexed: Indexed, messages: Sequence[Message], pinned: tuple[str, ...], room: Room) -> None:
+    def __init__(self, indexed: Indexed, request: Request, pinned: tuple[str, ...], room: Room) -> None:
         self.indexed = indexed
-        self.messages = messages
+        self.messages = request.messages
         self.pinned = pinned
+        self._closed = set(_places(indexed, request.deferred))
+        self._referred: dict[int | None, list[int]] = {}
+        for name, at in request.deferred.items():
+            self._referred.setdefault(at, []).extend(_places(indexed, [name]))
+        self._open = [place for place in range(len(indexed.tools)) if place not in self._closed]
+        self._most = MOST + len(self._open) if room.all else MOST
         self.room = room
         self.taken: dict[int, None] = {}
         self.later: dict[int, int | None] = {}
@@ -133,21 +143,24 @@ class _Making:
         whole = self.room.whole
         left = None if whole is None else whole - self._size(self.taken)
         left = self._take([*self._used, *self._standing(upto)], left)
-        found = dict(ranked(self.indexed.search, self.messages[:upto], MOST))
+        found = dict(ranked(self._search, self.messages[:upto], MOST))
         self.best = dict(list(found.items())[: self.room.count])
+        if self.room.all:
+            self.taken |= dict.fromkeys(self._open)
+            return
         tokens = self.room.tokens if left is None else min(self.room.tokens, left)
-        self._take([*found, *range(len(self.indexed.tools))], tokens, self.room.count)
+        self._take([*found, *self._open], tokens, self.room.count)
 
     def choose(self, upto: int, choice: str) -> None:
         """As `begin`, for a model that weighs: nothing that fits nothing, unless a call is required."""
         demanded = _places(self.indexed, [choice])
         self._take([*demanded, *self.indexed.matching(self.pinned)], None)
-        self.best = dict(ranked(self.indexed.search, self.messages[:upto], self.room.count))
+        self.best = dict(ranked(self._search, self.messages[:upto], self.room.count))
         for message in self.messages[:upto][::-1]:
             if message.get("role") == "user":
                 break
             if text := error(message):
-                for place, score in self.indexed.search(text, AFTER_ERROR):
+                for place, score in self._search(text, AFTER_ERROR):
                     self.best.setdefault(place, score)
         if not self.best and choice == "required":  # one of them must be called, whatever was asked
             self.best = dict.fromkeys(range(min(self.room.count, len(self.indexed.tools))), 0.0)
@@ -160,13 +173,19 @@ class _Making:
         """The places of those that stay whatever is asked: named in the instructions, most often first, and own ones."""
         words = named(self.messages[:upto])
         names = [(-words[name], place) for name, place in self.indexed.places.items() if name in words]
-        return [*(place for _, place in sorted(names)), *self.indexed.own]
+        standing = [*(place for _, place in sorted(names)), *self.indexed.own]
+        return [place for place in standing if place not in self._closed]
+
+    def _search(self, text: str, k: int) -> list[tuple[int, float]]:
+        """What fits a text of all that is not deferred."""
+        found = self.indexed.search(text, k + len(self._closed))
+        return [(place, score) for place, score in found if place not in self._closed][:k]
 
     def _take(self, places: Iterable[int], left: float | None, count: int = MOST) -> float | None:
         """Takes of these places as many as there is room for, and gives what is left of it. One that is too large is
         passed over."""
         for place in places:
-            if count == 0 or len(self.taken) >= MOST:
+            if count == 0 or len(self.taken) >= self._most:
                 break
             size = self.indexed.size(place)
             if place in self.taken or (left is not None and size > left and self.taken):
@@ -183,15 +202,20 @@ class _Making:
 
     def read(self, place: int) -> None:
         """Adds what one message brings."""
+        self.refer(place)
         message = self.messages[place]
         if message.get("role") == "assistant":
             self.keep(_places(self.indexed, called(message)), place + 1)
         elif message.get("role") == "user" and typed(message):
-            fitting = ranked(self.indexed.search, self.messages[: place + 1], LATER)
+            fitting = ranked(self._search, self.messages[: place + 1], LATER)
             self.best = dict(fitting) or self.best
             self._bring([found for found, _ in fitting], place)
         elif text := error(message):
-            self._bring([found for found, _ in self.indexed.search(text, AFTER_ERROR)], place)
+            self._bring([found for found, _ in self._search(text, AFTER_ERROR)], place)
+
+    def refer(self, place: int) -> None:
+        """Adds the deferred tools that a message refers to."""
+        self.keep(self._referred.get(place, ()), place)
 
     def keep(self, places: Sequence[int], at: int) -> None:
         """Adds what stays as long as the conversation lasts."""
@@ -201,14 +225,14 @@ class _Making:
     def add(self, places: Iterable[int], at: int) -> None:
         """Adds these at that message, whatever room they take."""
         for place in places:
-            if place not in self.taken and place not in self.later and len(self.taken) + len(self.later) < MOST:
+            if place not in self.taken and place not in self.later and len(self.taken) + len(self.later) < self._most:
                 self.later[place] = at
                 self._added += self.indexed.size(place)
 
     def demand(self, place: int) -> None:
         """Adds the one that is demanded, which is never one too many."""
         if place not in self.taken and place not in self.later:
-            if len(self.taken) + len(self.later) >= MOST:
+            if len(self.taken) + len(self.later) >= self._most:
                 (self.later or self.taken).popitem()
             self.later[place] = None
 
@@ -219,7 +243,7 @@ class _Making:
         left = (
             self.room.tokens if self.room.whole is None else min(self.room.tokens, self.room.whole)
         ) / 2 - self._added
-        if self.later and new and (self._size(new) > left or len(self.taken) + len(self.later) + len(new) > MOST):
+        if self.later and new and (self._size(new) > left or len(self.taken) + len(self.later) + len(new) > self._most):
             self.begin(at + 1)
             return
         for place in new:

@@ -139,11 +139,14 @@ def _error_in(text: str) -> str | None:
 
 
 class Reading:
-    """Messages from turns. `ignored` gathers the names of what says nothing here."""
+    """Messages from turns. `ignored` gathers the names of what says nothing here, `references` those of tools that a
+    message refers to, each with the first place of such a message."""
 
     def __init__(self) -> None:
         self.ignored: set[str] = set()
+        self.references: dict[str, int] = {}
         self._called: set[str] = set()
+        self._at = 0
 
     def system(self, system: Any) -> list[Message]:
         """The message that the field `system` is."""
@@ -152,9 +155,10 @@ class Reading:
         content = system if isinstance(system, str) else self._content(records(system), "system")
         return [{"role": "system", "content": content}]
 
-    def turn(self, turn: Payload, path: str) -> list[Message]:
-        """The messages that one turn is: an answer of a tool is one of its own."""
+    def turn(self, turn: Payload, path: str, at: int = 0) -> list[Message]:
+        """The messages that one turn is, the first at the place `at`: an answer of a tool is one of its own."""
         role, content = turn["role"], turn["content"]
+        self._at = at
         if isinstance(content, str):
             return [{"role": role, "content": content}]
         blocks = records(content)
@@ -165,6 +169,7 @@ class Reading:
         for i, block in enumerate(blocks):
             if role == "user" and block["type"] == "tool_result":
                 results.append(self._result(block, f"{path}.{i}"))
+                self._at += 1
             else:
                 rest += self._parts(block, f"{path}.{i}")
         return [*results, {"role": role, "content": _flat(rest)}] if rest or not results else results
@@ -178,8 +183,10 @@ class Reading:
                 case "thinking":
                     self._note(block)
                     thoughts.append(need(block, "thinking", f"{path}.{i}"))
-                case "redacted_thinking":
-                    self.ignored.add("redacted_thinking")
+                case "redacted_thinking" | "server_tool_use" | "mcp_tool_use" as kind:
+                    self.ignored.add(kind)
+                case kind if kind.endswith("_tool_result"):
+                    self._hosted(block)
                 case "tool_use":
                     self._note(block)
                     calls.append(_read_call(block, f"{path}.{i}"))
@@ -192,6 +199,13 @@ class Reading:
         if calls:
             message["tool_calls"] = calls
         return message
+
+    def _hosted(self, block: Payload) -> None:
+        """What a tool of the provider's gave: nothing here, but for the tools that it found."""
+        if block["type"] != "tool_search_tool_result":
+            self.ignored.add(block["type"])
+        for found in records(record(block.get("content")).get("tool_references")):
+            self.references.setdefault(str(found.get("tool_name")), self._at)
 
     def _result(self, block: Payload, path: str) -> Message:
         self._note(block)
@@ -220,6 +234,10 @@ class Reading:
                 return [{"type": "image_url", "image_url": {"url": _url(record(block.get("source")), path)}}]
             case "document":
                 return self._document(block, path)
+            case "tool_reference":
+                name = need(block, "tool_name", path)
+                self.references.setdefault(name, self._at)
+                return [_text(f"The tool {name} can be called now.")]
             case "search_result":
                 head = "\n".join(need(block, name, path) for name in ("title", "source"))
                 return [_text(head), *self._inner(block.get("content"), f"{path}.content")]

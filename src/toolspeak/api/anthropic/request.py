@@ -13,7 +13,7 @@ from ..body import FLAG, MAX_TOKENS, MODEL, OBJECT, SHARE, TEXT, cannot, given
 from ..choice import of_name, of_word
 from ..payloads import Payload, record, records
 from .content import Reading, need, write_messages, write_system
-from .tools import TOOL, read_tools
+from .tools import TOOL, deferred, read_tools, searched_here
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 NEUTRAL: Mapping[str, Any] = {
@@ -187,9 +187,10 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
     reading = Reading()
     messages: list[Message] = reading.system(fields.get("system"))
     for i, turn in enumerate(fields["messages"]):
-        messages += reading.turn(turn, f"messages.{i}.content")
+        messages += reading.turn(turn, f"messages.{i}.content", len(messages))
     given_choice = record(fields.get("tool_choice"))
-    offered = tools(read_tools(records(fields.get("tools")), reading)) or ()
+    described = records(fields.get("tools"))
+    offered = tools(read_tools(described, reading)) or ()
     choice, offered = _chosen(given_choice, offered)
     output = record(fields.get("output_config"))
     thinking = record(fields.get("thinking"))
@@ -207,6 +208,8 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         schema=_schema(output.get("format") or fields.get("output_format")),
         thinking=THINKING.get(thinking.get("type", "")),
         sampling=sampling,
+        deferred=deferred(described, reading.references),
+        search=searched_here(described),
     )
     return Asked(
         fields["model"],

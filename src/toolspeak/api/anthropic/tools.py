@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ...types import Schema
 from ..body import FLAG, cannot, given
@@ -18,13 +19,16 @@ TOOL: Schema = {
         "description": {"type": ["string", "null"]},
         "input_schema": {"type": ["object", "null"]},
         "strict": FLAG,
+        "defer_loading": FLAG,
     },
 }
 FIELDS = (
-    "name", "type", "description", "input_schema", "strict",
+    "name", "type", "description", "input_schema", "strict", "defer_loading",
     "display_width_px", "display_height_px", "enable_zoom",
 )  # fmt: skip
 """The fields of a tool that are read; the others are named as ignored."""
+SEARCH = "tool_search_tool_"
+"""How the types of tools begin that search among those that are deferred: a search of ours does that instead."""
 DATED = re.compile(r"[a-z0-9_]+_\d{8}|mcp_toolset")
 """The types of tools that Anthropic defines, by the day. What of them no client runs is run by its servers: nobody runs
 that here, so that it is left out."""
@@ -38,6 +42,8 @@ def read_tools(tools: list[Payload], reading: Reading) -> list[Payload]:
         if kind in (None, "custom", "function"):
             known: Payload | None = {"parameters": tool.get("input_schema") or {"type": "object"}}
         elif (known := client_tool(tool)) is None:
+            if kind.startswith(SEARCH):
+                continue
             if not DATED.fullmatch(kind):
                 said = (
                     f"a tool of the type {kind[:50]!r} is not known here; leave the type out and give an input_schema"
@@ -48,3 +54,16 @@ def read_tools(tools: list[Payload], reading: Reading) -> list[Payload]:
         reading.ignored.update(f"tools.{name}" for name in tool if name not in FIELDS)
         out.append({"name": need(tool, "name", f"tools.{i}"), **known, **given(tool, "description", "strict")})
     return out
+
+
+def searched_here(tools: list[Payload]) -> bool:
+    """Whether tools that are not shown are searched for here: a client that defers tools and does not offer Anthropic's
+    search has one of its own."""
+    if not any(tool.get("defer_loading") is True for tool in tools):
+        return True
+    return any(str(tool.get("type")).startswith(SEARCH) for tool in tools)
+
+
+def deferred(tools: list[Payload], references: Mapping[str, int]) -> dict[str, int | None]:
+    """The names of the tools that are not shown before a message refers to them, each with the place of that message."""
+    return {tool["name"]: references.get(tool["name"]) for tool in tools if tool.get("defer_loading") is True}

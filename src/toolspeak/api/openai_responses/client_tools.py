@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...types import Schema
+from ..body import given
 from ..payloads import Payload, record, records
 
 TEXT: Schema = {"type": "string"}
@@ -53,7 +54,7 @@ class ClientTool:
     arguments.
 
     The arguments stand in the item's field `within`, beside what `fixed` holds; without one they are fields of the item.
-    `beside` are further fields that each call has.
+    `beside` are further fields that each call has, and `output` is the type of the item that answers it.
     """
 
     name: str
@@ -64,12 +65,14 @@ class ClientTool:
     within: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     beside: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    output: str = ""
 
     def row(self, tool: Payload) -> Payload:
         """The function that a tool of this type is for a model."""
-        wide, high = tool.get("display_width"), tool.get("display_height")
-        screen = f" The screen is {wide} pixels wide and {high} high." if wide and high else ""
-        return {"name": self.name, "description": self.description + screen, "parameters": self.parameters}
+        row: Payload = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        if "display_width" in tool:
+            row["description"] += f" The screen is {tool['display_width']} × {tool.get('display_height')} pixels."
+        return row | given(tool, "description", "parameters")
 
     def fields(self, arguments: str) -> Payload:
         """The fields of the item that a call is. One that broke off has no arguments."""
@@ -83,9 +86,9 @@ class ClientTool:
 
     def arguments(self, item: Payload) -> str:
         """The arguments of the call that an item is."""
-        source = record(item.get(self.within)) if self.within else item
         names: Mapping[str, Any] = self.parameters["properties"]
-        values = {name: source[name] for name in names if source.get(name) not in (None, self.fixed.get(name))}
+        source = record(item.get(self.within)) if self.within else {name: item.get(name) for name in names}
+        values = {name: value for name, value in source.items() if value not in (None, self.fixed.get(name))}
         return json.dumps(values, ensure_ascii=False)
 
 
@@ -142,21 +145,35 @@ CLIENT_TOOLS: Mapping[str, ClientTool] = {
         _fields({"action": ACTION}),
         beside={"pending_safety_checks": []},
     ),
+    "tool_search": ClientTool(
+        "tool_search",
+        "tool_search_call",
+        "tsc",
+        "Finds tools that are not shown here. Call it when no tool that is shown does what is needed.",
+        _fields({"query": {**TEXT, "description": "What the tool must do, in a few plain words."}}),
+        within="arguments",
+        beside={"execution": "client"},
+        output="tool_search_output",
+    ),
 }
 """By the type that a client offers."""
 
 CALLED: Mapping[str, ClientTool] = {tool.item: tool for tool in reversed(CLIENT_TOOLS.values())}
 """By the type of a call's item."""
-ANSWERED = tuple(f"{item}_output" for item in CALLED)
-"""The types of the items that answer such calls."""
+ANSWERED: Mapping[str, ClientTool] = {tool.output or f"{item}_output": tool for item, tool in CALLED.items()}
+"""By the type of the item that answers a call."""
 
 
 def client_tool(tool: Payload) -> ClientTool | None:
-    """The tool that the client runs, if this one is: a shell may also be one in a container of its provider's."""
-    kind = tool.get("type")
-    if kind == "shell" and record(tool.get("environment")).get("type", "local") != "local":
-        return None
-    return CLIENT_TOOLS.get(str(kind))
+    """The tool that the client runs, if this one is: a shell may also be one in a container of its provider's, and a
+    search the provider's own."""
+    match tool.get("type"):
+        case "shell" if record(tool.get("environment")).get("type", "local") != "local":
+            return None
+        case "tool_search" if tool.get("execution") != "client":
+            return None
+        case kind:
+            return CLIENT_TOOLS.get(str(kind))
 
 
 def called_arguments(item: Payload) -> tuple[str, str]:

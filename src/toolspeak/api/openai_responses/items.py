@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ...errors import Refused, UsageError
+from ...schema.judge import judge
 from ...types import Message
 from ..body import cannot
 from ..payloads import Payload, record, records
 from .client_tools import ANSWERED, CALLED, answered, called_arguments
-from .tools import full_name
+from .tools import TOOLS, Loaded, full_name, tool_names
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -25,22 +26,24 @@ HOSTED = (
 """What tools that run at their provider have left in a conversation that began there: it says nothing here."""
 
 
-def read_input(value: Any) -> tuple[list[Message], tuple[str, ...]]:
-    """The messages of an `input`, a text or a list of items, and what of it says nothing to us. Raises Refused."""
+def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message], tuple[str, ...], list[Loaded]]:
+    """The messages of an `input`, a text or a list of items, behind the `first` ones; what of it says nothing to us; and
+    the tools that it loads. Raises Refused."""
     if isinstance(value, str):
-        return [{"role": "user", "content": value}], ()
-    reading = _Reading()
+        return [*first, {"role": "user", "content": value}], (), []
+    reading = _Reading(first)
     for at, item in enumerate(records(value)):
         reading.add(item, f"input.{at}")
-    return reading.messages, tuple(sorted(reading.ignored))
+    return reading.messages, tuple(sorted(reading.ignored)), reading.loaded
 
 
 class _Reading:
     """Messages from items, one after another; what one turn of the assistant is made of becomes one message."""
 
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
+    def __init__(self, first: Sequence[Message]) -> None:
+        self.messages: list[Message] = [*first]
         self.ignored: set[str] = set()
+        self.loaded: list[Loaded] = []
         self._open: Message | None = None
         self._called: set[str] = set()
         self._ids: dict[str, str] = {}  # by the ids of items those of the calls that they are
@@ -52,6 +55,9 @@ class _Reading:
             **dict.fromkeys(CALLED, self._client_call),
             **dict.fromkeys(ANSWERED, self._client_result),
             **dict.fromkeys(HOSTED, self._hosted),
+            "tool_search_call": self._search,
+            "tool_search_output": self._searched,
+            "additional_tools": self._load,
         }
 
     def add(self, item: Payload, at: str) -> None:
@@ -99,6 +105,23 @@ class _Reading:
         if not isinstance(item.get("call_id"), str):
             raise _wrong(f"{at}.call_id", "a text", item.get("call_id"))
         self._add_call(item, *called_arguments(item))
+
+    def _search(self, item: Payload, at: str) -> None:
+        if item.get("execution") == "client":
+            self._client_call(item, at)
+
+    def _searched(self, item: Payload, at: str) -> None:
+        if item.get("execution") == "client":
+            found = tool_names(item.get("tools"))
+            said = f"These tools can be called now: {', '.join(found)}" if found else "No tool was found."
+            self._add_result(item.get("call_id"), said, at)
+        self._load(item, at)
+
+    def _load(self, item: Payload, at: str) -> None:
+        rows = item.get("tools")
+        if not judge(TOOLS).is_valid(rows):
+            raise _wrong(f"{at}.tools", "tools, each with a type and what it says", rows)
+        self.loaded.append(Loaded(f"{at}.tools", max(0, len(self.messages) - 1), records(rows)))
 
     def _add_call(self, item: Payload, name: str, arguments: str) -> None:
         key = str(item["call_id"])
@@ -259,7 +282,7 @@ PREFIXES = {
     "function_call_output": "fco",
     "custom_tool_call_output": "cto",
     **{item: tool.prefix for item, tool in CALLED.items()},
-    **{f"{item}_output": f"{tool.prefix}o" for item, tool in CALLED.items()},
+    **{output: f"{tool.prefix}o" for output, tool in ANSWERED.items()},
 }
 
 

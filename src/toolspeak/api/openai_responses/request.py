@@ -13,7 +13,7 @@ from ..body import FLAG, LIKELIEST, MAX_TOKENS, MODEL, OBJECT, SAMPLED, TEXT, ca
 from ..openai_chat import is_strict
 from ..payloads import Payload, record
 from .items import read_input, write_input
-from .tools import Tools, read_choice, read_tools, write_choice, write_tool
+from .tools import TOOLS, Tools, read_choice, read_tools, write_choice, write_tool
 
 SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", "repetition_penalty")
 """Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
@@ -54,18 +54,7 @@ BODY: Schema = {
         "previous_response_id": {"type": ["string", "null"], "minLength": 1, "maxLength": 128},
         "store": FLAG,
         "stream": FLAG,
-        "tools": {"type": ["array", "null"], "maxItems": 10_000, "items": {
-            "type": "object", "required": ["type"], "properties": {
-                "type": TEXT,
-                "name": {"type": "string", "minLength": 1, "maxLength": 256},
-                "description": {"type": ["string", "null"]},
-                "parameters": {"type": ["object", "null"]},
-                "strict": FLAG,
-                "format": {"type": ["object", "null"]},
-                "tools": {"type": "array", "maxItems": 10_000, "items": {
-                    "type": "object", "required": ["type"], "properties": {
-                        "type": TEXT, "name": {"type": "string", "minLength": 1, "maxLength": 256},
-                        "description": {"type": ["string", "null"]}, "parameters": {"type": ["object", "null"]}}}}}}},
+        "tools": {**TOOLS, "type": ["array", "null"]},
         "tool_choice": {"anyOf": [
             {"enum": ["auto", "none", "required", None]},
             {"type": "object", "required": ["type"], "properties": {
@@ -111,11 +100,11 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
     for name, why in ELSEWHERE.items():
         if fields.get(name):
             raise cannot(name, why)
-    messages, unread = read_input(fields["input"])
-    if instructions := fields.get("instructions"):
-        messages = [cast("Message", {"role": "system", "content": instructions}), *messages]
-    offered, untold = read_tools(fields.get("tools"), tools)
-    choice, offered = read_choice(fields.get("tool_choice"), offered)
+    instructions = fields.get("instructions")
+    first: list[Message] = [{"role": "system", "content": instructions}] if instructions else []
+    messages, unread, loaded = read_input(fields["input"], first)
+    offer = read_tools(fields.get("tools"), tools, loaded)
+    choice, offered = read_choice(fields.get("tool_choice"), offer.tools)
     thinking = fields.get("include_thinking")
     if record(fields.get("reasoning")).get("effort") == "none":
         thinking = False
@@ -130,14 +119,17 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         thinking=thinking,
         logprobs=_logprobs(fields),
         sampling=given(fields, *SAMPLING) | _levels(fields),
+        deferred=offer.deferred,
+        search=offer.search,
     )
     return Asked(
         fields["model"],
         request,
         stream=fields.get("stream") is True,
         thoughts=fields.get("include_thinking") is not False,
-        ignored=tuple(sorted({*_ignored(fields), *unread, *untold})),
+        ignored=tuple(sorted({*_ignored(fields), *unread, *offer.ignored})),
         echo=_echo(fields),
+        names=offer.names,
         previous=fields.get("previous_response_id") or "",
         store=fields.get("store") is not False,
     )

@@ -8,12 +8,13 @@ a call tells both parts again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...errors import Refused
-from ...types import Tool
-from ..body import cannot
+from ...types import Schema, Tool
+from ..body import FLAG, TEXT, cannot
 from ..choice import WORDS, of_name, of_word
 from ..payloads import Payload, record, records
 from .client_tools import CLIENT_TOOLS, client_tool
@@ -26,22 +27,102 @@ HOSTED = (
     "programmatic_tool_calling",
 )  # fmt: skip
 """How the types of tools begin that run at their provider: nobody runs them here, so that they are left out."""
+TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+TOOL: Schema = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {
+        "type": TEXT,
+        "name": {"type": "string", "minLength": 1, "maxLength": 256},
+        "description": TEXT_OR_NULL,
+        "parameters": {"type": ["object", "null"]},
+        "strict": FLAG,
+        "defer_loading": FLAG,
+        "execution": TEXT_OR_NULL,
+        "format": {"type": ["object", "null"]},
+    },
+}
+TOOLS: Schema = {
+    "type": "array",
+    "maxItems": 10_000,
+    "items": {
+        **TOOL,
+        "properties": {
+            **TOOL["properties"],
+            "tools": {"type": "array", "maxItems": 10_000, "items": TOOL},
+        },
+    },
+}
+"""Tools as far as they are read here; a namespace has further ones."""
 
 
-def read_tools(value: Any, tools: Tools) -> tuple[tuple[Tool[..., Any], ...], tuple[str, ...]]:
-    """The tools offered, and what of them says nothing to us: those that run at their provider are named there. Raises
-    Refused for a tool of another type."""
-    rows: list[Payload] = []
-    ignored: list[str] = []
-    for where, namespace, tool in _each(value):
-        row = _row(where, namespace, tool)
-        if row is None:
-            ignored.append(f"{where}.{'description' if tool['type'] == 'namespace' else tool['type']}")
-            continue
-        rows.append(row)
-        if record(tool.get("format")).get("syntax") == "lark":
-            ignored.append(f"{where}.format")
-    return tools(rows) or (), tuple(ignored)
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Tools that stand in the conversation: `where` they do, and the place of the message that they came with."""
+
+    where: str
+    place: int
+    tools: list[Payload]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools that are offered; what of them says nothing to us; by their names their types and the names that calls of
+    them are told with; which are not shown before a message refers to them; and whether those are searched for here."""
+
+    tools: tuple[Tool[..., Any], ...]
+    ignored: tuple[str, ...]
+    names: Mapping[str, tuple[str, Payload]]
+    deferred: Mapping[str, int | None]
+    search: bool
+
+
+def read_tools(value: Any, tools: Tools, loaded: Sequence[Loaded] = ()) -> Offer:
+    """The tools of a body, and those that its conversation has loaded. Raises Refused for a tool of another type."""
+    reading = _Reading()
+    for row in _each(value):
+        reading.offer(*row)
+    search = "tool_search" not in reading.names
+    for one in loaded:
+        for row in _each(one.tools, one.where):
+            reading.load(*row, one.place)
+    return Offer(tools(reading.rows) or (), tuple(reading.ignored), reading.names, reading.deferred, search)
+
+
+class _Reading:
+    """What is gathered of the tools while they are read; see `Offer`."""
+
+    def __init__(self) -> None:
+        self.rows: list[Payload] = []
+        self.names: dict[str, tuple[str, Payload]] = {}
+        self.deferred: dict[str, int | None] = {}
+        self.ignored: list[str] = []
+
+    def offer(self, where: str, namespace: str, tool: Payload) -> None:
+        """Adds a tool of the body."""
+        if row := _row(where, namespace, tool):
+            self._add(row, namespace, tool)
+            if tool.get("defer_loading") is True:
+                self.deferred[row["name"]] = None
+            if record(tool.get("format")).get("syntax") == "lark":
+                self.ignored.append(f"{where}.format")
+        elif (kind := tool["type"]) != "tool_search":  # we search where the client does not
+            self.ignored.append(f"{where}.{'description' if kind == 'namespace' else kind}")
+
+    def load(self, where: str, namespace: str, tool: Payload, place: int) -> None:
+        """Adds a tool of the conversation, or refers to one of the body, at the place of a message."""
+        if (row := _row(where, namespace, tool)) is None:
+            return
+        if row["name"] not in self.names:
+            self._add(row, namespace, tool)
+            self.deferred[row["name"]] = place
+        elif self.deferred.get(row["name"], place) is None:
+            self.deferred[row["name"]] = place
+
+    def _add(self, row: Payload, namespace: str, tool: Payload) -> None:
+        named = {} if tool["type"] in CLIENT_TOOLS else {"name": tool["name"]}
+        self.rows.append(row)
+        self.names[row["name"]] = (tool["type"], {**named, **({"namespace": namespace} if namespace else {})})
 
 
 def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
@@ -61,13 +142,19 @@ def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
     return {**row, "name": full_name(namespace, tool["name"])}
 
 
-def _each(value: Any) -> Iterator[tuple[str, str, Payload]]:
+def _each(value: Any, top: str = "tools") -> Iterator[tuple[str, str, Payload]]:
     """Every tool with where it stands and the namespace that it is in; a namespace itself before its tools."""
     for at, tool in enumerate(records(value)):
-        yield f"tools.{at}", "", tool
+        yield f"{top}.{at}", "", tool
         if tool.get("type") == "namespace":
             for inside, inner in enumerate(records(tool.get("tools"))):
-                yield f"tools.{at}.tools.{inside}", str(tool.get("name") or ""), inner
+                yield f"{top}.{at}.tools.{inside}", str(tool.get("name") or ""), inner
+
+
+def tool_names(value: Any) -> list[str]:
+    """The full names of tools."""
+    rows = ((namespace, tool.get("name")) for _, namespace, tool in _each(value) if tool.get("type") != "namespace")
+    return [full_name(namespace, name) for namespace, name in rows if isinstance(name, str)]
 
 
 def full_name(namespace: Any, name: str) -> str:
@@ -92,18 +179,6 @@ def _custom(tool: Payload) -> Payload:
             taken["pattern"] = f"^(?:{form.get('definition')})$"
     schema = {"type": "object", "properties": {"input": taken}, "required": ["input"], "additionalProperties": False}
     return {"name": tool["name"], "description": said.strip(), "parameters": schema}
-
-
-def told_names(value: Any) -> dict[str, tuple[str, Payload]]:
-    """By the full name of a tool, its type, and the name that a call of it is told with."""
-    names: dict[str, tuple[str, Payload]] = {}
-    for _, namespace, tool in _each(value):
-        if not namespace and (client := client_tool(tool)):
-            names[client.name] = (tool["type"], {})
-        elif tool["type"] in ("function", "custom"):
-            told = {"name": tool["name"], **({"namespace": namespace} if namespace else {})}
-            names[full_name(namespace, tool["name"])] = (tool["type"], told)
-    return names
 
 
 def custom_input(arguments: str) -> str:

@@ -29,7 +29,7 @@ from ..openai_chat import write_error as write_error
 from ..openai_chat.written import KEEP_ALIVE, write_estimated, write_notes
 from ..payloads import Payload, dumped, record
 from .client_tools import CALLED, CLIENT_TOOLS
-from .tools import custom_input, told_names
+from .tools import custom_input
 
 REASONS: dict[Finish, str] = {
     "length": "max_output_tokens",
@@ -61,7 +61,7 @@ class Building:
         self._stamp = stamp
         self._echo = {**DEFAULTS, **asked.echo}
         self._echoed = dumped(self._echo)
-        self._names = told_names(asked.echo.get("tools"))
+        self._names = asked.names
         self._summary = bool(record(asked.echo.get("reasoning")).get("summary"))
         self._thoughts = asked.thoughts
         self._sequence = -1
