@@ -38,7 +38,7 @@ class Framework:
         script, _, part = self.script.partition(":")
         if not script.endswith(".mjs"):
             return [str(python(self.name, self.pins, make)), str(HERE / script)]
-        home = node("frameworks", self.pins, make)
+        home = node("frameworks", JAVASCRIPT, make)
         (home / script).write_text((HERE / script).read_text("utf-8"), "utf-8")
         return ["node", str(home / script), part]
 
@@ -61,6 +61,7 @@ JAVASCRIPT = (
     "@anthropic-ai/sdk@1.12.0", "ai@7.0.173", "@ai-sdk/openai@4.0.118", "@ai-sdk/anthropic@4.0.105", "@openai/agents@0.20.0",
     "@langchain/openai@1.6.0", "@langchain/core@1.4.0", "zod@4.6.7",
 )  # fmt: skip
+"""What the one environment of all that is in JavaScript is made of."""
 FRAMEWORKS = (
     Framework("litellm", "with_litellm.py", ("litellm==1.106.2", "mcp"), (*BOTH, *MESSAGES)),
     Framework("smolagents", "with_smolagents.py", ("smolagents[openai]==1.26.0",), BOTH),
@@ -73,10 +74,22 @@ FRAMEWORKS = (
     Framework("openai-agents", "with_openai_agents.py", ("openai-agents==0.24.0",), (*BOTH, *RESPONSES)),
     Framework("magentic", "with_magentic.py", ("magentic==0.41.1",), BOTH),
     Framework("haystack", "with_haystack.py", ("haystack-ai==3.4.0",), BOTH),
-    Framework("anthropic-sdk", "with_javascript.mjs:anthropic-sdk", JAVASCRIPT, MESSAGES),
-    Framework("ai-sdk", "with_javascript.mjs:ai-sdk", JAVASCRIPT, (*BOTH, *RESPONSES, *MESSAGES)),
-    Framework("openai-agents-js", "with_javascript.mjs:openai-agents-js", JAVASCRIPT, (*BOTH, *RESPONSES)),
-    Framework("langchain-js", "with_javascript.mjs:langchain-js", JAVASCRIPT, (*BOTH, *RESPONSES)),
+    Framework("anthropic-sdk", "with_javascript.mjs:anthropic-sdk", ("@anthropic-ai/sdk@1.12.0",), MESSAGES),
+    Framework(
+        "ai-sdk",
+        "with_javascript.mjs:ai-sdk",
+        ("ai@7.0.173", "@ai-sdk/openai@4.0.118", "@ai-sdk/anthropic@4.0.105"),
+        (*BOTH, *RESPONSES, *MESSAGES),
+    ),
+    Framework(
+        "openai-agents-js", "with_javascript.mjs:openai-agents-js", ("@openai/agents@0.20.0",), (*BOTH, *RESPONSES)
+    ),
+    Framework(
+        "langchain-js",
+        "with_javascript.mjs:langchain-js",
+        ("@langchain/openai@1.6.0", "@langchain/core@1.4.0"),
+        (*BOTH, *RESPONSES),
+    ),
     Framework("semantic-kernel", "with_semantic_kernel.py", ("semantic-kernel==1.45.0",), BOTH, slow=True),
     Framework("dspy", "with_dspy.py", ("dspy==3.4.1", "litellm==1.106.2", "mcp"), ("chat",), slow=True),
     Framework(

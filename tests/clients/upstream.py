@@ -96,6 +96,8 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     asked = json.loads(body or b"{}")
     if scope["path"].endswith("/models"):
         await _reply(send, 200, {"object": "list", "data": [{"id": SECRET, "object": "model"}]})
+    elif "messages" not in asked:
+        await _reply(send, 404, {"error": {"message": "there is nothing else here"}})
     elif (text := spoken(asked["messages"], named if (named := asked["model"]) in ts.dialects() else "hermes")) is None:
         said = {"message": f"CUDA error on {SECRET} at http://10.1.2.3:8000", "type": "server_error"}
         await _reply(send, 500, {"error": said})
@@ -114,7 +116,7 @@ USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 async def _chunks(text: str) -> AsyncIterator[dict[str, Any]]:
     for i in range(0, len(text), PIECE):
         yield {"choices": [{"index": 0, "delta": {"content": text[i : i + PIECE]}, "finish_reason": None}]}
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.005)
     yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     yield {"choices": [], "usage": USAGE}
 

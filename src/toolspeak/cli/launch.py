@@ -10,10 +10,11 @@ import shlex
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -65,6 +66,8 @@ def launch(agent: str, arguments: tuple[str, ...], model: str | None, config: st
 
 def _served(model: str | None, config: str | None) -> tuple[Settings, str, str]:
     """The gateway's settings, the name of the model that answers, and the command that serves the same. Raises UsageError."""
+    from ..models.names import DEFAULT, VARIABLE
+
     flags: dict[str, Any] = {
         "config": config, "models": (), "host": "127.0.0.1", "port": 0, "workers": 1, "cors": (), "insecure": False, "api_key": None,
         "aliases": (), "default": None,
@@ -72,10 +75,10 @@ def _served(model: str | None, config: str | None) -> tuple[Settings, str, str]:
     file = ["--config", config] if config else []
     if config:
         settings = read_settings(flags)
-        if model is None or model in settings.models:
-            name = model or settings.default or next(iter(settings.models))
+        name = model or settings.default or next(iter(settings.models))
+        if name in settings.models:
             return replace(settings, default=name), name, shlex.join(["toolspeak", "serve", *file, "--default", name])
-    spec = model or os.environ.get("TOOLSPEAK_MODEL") or "local"
+    spec = model or os.environ.get(VARIABLE, DEFAULT)
     name = _name(spec)
     settings = read_settings(flags | {"models": (f"{name}={spec}",), "default": name})
     return settings, name, shlex.join(["toolspeak", "serve", *file, "--model", f"{name}={spec}", "--default", name])
@@ -86,7 +89,8 @@ def _name(spec: str) -> str:
     if spec.startswith(("http:", "https:")) and "#" not in spec:  # the one model that its server has
         return "model"
     last = re.split("[#/]", re.sub(r"^\w+:", "", spec))[-1]
-    return re.sub(r"[^\w.-]+", "-", last, flags=re.ASCII).strip("-.")[:64] or "model"
+    name = re.sub(r"[^\w.-]+", "-", last, flags=re.ASCII).strip("-.")[:64]
+    return name or "model"
 
 
 def _script(agent: str, place: Place, arguments: tuple[str, ...], serving: str) -> Iterator[str]:
@@ -154,10 +158,13 @@ def _pass_on(process: asyncio.subprocess.Process, number: int) -> None:
 
 
 @contextmanager
-def _interrupts_are_the_agents() -> Iterator[None]:
+def _interrupts_are_the_agents() -> Generator[None]:
     """Ctrl-C reaches every process of the terminal: it is the agent that decides what it means. A handler that does nothing,
     and not SIG_IGN, which the agent would inherit."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+
+    def nothing(_: int, __: FrameType | None) -> None: ...
+
+    before = signal.signal(signal.SIGINT, nothing)
     try:
         yield
     finally:

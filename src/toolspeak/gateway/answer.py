@@ -63,7 +63,7 @@ async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[R
     yield Done(reply)
 
 
-async def said(text: str, request: Request, note: Note) -> AsyncGenerator[Event | Done[Reply]]:
+async def in_words(text: str, request: Request, note: Note) -> AsyncGenerator[Event | Done[Reply]]:
     """A reply that no model gave."""
     reply = Reply(text, finish="stop", notes=(note,))
     reply = replace(reply, usage=with_estimate(reply, request))
@@ -73,7 +73,7 @@ async def said(text: str, request: Request, note: Note) -> AsyncGenerator[Event 
     yield Done(reply)
 
 
-async def noting(note: Note, events: AsyncGenerator[Event | Done[Reply]]) -> AsyncGenerator[Event | Done[Reply]]:
+async def with_note(note: Note, events: AsyncGenerator[Event | Done[Reply]]) -> AsyncGenerator[Event | Done[Reply]]:
     """The events of a reply of which something is to be noted."""
     noted = False
     async with aclosing(events):

@@ -25,7 +25,7 @@ from ..schema.near import did_you_mean, listed, near
 from ..search import ToolIndex
 from ..search.shown import FEW, Routed
 from ..types import Note, Reply, Request
-from .answer import answer, noting, said
+from .answer import answer, in_words, with_note
 from .settings import Limits, ModelSettings
 
 USUAL = Limits()
@@ -47,19 +47,21 @@ class Served:
         """The events of a reply; see `answer.answer`."""
         live = self.settings.arguments == "live"
         request, times = self._noticed(request)
-        if request.choice == "auto" and 0 < self.settings.repeats_ended <= times:
-            return said(ended(request.messages, times), request, Note("repeats-ended", str(times)))
+        if 0 < self.settings.repeats_ended <= times:
+            return in_words(ended(request.messages, times), request, Note("repeats-ended", str(times)))
         events = answer(request, self._asked(request), tries=self.settings.tries, live=live, whole=whole)
-        if times and times == self.settings.repeats_noticed:
-            return noting(Note("repeats-noticed", str(times)), events)
+        if 0 < times == self.settings.repeats_noticed:
+            return with_note(Note("repeats-noticed", str(times)), events)
         return events
 
     def _noticed(self, request: Request) -> tuple[Request, int]:
-        """The request as a model reads it that goes in circles, and how often it has made its last calls."""
-        times = in_a_row(request.messages) if request.tools else 0
-        if not times or not self.settings.repeats_noticed:
-            return request, times
-        return replace(request, messages=noticed(request.messages, self.settings.repeats_noticed)), times
+        """The request as a model reads it that goes in circles, and how often it has made its last calls, where it is free to
+        make others."""
+        wanted = request.choice if request.tools else "none"
+        times = in_a_row(request.messages) if wanted == "auto" else 0
+        if self.settings.repeats_noticed:
+            request = replace(request, messages=noticed(request.messages, self.settings.repeats_noticed))
+        return request, times
 
     async def narrowed(self, request: Request) -> Request:
         """The request with the tools that the model would be shown first."""

@@ -32,7 +32,7 @@ from ..types import Request
 from ..wire.syntax import Dialect
 from .abilities import Abilities, recall
 from .base import Capability, Counter, Model
-from .context import asked_context
+from .context import context_of_server
 from .glance import glance
 from .http import Http
 from .likelihood import Telling, Weighing
@@ -269,7 +269,7 @@ class Adaptive:
             elif self._wanted["way"] is None:
                 self._settle(await self._probed())
             if not hosted(self.http.address.shown):
-                self.context = await asked_context(self.http)
+                self.context = await context_of_server(self.http)
         except (UnknownModel, UsageError) as error:
             why = f"it cannot be probed: {error}"  # what is wrong is the name or the settings, and stays so
             log.warning("%s: %s", self.name, why)

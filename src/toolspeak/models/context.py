@@ -13,7 +13,7 @@ SECONDS = 5.0
 """That a server gets to answer each question."""
 
 
-async def asked_context(server: Http) -> int | None:
+async def context_of_server(server: Http) -> int | None:
     """The context of the server's model: `max_model_len` in its list of models (vLLM, SGLang), else `n_ctx` in llama.cpp's
     `/props`, which is that of one request. None where the server tells neither."""
     if server.api != "openai":

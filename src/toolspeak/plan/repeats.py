@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..api.payloads import record, records
 from ..types import Message
 
 LOOKED_AT = "\n\n(The same call with the same result, {times} times in a row. Calling again changes nothing: do something else, or answer.)"
@@ -19,13 +20,14 @@ ENDED = "I stopped: {names} gave the same result {times} times in a row, to the 
 
 
 def runs(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
-    """Of each turn of calls that has its results: the place of the last of these, and how many equal turns stand in a row with it."""
+    """Of each turn of calls that has its results: the place of its last result, and how many equal turns end there."""
     signature: object = None
     times = start = 0
     for first, last in _turns(messages):
+        if any(map(_answers, messages[start:first])):
+            times = 0
         now = _signature(messages[first], messages[first + 1 : last + 1])
-        again = now == signature and not any(_answers(message) for message in messages[start:first])
-        times, signature = (times + 1 if again else 1), now
+        times, signature = (times + 1 if now == signature else 1), now
         start = last + 1
         yield last, times
 
@@ -46,33 +48,30 @@ def in_a_row(messages: Sequence[Message]) -> int:
     last, times = 0, 0
     for last, times in runs(messages):  # noqa: B007 - the last of them
         pass
-    return 0 if any(_answers(message) for message in messages[last + 1 :]) else times
+    return 0 if any(map(_answers, messages[last + 1 :])) else times
 
 
 def ended(messages: Sequence[Message], times: int) -> str:
     """What is said to the user where a conversation is ended for its repeats."""
     calls = next(_calls(message) for message in reversed(messages) if _calls(message))
-    names = dict.fromkeys(str((call.get("function") or {}).get("name")) for call in calls)
+    names = dict.fromkeys(str(record(call.get("function")).get("name")) for call in calls)
     return ENDED.format(names=", ".join(names), times=times)
 
 
 def _turns(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
     """The place of each message that calls, with that of its last result."""
-    first: int | None = None
+    first = -1
     for i, message in enumerate(messages):
         if _calls(message):
             first = i
-        if first is not None and message.get("role") == "tool" and _role(messages, i + 1) != "tool":
+        ends = message.get("role") == "tool" and all(after.get("role") != "tool" for after in messages[i + 1 : i + 2])
+        if ends and first >= 0:
             yield first, i
-            first = None
+            first = -1
 
 
-def _role(messages: Sequence[Message], i: int) -> object:
-    return messages[i].get("role") if i < len(messages) else None
-
-
-def _calls(message: Message) -> Sequence[Any]:
-    return message.get("tool_calls") or () if message.get("role") == "assistant" else ()
+def _calls(message: Message) -> Sequence[dict[str, Any]]:
+    return records(message.get("tool_calls")) if message.get("role") == "assistant" else ()
 
 
 def _answers(message: Message) -> bool:
@@ -81,7 +80,7 @@ def _answers(message: Message) -> bool:
 
 def _signature(asked: Message, results: Sequence[Message]) -> object:
     """What is equal where the same calls had the same results, whatever their ids and the order of their arguments."""
-    calls = [call.get("function") or {} for call in _calls(asked)]
+    calls = [record(call.get("function")) for call in _calls(asked)]
     return (
         [(call.get("name"), _canonical(call.get("arguments"))) for call in calls],
         [message.get("content") for message in results],
@@ -101,4 +100,4 @@ def _with(message: Message, text: str) -> Message:
     content = message.get("content")
     if isinstance(content, list):
         return {**message, "content": [*content, {"type": "text", "text": text.strip()}]}
-    return {**message, "content": f"{content or ''}{text}"}
+    return {**message, "content": f"{content}{text}" if content else text.strip()}
