@@ -15,7 +15,7 @@ from typing import Any
 from ...errors import Refused
 from ...types import Schema, Tool
 from ..body import FLAG, TEXT, cannot
-from ..choice import WORDS, of_name, of_word
+from ..choice import TURN_OFF, WORDS, of_name, of_word
 from ..payloads import Payload, record, records
 from .client_tools import CLIENT_TOOLS, client_tool
 
@@ -207,7 +207,8 @@ def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, t
         }
         left = tuple(tool for tool in offered if tool.name in allowed)
         return of_word(choice.get("mode") or "auto", left, "tool_choice")
-    raise cannot("tool_choice.type", f"{str(kind)[:100]!r} is a tool that runs at its provider")
+    said = f"{str(kind)[:100]!r} is a tool that runs at its provider, and nobody runs it here: {TURN_OFF}"
+    raise cannot("tool_choice.type", said)
 
 
 def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ...]) -> str:
