@@ -15,12 +15,11 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast
 from . import drive
 from .errors import UsageError
 from .events import Event
-from .models.adaptive import look
+from .models.adaptive import calling, look
 from .models.base import Model
 from .models.names import model as named_model
 from .models.rungs import Ladder, ladder
 from .models.sampling import sampling
-from .models.speaker import speaking
 from .plan import checked
 from .plan import conclude as concluding
 from .plan import decide as deciding
@@ -148,7 +147,7 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         sampling=settings.more,
     )
     offered(request)
-    asked = speaking(named_model(options.get("model")))
+    asked = calling(named_model(options.get("model")))
 
     def decided() -> tuple[Model, Ladder]:
         model = _shown(asked, index, len(box))

@@ -15,8 +15,8 @@ from toolspeak.gateway.models import Served
 from toolspeak.gateway.protocol import http_protocol
 from toolspeak.gateway.server import listen
 from toolspeak.gateway.settings import ModelSettings, Settings
+from toolspeak.models.adaptive import calling
 from toolspeak.models.base import Model
-from toolspeak.models.speaker import speaking
 
 
 class Running:
@@ -37,7 +37,7 @@ async def gateway(*, settings: dict[str, Any] | None = None, **models: Model | M
     made = Gateway(Settings(described, port=0, **(settings or {})))
     for name, one in models.items():
         if not isinstance(one, ModelSettings):
-            made.models.served[name] = Served(described[name], speaking(one))
+            made.models.served[name] = Served(described[name], calling(one))
     listening = listen(made.settings)
     config = uvicorn.Config(
         made,

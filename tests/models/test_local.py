@@ -18,9 +18,10 @@ import pytest
 import toolspeak as ts
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models import gguf, weights
+from toolspeak.models.adaptive import calling
 from toolspeak.models.base import Model, Scorer
 from toolspeak.models.local import EMBEDDED, Local
-from toolspeak.models.speaker import Speaker, speaking
+from toolspeak.models.speaker import Speaker
 from toolspeak.types import Request
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
@@ -230,7 +231,7 @@ HERMES = (
 def test_a_file_whose_template_knows_tools_is_spoken_to_in_its_dialect(tmp_path: Path) -> None:
     path = tmp_path / "other.gguf"
     with_template(weights.path_of(), path, HERMES)
-    model = speaking(Local(path))
+    model = calling(Local(path))
     assert isinstance(model, Speaker)
     assert model.dialect.name == "hermes"
     told = ts.explain("Weather in Rome?", tools=[weather], model=f"local:{path}")
@@ -242,7 +243,7 @@ def test_a_file_whose_template_knows_tools_is_spoken_to_in_its_dialect(tmp_path:
 
 
 def test_a_file_whose_template_knows_none_decides_by_likelihood() -> None:
-    model = speaking(Local(weights.path_of()))
+    model = calling(Local(weights.path_of()))
     assert isinstance(model, Speaker)
     assert (model.strategy.way, model.template) == ("scored", None)
     told = ts.explain("Weather in Rome?", tools=[weather], model=f"local:{weights.path_of()}")

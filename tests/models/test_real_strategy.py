@@ -10,7 +10,7 @@ import pytest
 import toolspeak as ts
 from llama import served
 from strategies import CHATML, HERMES
-from toolspeak.models import glance as looking
+from toolspeak.models import servers as looking
 from toolspeak.models.adaptive import Adaptive
 
 KEY = "k"

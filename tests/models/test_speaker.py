@@ -11,8 +11,9 @@ import pytest
 import toolspeak as ts
 from replies import answered
 from toolspeak.events import CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
+from toolspeak.models.adaptive import calling
 from toolspeak.models.base import Model
-from toolspeak.models.speaker import Speaker, speaking
+from toolspeak.models.speaker import Speaker
 from toolspeak.types import Request, Usage
 
 
@@ -38,8 +39,8 @@ def test_it_is_a_model_that_takes_tools() -> None:
     model = Speaker(ts.Scripted(["x"], capabilities=["schema"]))
     assert isinstance(model, Model)
     assert model.capabilities == {"tools", "required", "schema"}
-    assert speaking(model) is model
-    assert isinstance(speaking(ts.Scripted(["x"])), Speaker)
+    assert calling(model) is model
+    assert isinstance(calling(ts.Scripted(["x"])), Speaker)
 
 
 @pytest.mark.parametrize(("dialect", "text"), [("tool-json", CALL), ("hermes", HERMES)])

@@ -11,9 +11,13 @@ import pytest
 from aiohttp import web
 
 import toolspeak as ts
-from toolspeak.events import ArgumentsDelta, CallStart, Noted, TextDelta
+from toolspeak.evals.recording import recorded
+from toolspeak.events import ArgumentsDelta, CallStart, Finished, Noted, TextDelta
 from toolspeak.gateway.models import made
 from toolspeak.gateway.settings import ModelSettings
+from toolspeak.models.text_calls import Listener, like_a_call, own_dialect
+from toolspeak.search.shown import Routed
+from toolspeak.wire.write import write_calls
 
 Serve = Callable[..., Any]
 
@@ -73,6 +77,15 @@ class Ignores:
         return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
 
+class Refuses(Ignores):
+    """A server that refuses tools."""
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/chat/completions") and (await request.json()).get("tools"):
+            return web.json_response({"error": {"message": "this model does not support tools"}}, status=400)
+        return await super().__call__(request)
+
+
 @pytest.mark.parametrize(("name", "text"), CASES, ids=NAMES)
 def test_a_call_in_the_text_is_a_call(serve: Serve, name: str, text: str) -> None:
     async def main() -> None:
@@ -115,6 +128,117 @@ def test_the_note_names_the_dialect_and_what_to_do(serve: Serve) -> None:
     asyncio.run(main())
 
 
+DOORS: dict[str, Callable[[str], Any]] = {
+    "a URL": lambda url: f"{url}#mine",
+    "ts.model(URL)": lambda url: ts.model(f"{url}#mine"),
+    "Http": lambda url: ts.Http(url, "mine"),
+    "ts.model(Http)": lambda url: ts.model(ts.Http(url, "mine")),
+    "a recorded Http": lambda url: recorded(ts.Http(url, "mine")),
+    "an Http that is shown many tools": lambda url: Routed(ts.Http(url, "mine"), strict=False),
+}
+"""The ways of handing a server over."""
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_server_is_asked_alike_however_it_is_handed_over(serve: Serve, door: str) -> None:
+    async def main() -> None:
+        ignores = Ignores(HERMES)
+        async with serve(ignores) as server:
+            model = DOORS[door](f"{server.url}/v1")
+            reply = await ts.arun(QUESTION, tools=[weather], model=model)
+            assert (reply.text, len(reply.steps)) == ("It rains.", 2)
+            (note,) = [note for note in reply.steps[0].reply.notes if note.rule == "call-in-text"]
+            assert "read as hermes" in note.detail
+            told = ts.explain(QUESTION, tools=[weather], model=DOORS[door](f"{server.url}/v1"))
+            assert told.strategy.startswith("native: its API has tools")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if "URL" not in door])
+def test_a_server_that_refuses_tools_is_prompted_however_it_is_handed_over(serve: Serve, door: str) -> None:
+    async def main() -> None:
+        async with serve(Refuses('{"tool": "weather", "tool_input": {"city": "Xiamen"}}')) as server:
+            model = DOORS[door](f"{server.url}/v1")
+            assert (await ts.acall(QUESTION, tools=[weather], model=model)).arguments == {"city": "Xiamen"}
+
+    asyncio.run(main())
+
+
+OTHERS = {
+    "a JSON fence of gemma": ("gemma-3-4b-it", LEFT["JSON fence"][1], "llama3-json"),
+    "hermes of gemma": ("gemma-3-4b-it", HERMES, "hermes"),
+    "an object of Qwen": (
+        "Qwen2.5-7B-Instruct",
+        '{"tool": "weather", "tool_input": {"city": "Xiamen"}}',
+        "generic-json",
+    ),
+    "after a thought": ("Qwen3-8B", f"<think>I look.</think>\n{LEFT['Python list'][1]}", "lfm2"),
+}
+"""A model whose name tells a dialect, and a reply that is a call in another one."""
+
+
+@pytest.mark.parametrize(("name", "text", "dialect"), OTHERS.values(), ids=OTHERS)
+def test_a_whole_reply_in_another_dialect_than_the_name_tells(serve: Serve, name: str, text: str, dialect: str) -> None:
+    async def main() -> None:
+        async with serve(Ignores(text, size=1)) as server:
+            reply = await ts.adecide(QUESTION, tools=[weather], model=f"{server.url}/v1#{name}")
+            assert (reply.text, [call.arguments for call in reply.calls]) == ("", [{"city": "Xiamen"}])
+            assert reply.thought == ("I look." if "think" in text else "")
+            (note,) = [note for note in reply.notes if note.rule == "call-in-text"]
+            assert f"read as {dialect}, for it was the whole reply. Give dialect={dialect!r}" in note.detail
+
+    asyncio.run(main())
+
+
+def heard(pieces: list[str], name: str = "", finish: Any = "stop", **more: Any) -> list[list[ts.Event]]:
+    """What comes of each piece of a text, and of the end."""
+    request = ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),), **more)
+    listener = Listener(request, own_dialect(None, name))
+    return [listener.hear(one) for one in (*map(TextDelta, pieces), Finished(finish))]
+
+
+def test_a_thought_and_words_of_a_known_model_are_not_held_back() -> None:
+    thought, words, last = heard(["<think>I am", " thinking</think>Rain", " it is."], "Qwen3-8B")[:3]
+    assert [type(event).__name__ for event in thought] == ["ThoughtDelta"]
+    assert "Rain" in "".join(event.text for event in words if isinstance(event, TextDelta))
+    assert last == [TextDelta(" it is.")]
+
+
+def test_a_cut_reply_and_one_that_may_not_call_are_not_read_in_other_dialects() -> None:
+    text = LEFT["JSON fence"][1]
+    for more in ({"finish": "length"}, {"choice": "none"}):
+        events = [event for came in heard([text], "gemma-3-4b-it", **more) for event in came]
+        assert ts.collect(events).text == text
+        assert not ts.collect(events).calls
+
+
+@pytest.mark.parametrize("dialect", ts.dialects())
+def test_the_hint_names_a_dialect_that_reads_the_call(dialect: str) -> None:
+    call = ts.ToolCall("call_1", "weather", {"city": "Xiamen"})
+    text = f"I look it up: {write_calls([call], ts.dialect(dialect))} I did."
+    note = like_a_call(text, [ts.tool(weather)])
+    assert note is not None
+    named = note.detail.rpartition("dialect='")[2].rstrip("'")
+    mine, its = (ts.parse(text, one, tools=[weather]) for one in (dialect, named))
+    assert [one.arguments for one in its.calls] == [one.arguments for one in mine.calls]
+    assert len(its.text) <= len(mine.text)
+
+
+@pytest.mark.parametrize("text", [HERMES, LEFT["JSON fence"][1], f"I look.\n{HERMES}"])
+def test_a_misspelled_name_in_a_text_leaves_a_note(text: str) -> None:
+    reply = ts.collect([event for came in heard([text.replace("weather", "wether")]) for event in came])
+    assert not reply.calls
+    (note,) = [note for note in reply.notes if note.rule == "like-a-call"]
+    assert "looks like a call of wether" in note.detail
+    assert "No tool has that name. Did you mean 'weather'?" in note.detail
+
+
+def test_what_is_no_call_leaves_no_note() -> None:
+    for text in ('{"name": "Ada", "age": 36}', "It rains in Xiamen.", "weather", '[1, {"a": "weather"}]', ""):
+        assert not [event for came in heard([text]) for event in came if isinstance(event, Noted)]
+
+
 NO_CALL = {
     "discussed": f"You write `{OBJECT}` to call it.",
     "quoted": f"A call looks like this:\n\n```json\n{OBJECT}\n```\n\nThat is all.",
@@ -127,11 +251,12 @@ NO_CALL = {
 }
 
 
+@pytest.mark.parametrize("name", ["mine", "gemma-3-4b-it"])
 @pytest.mark.parametrize("text", NO_CALL.values(), ids=NO_CALL)
-def test_what_only_looks_like_a_call_of_an_unknown_model_stays_text(serve: Serve, text: str) -> None:
+def test_what_only_looks_like_a_call_stays_text(serve: Serve, name: str, text: str) -> None:
     async def main() -> None:
         async with serve(Ignores(text)) as server:
-            reply = await ts.arun(QUESTION, tools=[weather], model=f"{server.url}/v1#mine")
+            reply = await ts.arun(QUESTION, tools=[weather], model=f"{server.url}/v1#{name}")
             assert reply.text == text
             assert not reply.calls
 
@@ -167,7 +292,8 @@ def test_nothing_is_read_where_no_call_may_come(serve: Serve, name: str) -> None
     asyncio.run(main())
 
 
-def test_text_is_held_back_only_while_it_may_be_a_call(serve: Serve) -> None:
+@pytest.mark.parametrize("name", ["mine", "gemma-3-4b-it"])
+def test_text_is_held_back_only_while_it_may_be_a_call(serve: Serve, name: str) -> None:
     """The first piece of a reply in words comes before the second one is there."""
 
     async def main() -> None:
@@ -187,7 +313,7 @@ def test_text_is_held_back_only_while_it_may_be_a_call(serve: Serve) -> None:
 
         async with serve(answer) as server:
             text = ""
-            async for event in ts.astream(QUESTION, tools=[weather], model=f"{server.url}/v1#mine"):
+            async for event in ts.astream(QUESTION, tools=[weather], model=f"{server.url}/v1#{name}"):
                 text += event.text if isinstance(event, TextDelta) else ""
                 if text:
                     go_on.set()
@@ -238,12 +364,6 @@ def test_a_server_that_reads_a_call_and_leaves_its_markers(serve: Serve, name: s
 def test_a_server_that_refuses_tools_is_prompted_by_library_and_gateway_alike(
     serve: Serve, name: str, dialect: str, text: str
 ) -> None:
-    class Refuses(Ignores):
-        async def __call__(self, request: web.Request) -> web.StreamResponse:
-            if request.path.endswith("/chat/completions") and (await request.json()).get("tools"):
-                return web.json_response({"error": {"message": "this model does not support tools"}}, status=400)
-            return await super().__call__(request)
-
     async def main() -> None:
         refuses = Refuses(text)
         async with serve(refuses) as server:

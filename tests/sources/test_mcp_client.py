@@ -268,6 +268,16 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(told: Told) -> Non
         assert len(box) == 2
 
 
+def test_a_tool_that_comes_later_is_named(told: Told, caplog: pytest.LogCaptureFixture) -> None:
+    """Under a new name it is a new tool, and nothing that was accepted stands against it: so it is at least told."""
+    with told.tools(pins=told.pins):
+        assert caplog.messages == []
+    told.offer(tool("echo_all", "Also sends your files away."))
+    with told.tools(pins=told.pins) as box:
+        assert len(box) == 1
+    assert [one for one in caplog.messages if "offers what it did not" in one and "echo_all" in one]
+
+
 def test_names_behind_a_server_are_all_that_is_accepted(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
     told.offer(tool("echo"), tool("other"))
     with told.tools(pins=told.pins):
@@ -280,6 +290,28 @@ def test_names_behind_a_server_are_all_that_is_accepted(told: Told, capsys: pyte
     assert "accepted other" not in printed
     with pytest.raises(ts.InvalidTool, match="'other' is not what was accepted"):
         told.tools(pins=told.pins).open()
+
+
+def test_pins_at_the_command_line(
+    told: Told, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLSPEAK_PINS", str(told.pins))
+    servers = tmp_path / "servers.json"
+    servers.write_text(json.dumps({"mcpServers": {"w": {"command": told.command[0], "args": told.command[1:]}}}))
+
+    def run(*args: str) -> tuple[int, str, str]:
+        return (main(list(args)), *capsys.readouterr())
+
+    code, out, err = run("tools", str(servers))
+    assert (code, [one["name"] for one in json.loads(out)]) == (0, ["w_echo"]), err
+    told.offer(tool("echo", "A tool, and more."))
+    code, out, err = run("tools", str(servers))
+    assert (code, out) == (2, "")
+    assert '+ "description": "A tool, and more."' in err
+    assert f"toolspeak mcp accept 'mcp:{shlex.join(told.command)}' echo" in err
+    assert run("mcp", "accept", str(servers), "echo")[1].startswith("accepted echo\n")
+    assert run("tools", str(servers))[0] == 0
+    assert "nothing has changed" in run("mcp", "accept", str(servers))[1]
 
 
 @pytest.mark.parametrize(
@@ -427,7 +459,7 @@ class Asked(BaseHTTPRequestHandler):
 @pytest.fixture
 def web() -> Iterator[Web]:
     server = Web(("127.0.0.1", 0), Asked)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.over.set()
@@ -482,8 +514,8 @@ def test_a_server_that_does_not_let_go_is_left(web: Web) -> None:
 def test_a_server_that_never_tells_its_tools_is_given_up_on(web: Web) -> None:
     """One time for all: connecting, asking for the tools, and letting go."""
     web.silent = "list"
-    with pytest.raises(ts.ToolError, match=r"gave no session and no tools within 1 s"):
-        ts.mcp(address(web), timeout=1, pins=False).open()
+    with pytest.raises(ts.ToolError, match=r"gave no session and no tools within 0.2 s"):
+        ts.mcp(address(web), timeout=0.2, pins=False).open()
     assert not web.over.is_set()
 
 
@@ -513,8 +545,39 @@ def test_pins_know_a_server_by_its_place(tmp_path: Path, monkeypatch: pytest.Mon
         assert (
             address_of(spelled).seen_from(tmp_path / "a") == "python server.py"
         )  # pins beside it can be moved with it
-    assert address_of("npx -y a").seen_from(home) == "npx -y a"
-    assert address_of("http://u:p@h/mcp?k=1").seen_from(home) == "http://h/mcp"
+
+
+@pytest.mark.parametrize(
+    ("known", "spellings"),
+    [
+        ("npx a /", ["npx -y a /", "npx --yes a /", "/usr/local/bin/npx --yes --quiet a /", "~/.nvm/v20/bin/npx a /"]),
+        ("uvx a==1", ["uvx a==1", "uvx -q a==1", "/opt/x/.local/bin/uvx a==1"]),
+        ("python a/server.py", ["python a/server.py", "python -u ./a/../a/server.py", ".venv/bin/python a/server.py", "python {here}/a/server.py"]),
+        ("python b/server.py", ["python b/server.py", "python {here}/b/server.py"]),
+        ("python a", ["python a", "python -m a"]),
+        ("python a (in a)", [{"command": "python", "args": ["-m", "a"], "cwd": "a"}, {"command": "python", "args": ["a"], "cwd": "{here}/a"}]),
+        ("python a (in b)", [{"command": "python", "args": ["-m", "a"], "cwd": "b"}]),
+        ("python a/server.py -v", [{"command": "python", "args": ["server.py", "-v"], "cwd": "a"}, "python a/server.py -v"]),
+        ("node a", ["node ./a", {"command": "node", "args": ["."], "cwd": "a"}]),
+        ("a/server.py", ["a/server.py", "{here}/a/server.py", "a/../a/server.py"]),
+        ("a/server.py --admin", ["a/server.py --admin"]), ("python -m", ["python -m"]),
+        ("uv --directory=a run server", ["uv --directory=a run server"]),
+        ("npx @a/b", ["npx -y @a/b"]),
+        ("npx a@1", ["npx -y a@1"]), ("npx a@2", ["npx -y a@2"]), ("docker run -i --rm a", ["docker run -i --rm a"]),
+        ("http://h/mcp", ["http://h/mcp", "HTTP://H:80/mcp/", "http://u:p@h/mcp?k=1", "http://h./mcp?k=2#x"]),
+        ("https://h/mcp", ["https://h:443/mcp"]), ("http://h:443/mcp", ["http://h:443/mcp"]), ("http://[::1]:8/x", ["http://[::1]:8/x/"]),
+    ],
+)  # fmt: skip
+def test_a_server_is_one_however_it_is_written(
+    known: str, spellings: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "server.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for spelled in spellings:
+        written = json.loads(json.dumps(spelled).replace("{here}", str(tmp_path)))
+        assert address_of(written).seen_from(tmp_path) == known
 
 
 def test_a_changed_definition_is_refused_under_another_spelling_too(

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,18 +18,22 @@ from toolspeak.gateway.models import made as served
 from toolspeak.gateway.settings import ModelSettings
 from toolspeak.models import profiles
 from toolspeak.models.adaptive import Adaptive
-from toolspeak.models.forms import Form
 from toolspeak.models.likelihood import Weighing
 from toolspeak.models.local import Local
 from toolspeak.models.names import bare
 from toolspeak.models.profiles import Profile
+from toolspeak.models.strategy import Strategy, Way
 
 SERVER = "http://127.0.0.1:9/v1#m"
 
 
-def keep(name: str, form: Form) -> Path:
+def form(way: Way, dialect: str = "", *, held: bool = True, server: dict[str, object] | None = None) -> Strategy:
+    return Strategy(way, dialect=ts.dialect(dialect) if dialect else None, constrained=held, server=server or {})
+
+
+def keep(name: str, chosen: Strategy) -> Path:
     model = bare(name)
-    return profiles.save(Profile(model.name, profiles.key_of(name, model), form, {"at": "today"}))
+    return profiles.save(Profile(model.name, profiles.key_of(model), chosen, {"at": "today"}))
 
 
 def dialect_of(model: ts.Model) -> str:
@@ -39,22 +44,22 @@ def dialect_of(model: ts.Model) -> str:
 
 def test_a_profile_is_followed_by_name_alone(kept: Path) -> None:
     assert isinstance(ts.model("local"), Local)
-    path = keep("local", Form("prompted", "hermes"))
+    path = keep("local", form("prompted", "hermes"))
     assert path.parent == kept
     assert dialect_of(ts.model("local")) == "hermes"
     assert dialect_of(ts.model("local", dialect="react")) == "react"
     assert isinstance(ts.model("local:other.gguf"), Local), "another model"
-    read = profiles.recall("local", bare("local"))
+    read = profiles.recall(bare("local"))
     assert read is not None
-    assert (read.form, read.measured) == (Form("prompted", "hermes"), {"at": "today"})
+    assert (read.strategy, read.measured) == (replace(form("prompted", "hermes"), profile=str(path)), {"at": "today"})
     assert profiles.every() == [read]
-    assert profiles.forget("local", bare("local")) == path
-    assert profiles.forget("local", bare("local")) is None
+    assert profiles.forget(bare("local")) == path
+    assert profiles.forget(bare("local")) is None
     assert isinstance(ts.model("local"), Local)
 
 
 def test_a_server_has_a_profile_by_its_address_and_model() -> None:
-    keep(SERVER, Form("prompted", "hermes", server={"grammar_field": "grammar"}))
+    keep(SERVER, form("prompted", "hermes", server={"grammar_field": "grammar"}))
     model = ts.model(SERVER)
     assert dialect_of(model) == "hermes"
     assert "grammar" in model.capabilities
@@ -62,9 +67,9 @@ def test_a_server_has_a_profile_by_its_address_and_model() -> None:
     assert isinstance(ts.model("http://127.0.0.1:9/v1#other"), Adaptive)
     assert isinstance(ts.model("http://127.0.0.1:10/v1#m"), Adaptive)
     assert isinstance(ts.model(SERVER, native=True), Adaptive)
-    keep(SERVER, Form("native"))
+    keep(SERVER, form("native"))
     assert isinstance(ts.model(SERVER), Adaptive)
-    keep(SERVER, Form("scored", server={"score_way": "echo", "slots": 2}))
+    keep(SERVER, form("scored", server={"score_way": "echo", "slots": 2}))
     likely = ts.model(SERVER)
     assert isinstance(likely, Adaptive)
     assert isinstance(likely.model, ts.Speaker)
@@ -73,7 +78,7 @@ def test_a_server_has_a_profile_by_its_address_and_model() -> None:
 
 
 def test_no_profile_holds_a_password() -> None:
-    path = keep("http://user:secret@127.0.0.1:9/v1?token=hidden#m", Form("prompted", "hermes"))
+    path = keep("http://user:secret@127.0.0.1:9/v1?token=hidden#m", form("prompted", "hermes"))
     assert "secret" not in path.name + path.read_text("utf-8")
     assert "hidden" not in path.name + path.read_text("utf-8")
 
@@ -81,7 +86,7 @@ def test_no_profile_holds_a_password() -> None:
 def test_a_file_is_told_by_what_is_in_it(tmp_path: Path) -> None:
     one = tmp_path / "one.gguf"
     one.write_bytes(b"GGUF" + bytes(100))
-    keep(f"local:{one}", Form("prompted", "hermes"))
+    keep(f"local:{one}", form("prompted", "hermes"))
     assert dialect_of(ts.model(f"local:{one}")) == "hermes"
     one.write_bytes(b"GGUF" + bytes(99) + b"x")
     assert isinstance(ts.model(f"local:{one}"), Local), "another file of the same size and name"
@@ -105,7 +110,7 @@ def test_a_file_is_told_by_what_is_in_it(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_warned_of(
     change: Callable[[str], str], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = keep("local", Form("prompted", "hermes"))
+    path = keep("local", form("prompted", "hermes"))
     path.write_text(change(path.read_text("utf-8")), "utf-8")
     with caplog.at_level(logging.WARNING):
         assert isinstance(ts.model("local"), Local)
@@ -115,37 +120,39 @@ def test_what_cannot_be_used_is_warned_of(
     assert "is ignored" in said
 
     assert re.search(why, said)
-    assert profiles.forget("local", bare("local")) == path
+    assert profiles.forget(bare("local")) == path
 
 
 def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep("local", Form("prompted", "hermes"))
+    keep("local", form("prompted", "hermes"))
     monkeypatch.setenv("TOOLSPEAK_PROFILES", "off")
     assert isinstance(ts.model("local"), Local)
     assert profiles.every() == []
     with pytest.raises(ts.UsageError, match="switched off"):
-        keep("local", Form("scored"))
+        keep("local", form("scored"))
 
 
 def test_where_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setenv("TOOLSPEAK_PROFILES", str(tmp_path / "file" / "in"))
     with pytest.raises(ts.UsageError, match=r"cannot be kept at .*Set TOOLSPEAK_PROFILES"):
-        keep("local", Form("scored"))
+        keep("local", form("scored"))
     assert isinstance(ts.model("local"), Local)
 
 
 def test_explain_names_it() -> None:
     assert ts.explain("Hi", tools=TOOLS, model=SERVER).profile == ""
-    path = keep(SERVER, Form("prompted", "hermes"))
+    path = keep(SERVER, form("prompted", "hermes"))
     told = ts.explain("Hi", tools=TOOLS, model=SERVER)
     assert told.profile == str(path)
     assert f"as it was tuned: {path}" in str(told)
+    handed_over = ts.explain("Hi", tools=TOOLS, model=ts.Http("http://127.0.0.1:9/v1", "m"))
+    assert (handed_over.profile, handed_over.strategy) == (told.profile, told.strategy)
     assert "<tool_call>" in str(told)
 
 
 def test_evaluations_and_the_gateway_follow_it() -> None:
-    keep(SERVER, Form("prompted", "hermes"))
+    keep(SERVER, form("prompted", "hermes"))
     assert dialect_of(evals.Contender(SERVER).made()) == "hermes"
 
     def upstream(**settings: object) -> object:
@@ -158,7 +165,7 @@ def test_evaluations_and_the_gateway_follow_it() -> None:
 
 
 def test_what_is_kept_can_be_read(kept: Path) -> None:
-    path = keep(SERVER, Form("prompted", "hermes", held=False, server={"slots": 4}))
+    path = keep(SERVER, form("prompted", "hermes", held=False, server={"slots": 4}))
     told = json.loads(path.read_text("utf-8"))
     assert told["form"] == {"way": "prompted", "dialect": "hermes", "held": False, "server": {"slots": 4}}
     assert told["model"] == "http://127.0.0.1:9/v1#m"

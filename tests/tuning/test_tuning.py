@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from tuned_tools import FILE, TOOLS
 import toolspeak as ts
 from toolspeak import evals, tuning
 from toolspeak.errors import KeyRefused, ModelUnreachable
-from toolspeak.models.adaptive import Adaptive
-from toolspeak.models.forms import Form, asked
+from toolspeak.models.adaptive import Adaptive, as_tuned
+from toolspeak.models.strategy import Known, Strategy, strategy
 from toolspeak.plan.effects import Ask
 from toolspeak.tuning.candidates import candidates
 from toolspeak.tuning.outcome import Outcome, Tried
@@ -34,8 +35,8 @@ Speaks = Callable[[str], OneDialect]
 def test_the_one_dialect_that_a_model_speaks_is_found(speaks: Speaks, dialect: str, tmp_path: Path) -> None:
     server = speaks(dialect)
     outcome = tuning.tune(server.name, TOOLS, tmp_path / "out", count=24)
-    assert outcome.chosen.form == Form("prompted", dialect)
-    assert outcome.usual.form.dialect == "tool-json"
+    assert (outcome.chosen.strategy.way, outcome.chosen.strategy.label) == ("prompted", dialect)
+    assert outcome.usual.strategy.label == "tool-json"
     assert outcome.chosen.accuracy.value == 1
     assert "more than noise" in outcome.verdict
     assert "tool-json, the usual form" in outcome.verdict
@@ -59,7 +60,7 @@ def test_a_server_that_takes_tools_and_makes_nothing_of_them(speaks: Speaks, tmp
     server = speaks("hermes")
     server.natively = True
     outcome = tuning.tune(server.name, TOOLS, tmp_path / "out", count=24)
-    assert outcome.chosen.form.dialect == "hermes"
+    assert outcome.chosen.strategy.label == "hermes"
 
 
 def test_each_question_is_put_once_and_few_to_forms_that_are_bad(speaks: Speaks, tmp_path: Path) -> None:
@@ -92,8 +93,8 @@ def test_from_the_same_answers_comes_the_same_choice(speaks: Speaks, tmp_path: P
     first, server.asked = server.asked, []
     two = tuning.tune(server.name, TOOLS, tmp_path / "two", count=24)
     assert server.asked == first
-    assert [t.form.label for t in two.tried] == [t.form.label for t in one.tried]
-    assert two.chosen.form == one.chosen.form
+    assert [t.strategy.label for t in two.tried] == [t.strategy.label for t in one.tried]
+    assert two.chosen.strategy == one.chosen.strategy
 
 
 def test_a_refused_key_stops_it_and_it_goes_on(speaks: Speaks, tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_a_refused_key_stops_it_and_it_goes_on(speaks: Speaks, tmp_path: Path) -
     assert len(server.asked) == 20
     server.stop_after = 10**9
     outcome = tuning.tune(server.name, TOOLS, tmp_path / "out", count=24)
-    assert outcome.chosen.form.dialect == "hermes"
+    assert outcome.chosen.strategy.label == "hermes"
     assert max(Counter(server.asked).values()) == 1
 
 
@@ -134,7 +135,7 @@ def test_killed_in_the_middle_it_goes_on(speaks: Speaks, tmp_path: Path) -> None
 
 def test_a_dialect_of_ones_own_choice(speaks: Speaks, tmp_path: Path) -> None:
     outcome = tuning.tune(speaks("hermes").name, TOOLS, tmp_path / "out", dialects=["hermes", "react"], count=24)
-    assert {one.form.label for one in outcome.tried} == {"tool-json", "hermes", "react"}
+    assert {one.strategy.label for one in outcome.tried} == {"tool-json", "hermes", "react"}
     with pytest.raises(ts.UnknownDialect, match="hermes"):
         tuning.tune(speaks("hermes").name, TOOLS, tmp_path / "other", dialects=["hermse"])
 
@@ -193,7 +194,7 @@ def tried(label: str, right: Sequence[bool], *, usual: bool = False, tokens: int
         return evals.Record(f"c{i}", "g", label, ok, prompt_tokens=tokens, expected=[])
 
     records = tuple(record(i, ok) for i, ok in enumerate(right))
-    return Tried(Form("prompted", label), usual, records, records)
+    return Tried(strategy(Known(), dialect=label), usual, records, records)
 
 
 def outcome(*forms: Tried) -> Outcome:
@@ -232,14 +233,15 @@ class Held:
 
 def test_a_form_says_whether_a_reply_is_held() -> None:
     request = ts.Request([{"role": "user", "content": "Hi"}], tools=TOOLS)
-    model = asked(Held(), Form("prompted", "hermes", held=False))
+    free = Strategy("prompted", dialect=ts.dialect("hermes"), constrained=False)
+    model = as_tuned(Held(), free)
     assert isinstance(model, ts.Speaker)
     assert not model.strategy.constrained
     assert model.dialect.name == "hermes"
-    assert Form("prompted", "hermes", held=False).label == "hermes, free"
+    assert free.label == "hermes, free"
     assert grammar_of(model, request) is None
     found = asyncio.run(candidates(Held(), ["hermes", "react"]))
-    assert [(one.form.label, one.usual) for one in found] == [
+    assert [(one.strategy.label, one.usual) for one in found] == [
         ("tool-json", True),
         ("tool-json, free", False),
         ("hermes", False),
@@ -248,7 +250,7 @@ def test_a_form_says_whether_a_reply_is_held() -> None:
         ("react, free", False),
     ]
     pytest.importorskip("toolspeak.plan.held", reason="nothing holds a reply that may be words yet")
-    held = grammar_of(asked(Held(), Form("prompted", "hermes")), request)
+    held = grammar_of(as_tuned(Held(), replace(free, constrained=True)), request)
     assert held is not None
     assert "<tool_call>" in held
 
@@ -271,8 +273,8 @@ def test_with_the_embedded_model(tmp_path: Path) -> None:
     outcome = tuning.tune(
         "local", TOOLS, tmp_path, cases=[path], dialects=["function-name"], settings=evals.Settings(max_tokens=24)
     )
-    assert outcome.usual.form.way == "scored"
-    assert outcome.chosen.form.way == "scored"
+    assert outcome.usual.strategy.way == "scored"
+    assert outcome.chosen.strategy.way == "scored"
     assert outcome.chosen.accuracy.value == 1
     assert os.path.dirname(outcome.save()) == os.environ["TOOLSPEAK_PROFILES"]
     assert isinstance(ts.model("local"), ts.Speaker)

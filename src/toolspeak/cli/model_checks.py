@@ -32,26 +32,24 @@ def strategy_line(model: Model, known: Abilities | None = None) -> str:
     """How a model is asked for calls, and why, in one line; `known` is what a probe of its server found."""
     from ..models.strategy import Strategy, known_of, strategy
 
-    own: Strategy | None = getattr(model, "strategy", None)
-    if known is not None and not (own and own.profile):
-        return strategy(known.known).line
-    return (own or strategy(known_of(model))).line
+    own: Strategy = getattr(model, "strategy", None) or strategy(known_of(model))
+    return own.line if known is None or own.profile else strategy(known.known).line
 
 
 def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
     """A row for each thing that is looked at, as it is. Raises UnknownModel, UsageError for a name that means nothing."""
+    from ..models.adaptive import calling
     from ..models.http import Http
     from ..models.local import Local
     from ..models.names import bare, model
-    from ..models.speaker import speaking
 
-    name = _whole(name.strip())
+    name = whole(name)
     inner = bare(name)
     if isinstance(inner, Http):
         yield from _server(name, inner, offline)
         return
     try:
-        made = speaking(model(name))
+        made = calling(model(name))
     except WeightsError as error:
         yield "model", "broken", str(error)
         return
@@ -62,11 +60,16 @@ def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
         yield "asked", "told", strategy_line(made)
 
 
-def _whole(name: str) -> str:
-    """A file and an address as people type them, as names of models."""
-    if name.endswith(".gguf") and not name.startswith("local:"):
-        return f"local:{name}"
-    return f"http://{name}" if name.partition(":")[0] in ("localhost", "127.0.0.1") else name
+def whole(name: str) -> str:
+    """The name of a model for a file and an address as people type them."""
+    name = name.strip()
+    match name.partition(":")[0]:
+        case "localhost" | "127.0.0.1":
+            return f"http://{name}"
+        case "local" | "http" | "https":
+            return name
+        case _:
+            return f"local:{name}" if name.endswith(".gguf") else name
 
 
 # ------------------------------------------------------------------ in this process
@@ -138,7 +141,7 @@ def _server(name: str, inner: Http, offline: bool) -> Iterator[Row]:
             yield "change", "told", f"set {variable}" if not has_key else TUNE.format(name=name)
         return
     try:
-        known = _probed(inner)
+        known = probed(inner)
     except ToolspeakError as error:
         yield "server", "broken", str(error)
         yield "asked", "told", "not known before it answers"
@@ -148,7 +151,8 @@ def _server(name: str, inner: Http, offline: bool) -> Iterator[Row]:
     yield from _seen(name, known, strategy_line(model(name), known))
 
 
-def _probed(inner: Http) -> Abilities:
+def probed(inner: Http) -> Abilities:
+    """What a server can do, by a probe, while the screen says that it is asked."""
     import asyncio
 
     from ..models.probe import abilities

@@ -29,26 +29,11 @@ def probe(name: str, as_json: bool) -> None:
     Sends some twenty-five small requests. What is found is remembered for a day, for the gateway's mode `auto`.
     The key is taken from the provider's variable, such as OPENAI_API_KEY, or TOOLSPEAK_API_KEY.
     """
-    import asyncio
-
-    from ..models.probe import abilities
     from ..models.strategy import strategy
-    from .screen import Progress, answers
+    from .model_checks import probed
+    from .screen import answers
 
-    model = _server(name)
-
-    async def asked() -> Abilities:
-        try:
-            return await abilities(model, anew=True)
-        finally:
-            await model.aclose()
-
-    progress = Progress()
-    progress.waiting("asking")
-    try:
-        known = asyncio.run(asked())
-    finally:
-        progress.ready()
+    known = probed(_server(name))
     with answers() as out:
         if as_json:
             chosen = strategy(known.known)
@@ -60,18 +45,14 @@ def probe(name: str, as_json: bool) -> None:
 
 def _server(name: str) -> Http:
     from ..models.http import Http
-    from ..models.names import bare, model, over_http
+    from ..models.names import bare
+    from .model_checks import whole
 
-    if "://" not in name and name.partition(":")[0] in ("localhost", "127.0.0.1"):
-        name = f"http://{name}"  # an address as people type it
-    if not over_http(name):
-        model(name)  # a name that means nothing is told so
+    made = bare(whole(name))  # the server itself, whatever it was tuned to
+    if not isinstance(made, Http):
         raise UsageError(
             f"{name} is in this process: expected a server, such as http://localhost:8000/v1 or ollama:NAME"
         )
-    made = bare(name)  # the server itself, whatever it was tuned to
-    if not isinstance(made, Http):
-        raise UsageError(f"expected a server, such as http://localhost:8000/v1 or ollama:NAME, got {name}")
     return made
 
 

@@ -120,13 +120,13 @@ def _route(out: Out, asked: str, box: Toolbox, given: dict[str, Any]) -> None:
 
 def _measure(out: Out, box: Toolbox, given: dict[str, Any]) -> None:
     from ..evals import recall, recall_page
+    from ..models.adaptive import calling
     from ..models.names import model
-    from ..models.speaker import speaking
     from .routed import misses
 
     k = given["k"] or MISSED
     examples, left = recall.load(given["examples"], [tool.name for tool in box])
-    asked = speaking(model(given["model"], dialect=given["dialect"]))
+    asked = calling(model(given["model"], dialect=given["dialect"]))
     ways = {"words": None} | ({f"words and {given['embed']}": given["embed"]} if given["embed"] else {})
     measured = [recall.measure(examples, _index(box, embed), asked, by) for by, embed in ways.items()]
     about = f"{len(examples)} questions of {given['examples'].name}, {len(box):,} tools, shown to {asked.name}"

@@ -63,11 +63,11 @@ class Routing:
 def routed(question: str, index: ToolIndex, model: Model) -> Routing:
     """What the question brings, for that model."""
     from ..drive import run_sync
-    from ..models.speaker import speaking
+    from ..models.adaptive import calling
     from ..search.shown import Routed
     from .screen import Progress
 
-    asked = speaking(model)
+    asked = calling(model)
     tools = tuple(index)
     router = Routed(asked, index)
     progress = Progress()

@@ -131,11 +131,11 @@ def _tune(out: Out, name: str, given: dict[str, Any]) -> None:
 def _told(out: Out, outcome: Outcome, as_json: bool) -> None:
     if as_json:
         profile = outcome.profile()
-        out.json({"model": outcome.model, "chosen": outcome.chosen.form.label, **profile.measured})
+        out.json({"model": outcome.model, "chosen": outcome.chosen.strategy.label, **profile.measured})
         return
     from .tuned import table
 
-    table(out, [one.told() for one in outcome.tried], outcome.chosen.form.label)
+    table(out, [one.told() for one in outcome.tried], outcome.chosen.strategy.label)
     out.line(outcome.verdict)
 
 
@@ -150,18 +150,16 @@ def _questions(out: Out, given: dict[str, Any]) -> None:
 
 
 def _show(out: Out, name: str | None, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from ..models import profiles
     from ..models.names import bare
 
     if name is None:
         found = profiles.every()
     else:
-        one = profiles.recall(name, bare(name))
+        one = profiles.recall(bare(name))
         found = [one] if one else []
     if as_json:
-        out.json([{**asdict(one), "path": str(one.path)} for one in found])
+        out.json([{**one.record(), "path": str(one.path)} for one in found])
         return
     if not found:
         click.echo(f"{name or 'no model'} has {'no' if name else 'a'} profile", err=True)
@@ -174,11 +172,11 @@ def _profile(out: Out, one: Profile, *, whole: bool) -> None:
     from .tuned import table
 
     measured = one.measured
-    out.line(f"{one.model}: {one.form.label} (tuned {measured.get('at', 'at no known time')})")
+    out.line(f"{one.model}: {one.strategy.label} (tuned {measured.get('at', 'at no known time')})")
     if whole:
         out.line(f"{one.path}")
         out.line(f"on {measured.get('questions', 'questions unknown')}")
-        table(out, records(measured.get("forms")), one.form.label)
+        table(out, records(measured.get("forms")), one.strategy.label)
         out.line(str(measured.get("verdict", "")))
 
 
@@ -186,5 +184,5 @@ def _forget(name: str) -> None:
     from ..models import profiles
     from ..models.names import bare
 
-    gone = profiles.forget(name, bare(name))
+    gone = profiles.forget(bare(name))
     click.echo(f"removed {gone}" if gone else f"{name} has no profile", err=True)

@@ -18,9 +18,9 @@ from typing import Any, cast
 from ..errors import ModelError, UsageError
 from ..events import Event
 from ..explain import Remote
-from ..models.adaptive import Adaptive
+from ..models.adaptive import Adaptive, calling
 from ..models.base import Capability, Counter, Model, Scorer
-from ..models.speaker import Speaker, speaking
+from ..models.speaker import Speaker
 from ..types import Reply, Request, Usage
 from ..wire.collect import add_usage, collect
 
@@ -67,7 +67,7 @@ def recording() -> Generator[Tape]:
 def recorded(model: Model) -> Model:
     """The model as one that calls tools, with a recorder before whatever is asked in the end; the given one stays as
     it is."""
-    model = speaking(model)
+    model = calling(model)
     if isinstance(model, Adaptive):
         return model.wrapped(Recorder)
     if not isinstance(model, Speaker):

@@ -12,13 +12,13 @@ from ..api.body import cannot
 from ..drive import Done
 from ..errors import Refused, UsageError
 from ..events import Event
-from ..models.adaptive import Adaptive
+from ..models.adaptive import Adaptive, calling
 from ..models.base import Model
 from ..models.http import Http
 from ..models.names import bare, over_http
 from ..models.names import model as named_model
 from ..models.pool import Care, Pool
-from ..models.speaker import Speaker, speaking
+from ..models.speaker import Speaker
 from ..models.strategy import Way
 from ..schema.near import did_you_mean, listed, near
 from ..search import ToolIndex
@@ -84,7 +84,7 @@ def _upstream(name: str, settings: ModelSettings) -> Model:
     if not over_http(name):
         if settings.mode == "native":
             raise UsageError(f"the model {settings.name}: {name} has no tools of its own, so its mode cannot be native")
-        return speaking(named_model(name, dialect=settings.dialect, key=settings.key))
+        return calling(named_model(name, dialect=settings.dialect, key=settings.key))
     if settings.mode == "auto" and not settings.dialect and not settings.template:
         made = named_model(name, key=settings.key, retries=0)
         if isinstance(made, Speaker | Adaptive) and made.strategy.profile:

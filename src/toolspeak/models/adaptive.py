@@ -20,24 +20,26 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from ..dialects import get
-from ..errors import BadRequest, ModelError, ModelUnreachable, UnknownModel, UsageError
+from ..errors import BadRequest, ModelError, ModelUnreachable, ToolspeakError, UnknownModel, UsageError
 from ..events import Event
 from ..plan.effects import Ask
 from ..types import Request
 from ..wire.syntax import Dialect
 from .abilities import Abilities, recall
 from .base import Capability, Counter, Model
-from .glance import glance
 from .http import Http
 from .likelihood import Telling, Weighing
-from .probe import abilities, told_template
+from .probe import abilities
+from .profiles import recall as recall_profile
+from .profiles import warn
 from .providers import hosted
+from .servers import glance, template_of
 from .speaker import Speaker
-from .strategy import Known, Strategy, Way, strategy
+from .strategy import Known, Strategy, Way, known_of, strategy
 from .text_calls import TextCalls
 
 log = logging.getLogger(__name__)
@@ -238,7 +240,7 @@ class Adaptive:
             if self._template:
                 return
             self.http.model = self.http.model or await self.http.only_model()
-            template = await told_template(self.http)
+            template = await template_of(self.http)
             if not template:
                 raise UsageError(f"{self.http.address.shown} does not tell its chat template: give it as `template`")
             self._template = template
@@ -291,3 +293,52 @@ async def look(model: Model) -> None:
         inner = getattr(inner, "model", None)
     if inner is not None:
         await inner.look()
+
+
+# ------------------------------------------------------------------ any model
+
+
+def adapted(model: Model, dialect: str | Dialect | None = None, *, look: bool = True, follow: bool = True) -> Model:
+    """What a name or a model stands for: the model asked in `dialect`; else as its profile says, unless `follow` is False;
+    else, behind a server, as `strategy` decides. Another is itself."""
+    if dialect is not None:
+        return Speaker(model.able(model.plain) if isinstance(model, Http) else model, dialect)
+    if isinstance(model, Http) and "tools" not in model.capabilities:
+        return model
+    if follow and (profile := recall_profile(model)):
+        try:
+            made = as_tuned(model, profile.strategy)
+        except ToolspeakError as error:
+            warn(str(profile.path), str(error))
+        else:
+            log.info("%s is asked as it was tuned: %s (%s)", model.name, profile.strategy.label, profile.path)
+            return made
+    return Adaptive(model, look=look) if isinstance(model, Http) else model
+
+
+def calling(model: Model) -> Model:
+    """The model as one that calls tools: natively, prompted or scored, as `strategy` decides from what is known of it."""
+    made = adapted(model)
+    return made if "tools" in made.capabilities else Speaker(made)
+
+
+def as_tuned(model: Model, chosen: Strategy) -> Model:
+    """A text model or a server, asked as `toolspeak tune` chose. Raises UsageError where it cannot be."""
+    if isinstance(model, Http):
+        names = {each.name for each in fields(Abilities)}
+        known = {name: value for name, value in chosen.server.items() if name in names}
+        usual: dict[str, Any] = {"address": model.address.shown, "model": model.model or "", "api": model.api}
+        if chosen.way == "native":
+            return Adaptive(model, look=False, profile=chosen.profile)
+        exact = None if chosen.way == "scored" else False
+        return Adaptive(
+            model, way=chosen.way, exact=exact, dialect=chosen.dialect, constrained=chosen.constrained,
+            abilities=Abilities(**{**usual, **known}), profile=chosen.profile,
+        )  # fmt: skip
+    if chosen.way == "native":
+        raise UsageError(f"{model.name} cannot be asked in the form 'native'")
+    named = None if chosen.template else chosen.dialect
+    known = Known() if named else replace(known_of(model), tools=None)
+    made = strategy(known, way=chosen.way, dialect=named)
+    why = chosen.why if chosen.profile else made.why
+    return Speaker(model, strategy=replace(made, why=why, constrained=chosen.constrained, profile=chosen.profile))

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import WeightsError
-from ..wire.detect import detect
-from .strategy import Known
+from .strategy import Known, by_its_name
 
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
@@ -39,7 +38,7 @@ def known(path: Path) -> Known:
     adds = told.get("tokenizer.ggml.add_bos_token", told.get("tokenizer.ggml.model") == "llama")
     names = [name for name in (path.stem, told.get("general.name"), told.get("general.basename")) if name]
     return Known(
-        name=next((name for name in names if detect(model=name).models), names[-1]),
+        name=next((name for name in names if by_its_name(name)), names[-1]),
         template=str(told.get("tokenizer.chat_template", "")),
         parameters=0 if told.get("split.count", 0) > 1 else told[PARAMETERS],
         completes=True,

@@ -93,7 +93,7 @@ class Http:
         address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
         self.address = address.root if self._api.path.startswith("/v1") else address
         self.name = name or self.address.shown + (f"#{model}" if model else "")
-        self.capabilities = self._api.native if native else self._api.plain
+        self.capabilities = self._api.native if native else self.plain
         self.timeouts = timeouts(timeout)
         self.retries = retries
         self._key = clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
@@ -107,6 +107,11 @@ class Http:
     def endpoint(self) -> str:
         """The URL that a request goes to, without credentials."""
         return self.address.shown + self._api.path
+
+    @property
+    def plain(self) -> frozenset[Capability]:
+        """What it can do beside taking tools."""
+        return self._api.plain
 
     @property
     def known(self) -> Known:

@@ -132,12 +132,6 @@ class Weighing:
             await asyncio.sleep(wait)
 
 
-def slots_of(told: Payload) -> int:
-    """How many requests a llama.cpp works on at once, by its `/props`."""
-    slots = told.get("total_slots")
-    return slots if isinstance(slots, int) and 0 < slots <= 256 else 1
-
-
 async def find_way(model: Http) -> tuple[Telling | None, str]:
     """How a server tells likelihoods that are right, None where it tells none, and what was seen."""
     if model.api not in ("openai", "completions"):

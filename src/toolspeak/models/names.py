@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UnknownModel, UsageError
+from .adaptive import adapted
 from .address import USERINFO
 from .base import Model
 from .providers import PROVIDERS
 from .sampling import NONE, sampling
+from .strategy import by_its_name
 
 DEFAULT = "local"
 VARIABLE = "TOOLSPEAK_MODEL"
@@ -65,30 +67,16 @@ def model(
         if options or key is not None:
             names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
             raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
-        return _spoken(chosen, dialect)
-    if dialect is not None and "native" not in options and over_http(chosen):
-        options["native"] = False
-    made = _made(chosen.strip(), key, options)
-    if dialect is None and not options.keys() & {"native", "api"} and (tuned := _as_tuned(chosen.strip(), made)):
-        return tuned
-    if dialect is None and "tools" in made.capabilities and over_http(chosen):
-        return _adaptive(made, look=look)
-    return _spoken(made, dialect)
+        made = chosen
+    else:
+        made = bare(chosen, key=key, **options)
+    return adapted(made, dialect, look=look, follow=not options.keys() & {"native", "api"})
 
 
 def bare(name: str, *, key: str | None = None, **options: Any) -> Model:
     """The text model or the server of that name, as it is in itself: whatever dialect, likelihoods or profile it has are
     for who asks. Raises UnknownModel."""
-    return _made(name.strip(), key, options)
-
-
-def _as_tuned(name: str, made: Model) -> Model | None:
-    from importlib import import_module
-
-    return cast("Model | None", import_module(".profiles", __package__).followed(name, made))
-
-
-def _made(name: str, key: str | None, options: dict[str, Any]) -> Model:
+    name = name.strip()
     kind, colon, rest = name.partition(":")
     if kind in ("http", "https"):
         return _server(name, key, options)
@@ -167,20 +155,6 @@ def _decoded(line: str) -> str:
     return value if isinstance(value, str) else line
 
 
-def _spoken(made: Model, dialect: Any) -> Model:
-    if dialect is None:
-        return made
-    from importlib import import_module
-
-    return cast("Model", import_module(".speaker", __package__).Speaker(made, dialect=dialect))
-
-
-def _adaptive(made: Model, *, look: bool) -> Model:
-    from importlib import import_module
-
-    return cast("Model", import_module(".adaptive", __package__).Adaptive(made, look=look))
-
-
 def over_http(name: str) -> bool:
     """Whether a name means a model behind a server."""
     kind = name.strip().partition(":")[0]
@@ -209,7 +183,7 @@ def _meant(name: str) -> list[str]:
         return [f"{mistyped[1].lower()}://{name[mistyped.end() :]}"]
     if owners := [one.name for one in PROVIDERS.values() if name.lower().startswith(one.models)]:
         return [f"{owner}:{name}" for owner in owners]
-    if _is_known(kind):
+    if by_its_name(kind):
         return _servers_of(name)
     if bare_address := ADDRESS.fullmatch(name):
         return [f"http://{bare_address[1]}"]
@@ -225,13 +199,6 @@ def _servers_of(name: str) -> list[str]:
         return []
     engine = "vllm" if "/" in name else "ollama"
     return [f"{engine}:{name}", f"http://localhost:8000/v1#{name}"]
-
-
-def _is_known(name: str) -> bool:
-    """Whether the name holds that of a family of models, so that its dots and digits are a version."""
-    from ..wire.detect import detect
-
-    return bool(name) and detect(model=name).origin.startswith("by the model's name")
 
 
 def _bare(name: str) -> str:

@@ -25,9 +25,9 @@ from ..wire.grammar import grammar
 from .abilities import GRAMMAR_FIELDS, SCHEMA_FIELDS, TAG_FIELDS, Abilities, Finding, recall, remember
 from .base import Capability
 from .exchange import Timeouts
-from .glance import parameters_of
 from .http import Http
-from .likelihood import find_way, slots_of
+from .likelihood import find_way
+from .servers import parameters_of, program
 from .text_calls import Listener, own_dialect
 
 FIRST, EACH = 90.0, 60.0
@@ -85,7 +85,7 @@ async def probe(model: Http) -> Abilities:
             return await work
 
     work = _questions(asked, chats=bool(found["chat"]))
-    server, template, slots = await _program(asked)
+    server, template, slots = await program(asked)
     parameters = await parameters_of(asked) if server == "llama.cpp" else 0
     fields = GRAMMAR_FIELDS[server] if model.api in ("openai", "completions") else ()
     grammars = [_asked(*_by_grammar(asked, found, name)) for name in fields]
@@ -103,9 +103,9 @@ async def probe(model: Http) -> Abilities:
     found |= dict(zip(work, told, strict=True))
     found |= _grammar(fields, held)
     found["tags"] = tagged[0] if tagged else Finding("no", "not asked: the server is not known to take any")
-    found["template"] = Finding("yes" if template else "no", "told by the server" if template else "not told")
+    found["template"] = _yes(bool(template), "told by the server" if template else "not told")
     found["tools"] = _tools(found, plain)
-    found["score"] = Finding("yes" if way else "no", seen)
+    found["score"] = _yes(bool(way), seen)
     grammar_field, schema_field = _first_yes(fields, held), _first_yes(beside, fitting)
     return Abilities(
         model.address.shown, name, model.api, {name: found[name] for name in NAMES if name in found},
@@ -199,6 +199,10 @@ def _system(text: str) -> Message:
 # ------------------------------------------------------------------ what a reply shows
 
 
+def _yes(seen: bool, evidence: str) -> Finding:
+    return Finding("yes" if seen else "no", evidence)
+
+
 def _spoke(heard: Heard) -> Finding:
     return Finding("yes" if heard.reply.text else "unclear", heard.shown)
 
@@ -206,7 +210,7 @@ def _spoke(heard: Heard) -> Finding:
 def _counted(heard: Heard) -> Finding:
     usage = heard.reply.usage
     told = f"{usage.prompt_tokens} and {usage.completion_tokens} tokens"
-    return Finding("yes", told) if usage.prompt_tokens else Finding("no", "no tokens were told")
+    return _yes(usage.prompt_tokens > 0, told if usage.prompt_tokens else "no tokens were told")
 
 
 def _streamed(heard: Heard) -> Finding:
@@ -216,7 +220,7 @@ def _streamed(heard: Heard) -> Finding:
         return Finding("unclear", f"{heard.shown}; {tokens} tokens read" if tokens else heard.shown)
     if any(note.rule == "call-in-text" for note in heard.reply.notes):
         return Finding("no", f"the server left the call in the text, where it can be read: {heard.shown}")
-    return Finding("yes" if pieces > 1 else "no", f"{heard.shown}, in {pieces} piece{'s' * (pieces != 1)}")
+    return _yes(pieces > 1, f"{heard.shown}, in {pieces} piece{'s' * (pieces != 1)}")
 
 
 def _called(name: str) -> Judge:
@@ -224,7 +228,7 @@ def _called(name: str) -> Judge:
         calls = heard.reply.calls
         if not calls and heard.reply.finish == "length":
             return Finding("unclear", heard.shown)
-        return Finding("yes" if calls and all(call.name == name for call in calls) else "no", heard.shown)
+        return _yes(bool(calls) and all(call.name == name for call in calls), heard.shown)
 
     return judge
 
@@ -235,10 +239,9 @@ def _several(heard: Heard) -> Finding:
 
 def _fits(heard: Heard) -> Finding:
     try:
-        held = json.loads(heard.reply.text) == {WORD: "kx4"}
+        return _yes(json.loads(heard.reply.text) == {WORD: "kx4"}, heard.shown)
     except ValueError:
-        held = False
-    return Finding("yes" if held else "no", heard.shown)
+        return Finding("no", heard.shown)
 
 
 def _followed(heard: Heard) -> Finding:
@@ -255,21 +258,15 @@ def _stopped(heard: Heard) -> Finding:
 
 def _weighed(heard: Heard) -> Finding:
     count = len(heard.reply.logprobs)
-    return Finding("yes" if count else "no", f"of {count} tokens" if count else "taken, and none came")
+    return _yes(bool(count), f"of {count} tokens" if count else "taken, and none came")
 
 
 def _by_grammar(model: Http, found: dict[str, Finding], name: str) -> tuple[Http, Request, Judge]:
     """One way of asking for a grammar."""
     wanted = f"{WORD}-{len(name)}"
     request = Request(_said(HELLO), grammar=f'root ::= "{wanted}"', max_tokens=16)
-    if not found["chat"]:
-        model, request = model.completing(), replace(request, prompt="Hello", messages=())
-    capabilities: set[Capability] = {"grammar", *model.capabilities}
-
-    def judge(heard: Heard) -> Finding:
-        return Finding("yes" if heard.reply.text.strip() == wanted else "no", heard.shown)
-
-    return model.able(capabilities, grammar_field=name), request, judge
+    asked, request = _in_field(model, found, request, "grammar", grammar_field=name)
+    return asked, request, lambda heard: _yes(heard.reply.text.strip() == wanted, heard.shown)
 
 
 def _by_schema(model: Http, name: str) -> tuple[Http, Request, Judge]:
@@ -283,14 +280,17 @@ def _by_tag(model: Http, found: dict[str, Finding], name: str) -> tuple[Http, Re
     tool: Tool[..., Any] = Tool(f"{WORD}_tool", "A tool.", SCHEMA)
     tag = record(grammar(get("hermes"), [tool], "required", "structural_tag"))
     request = Request(_said(HELLO), tag=tag, max_tokens=LONGEST)
+    asked, request = _in_field(model, found, request, "tags", tag_field=name)
+    return asked, request, lambda heard: _yes(tool.name in heard.reply.text, heard.shown)
+
+
+def _in_field(
+    model: Http, found: dict[str, Finding], request: Request, capability: Capability, **field: str
+) -> tuple[Http, Request]:
+    """What asks for something that the server takes in this field, if it does; without a conversation where it has none."""
     if not found["chat"]:
         model, request = model.completing(), replace(request, prompt="Hello", messages=())
-    capabilities: set[Capability] = {"tags", *model.capabilities}
-
-    def judge(heard: Heard) -> Finding:
-        return Finding("yes" if tool.name in heard.reply.text else "no", heard.shown)
-
-    return model.able(capabilities, tag_field=name), request, judge
+    return model.able({capability, *model.capabilities}, **field), request
 
 
 def _first_yes(fields: Sequence[str], findings: Sequence[Finding]) -> str:
@@ -344,32 +344,7 @@ async def _embeddings(model: Http) -> Finding:
     except ModelError as error:
         return _refused(error)
     rows = records(told.get("data"))
-    return Finding("yes", "they come") if rows and rows[0].get("embedding") else Finding("no", "none came")
-
-
-async def told_template(model: Http) -> str:
-    """The chat template of a server's model where it tells it, else ""."""
-    return (await _program(model))[1]
-
-
-async def _program(model: Http) -> tuple[str, str, int]:
-    """The program that answers, its model's chat template, and how many requests it works on at once, as far as it
-    tells."""
-    paths = {"llama.cpp": "/props", "sglang": "/get_model_info", "ollama": "/api/version", "vllm": "/version"}
-    keys = {"llama.cpp": "default_generation_settings", "sglang": "model_path", "ollama": "version", "vllm": "version"}
-
-    async def told(path: str) -> dict[str, Any]:
-        try:
-            return await model.fetch(path, seconds=5.0, root=True)
-        except ModelError:
-            return {}
-
-    answers = dict(zip(paths, await asyncio.gather(*(told(path) for path in paths.values())), strict=True))
-    template = next(
-        (text for told in answers.values() if isinstance(text := record(told).get("chat_template"), str)), ""
-    )
-    server = next((name for name, told in answers.items() if keys[name] in told), "")
-    return server, template, slots_of(answers["llama.cpp"])
+    return _yes(bool(rows and rows[0].get("embedding")), "they come" if rows else "none came")
 
 
 async def abilities(model: Http, *, anew: bool = False) -> Abilities:

@@ -14,17 +14,18 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..api.payloads import record
+from ..dialects import get
 from ..errors import ToolspeakError, UsageError
 from ..files import replacing
 from . import weights
 from .base import Model
-from .forms import Form, asked
+from .strategy import WAYS, Strategy
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ ABOUT = "How toolspeak asks this model, as `toolspeak tune` found best. `toolspe
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The form that suits a model, by the name that it shows.
+    """The strategy that suits a model, by the name that it shows.
 
     `key` says which model exactly: the file's digest, or the server's address. `measured` is when, on what, and what
     came out, for people.
@@ -46,13 +47,19 @@ class Profile:
 
     model: str
     key: str
-    form: Form
+    strategy: Strategy
     measured: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def path(self) -> Path:
         """Its file. Raises UsageError where profiles are switched off."""
         return path_of(self.model, self.key)
+
+    def record(self) -> dict[str, Any]:
+        """What its file holds."""
+        chosen = self.strategy
+        form = {"way": chosen.way, "dialect": chosen.named, "held": chosen.constrained, "server": dict(chosen.server)}
+        return {"model": self.model, "key": self.key, "form": form, "measured": dict(self.measured)}
 
 
 def folder() -> Path | None:
@@ -67,15 +74,15 @@ def folder() -> Path | None:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolspeak" / "profiles"
 
 
-def key_of(name: str, made: Model) -> str:
-    """Which model a name means here: with the digest of its file, or the address of its server."""
+def key_of(made: Model) -> str:
+    """Which model this is exactly: by the digest of its file, or the address of its server."""
     server: Any = made
     if hasattr(made, "address"):
         return f"{server.api} {server.address.shown}#{server.model or ''}"
     path: Path | None = getattr(made, "path", None)
     if path is not None:
         return f"file {_digest(path)}"
-    return f"file {weights.SMOLLM2.file_sha256[:32]}" if name == "local" else name
+    return f"file {weights.SMOLLM2.file_sha256[:32]}" if made.name == "local" else made.name
 
 
 def _digest(path: Path) -> str:
@@ -117,7 +124,7 @@ def path_of(model: str, key: str) -> Path:
 def save(profile: Profile) -> Path:
     """Keeps a profile, in a file that appears whole, and says where. Raises UsageError where it cannot be kept."""
     path = profile.path
-    told = {"about": ABOUT, "version": FORM, **asdict(profile)}
+    told = {"about": ABOUT, "version": FORM, **profile.record()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
@@ -133,22 +140,31 @@ def read(path: Path) -> Profile:
         kept = record(json.loads(path.read_text("utf-8")))
         if kept.get("version") != FORM:
             raise UsageError(f"it is of version {kept.get('version')!r}, expected {FORM}")
-        form = record(kept["form"])
-        if not isinstance(form.get("held", True), bool) or not isinstance(form.get("server", {}), dict):
-            raise UsageError("form: expected way, dialect, held and server")
-        return Profile(str(kept["model"]), str(kept["key"]), Form(**form), record(kept.get("measured", {})))
+        chosen = _strategy(record(kept["form"]), str(path))
+        return Profile(str(kept["model"]), str(kept["key"]), chosen, record(kept.get("measured", {})))
     except KeyError as error:
         raise UsageError(f"it says nothing of {error}") from None
     except (ValueError, TypeError, RecursionError, ToolspeakError) as error:
         raise UsageError(str(error)) from None
 
 
-def recall(name: str, made: Model) -> Profile | None:
+def _strategy(form: dict[str, Any], path: str) -> Strategy:
+    """What a file says of how its model is asked."""
+    way, dialect, held, server = form["way"], form.get("dialect"), form.get("held", True), form.get("server", {})
+    if (type(held), type(server)) != (bool, dict):
+        raise UsageError("form: expected way, dialect, held and server")
+    if way not in WAYS:
+        raise UsageError(f"way: expected {', '.join(WAYS)}, received {way!r}")
+    spoken = get(dialect) if dialect else None
+    return Strategy(way, f"as it was tuned: {path}", spoken, constrained=held, profile=path, server=record(server))
+
+
+def recall(made: Model) -> Profile | None:
     """The profile of a model; None where there is none, or none that can be used, which is warned of."""
     where = folder()
-    if where is None or not where.is_dir():
+    if where is None or not any(hasattr(made, name) for name in ("address", "path")):
         return None
-    key = key_of(name, made)
+    key = key_of(made)
     path = where / f"{slug(made.name, key)}.json"
     if not path.is_file():
         return None
@@ -157,7 +173,7 @@ def recall(name: str, made: Model) -> Profile | None:
         if found.key != key:
             raise UsageError(f"it is of another model, {found.key}")
     except (UsageError, OSError) as error:
-        _warn(str(path), str(error))
+        warn(str(path), str(error))
         return None
     return found
 
@@ -170,13 +186,13 @@ def every() -> list[Profile]:
         try:
             found.append(read(path))
         except (UsageError, OSError) as error:
-            _warn(str(path), str(error))
+            warn(str(path), str(error))
     return found
 
 
-def forget(name: str, made: Model) -> Path | None:
+def forget(made: Model) -> Path | None:
     """Removes the profile of a model, also one that cannot be read; None where there is none."""
-    path = path_of(made.name, key_of(name, made))
+    path = path_of(made.name, key_of(made))
     if not path.is_file():
         return None
     try:
@@ -186,21 +202,7 @@ def forget(name: str, made: Model) -> Path | None:
     return path
 
 
-def followed(name: str, made: Model) -> Model | None:
-    """The model, asked as its profile says; None where it has none, or one that it cannot be asked by."""
-    found = recall(name, made)
-    if found is None:
-        return None
-    try:
-        model = asked(made, found.form, str(found.path))
-    except ToolspeakError as error:
-        _warn(str(found.path), str(error))
-        return None
-    log.info("%s is asked as it was tuned: %s (%s)", made.name, found.form.label, found.path)
-    return model
-
-
 @lru_cache(256)
-def _warn(path: str, why: str) -> None:
-    """Said once a process."""
+def warn(path: str, why: str) -> None:
+    """Says once a process that a profile is of no use."""
     log.warning("the profile %s is ignored: %s. `toolspeak tune` makes a new one", path, why)

@@ -9,10 +9,10 @@ from ..dialects import get
 from ..errors import UsageError
 from ..plan.ladder import Rung, usual
 from ..schema.near import did_you_mean, near
-from .adaptive import Adaptive
+from .adaptive import Adaptive, calling
 from .base import Around, Model
 from .names import model as named_model
-from .speaker import DEFAULT, Speaker, speaking
+from .speaker import DEFAULT, Speaker
 from .strategy import Strategy
 
 OTHER = "hermes"
@@ -92,7 +92,7 @@ def _in_dialect(model: Model, name: str) -> Speaker | None:
 
 
 def _another(one: str | Model, name: str) -> Model:
-    return speaking(named_model(name) if isinstance(one, str) else one)
+    return calling(named_model(name) if isinstance(one, str) else one)
 
 
 def _unlike(name: str, others: dict[str, Model]) -> str:

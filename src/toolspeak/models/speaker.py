@@ -117,8 +117,3 @@ class Speaker:
 def new_id() -> str:
     """An id for a call, unique beyond any conversation."""
     return f"call_{secrets.token_hex(12)}"
-
-
-def speaking(model: Model) -> Model:
-    """The model itself if it takes tools natively, otherwise prompted or scored, by what is known of it."""
-    return model if "tools" in model.capabilities else Speaker(model)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from ..dialects import get
@@ -29,6 +30,9 @@ Way = Literal["native", "prompted", "scored"]
 """native: tools as the server's API has them. prompted: tools stand in the prompt, and calls are read from the text.
 scored: calls are decided by how likely texts are."""
 WAYS: tuple[Way, ...] = get_args(Way)
+PLAIN = ("tool-json", "function-name", "hermes", "functools", "pythonic")
+"""Dialects that any model may take to, each asked in another way: an object in words; nothing but one call; between tags,
+which most models that know tools were taught; a list in JSON; Python."""
 SMALL = 500_000_000
 """Parameters below which a model is too weak to be prompted in a dialect that it was not taught."""
 
@@ -63,15 +67,29 @@ class Strategy:
     A `dialect` is what calls are written and read in (None for the native way: the model's own, by its name). With a
     `template`, prompts with tools are laid out by it to the letter; `exact` is for a model that only continues prompts.
     `constrained` is whether a reply that may hold calls is held to the dialect's grammar, where the engine takes one.
+    One that `toolspeak tune` chose names its file, the `profile`, and the `server`'s abilities that it was tried with, by
+    the fields of `Abilities`.
     """
 
     way: Way
-    why: str
+    why: str = field(default="", compare=False)
     dialect: Dialect | None = None
     template: str = ""
     exact: bool = False
     constrained: bool = True
     profile: str = ""
+    server: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+
+    @property
+    def label(self) -> str:
+        """What tables call it: `scored`, `hermes`, `hermes, free`; `template` for the model's own chat template."""
+        name = self.named or "template"
+        return (name if self.way == "prompted" else self.way) + ("" if self.constrained else ", free")
+
+    @property
+    def named(self) -> str:
+        """The name of its dialect, "" where it has none or that of the model's own template."""
+        return self.dialect.name if self.dialect and not self.template else ""
 
     @property
     def line(self) -> str:
@@ -149,11 +167,17 @@ def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
         source = "its user" if known.dialect else "its template"
         why = f"{source} tells the dialect" if own else "its template tells no dialect"
         return Strategy("prompted", why + refused, spoken, text if by_letter else "", always)
-    named = detect(model=known.name) if known.name else None
-    if named is not None and named.models:
+    if named := by_its_name(known.name):
         why = f"its name, {known.name}, tells the dialect"
         return Strategy("prompted", why + refused, named, "", always)
     return Strategy("prompted", f"nothing tells its dialect{refused}", get(ANY), "", always)
+
+
+@lru_cache(256)
+def by_its_name(name: str | None) -> Dialect | None:
+    """The dialect that models of this name speak, None where the name tells none."""
+    found = detect(model=name) if name else None
+    return found if found and found.models else None
 
 
 def known_of(model: Model) -> Known:

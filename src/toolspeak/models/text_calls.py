@@ -1,15 +1,15 @@
 """Calls that a server left in the text of its model's reply.
 
 Engines read calls with a parser that has to be named when they are started. With the wrong one, or none, a call comes
-as text: `<tool_call>{…}</tool_call>` in the content, and a client takes it for an answer. Two readers mend that:
+as text: `<tool_call>{…}</tool_call>` in the content, and a client takes it for an answer. So the text is read:
 
-- A model whose dialect is known, by choice or by its name, is read in that dialect, wherever its calls stand.
-- A model that nobody knows is read in all dialects at once, and only a whole reply counts: nothing but calls to
-  offered tools, with arguments that fit. All decoders read along; one that finds text drops out. So text is held back
-  only while the reply so far can still be such a call, which for most replies is their first piece.
+- In the model's own dialect, where that is known by choice or by its name, wherever its calls stand.
+- In all other dialects at once, where only a whole reply counts: nothing but calls to offered tools, with arguments that
+  fit. All decoders read along; one that finds text drops out. So text is held back only while the reply so far can still
+  be such a call, which for most replies is their first piece.
 
-Neither reads a reply that was asked for without tools or with a response schema. With `choice="none"` only the first
-reads: what comes is no answer, and whoever asked leaves it out of the text.
+A reply that was asked for without tools or with a response schema is not read. With `choice="none"` it is read in the
+model's own dialect alone: what comes is no answer, and whoever asked leaves it out of the text.
 """
 
 from __future__ import annotations
@@ -17,21 +17,26 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any
 
 from ..dialects import get, names
-from ..events import CallStart, Event, Finished, Noted, TextDelta
+from ..errors import ToolspeakError
+from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from ..plan.stray_markers import StrayMarkers
 from ..schema.check import check
+from ..schema.near import did_you_mean, near
 from ..types import Note, Reply, Request, Tool
+from ..wire.collect import collect
 from ..wire.decode import Decoder, parse
-from ..wire.detect import detect
 from ..wire.syntax import Dialect
 from ..wire.templates.abilities import literals
+from ..wire.write import write_calls
 from .base import Capability, Model
 from .http import Http
 from .natively import guarded, natively
 from .speaker import new_id
+from .strategy import by_its_name
 
 LONGEST = 200_000
 """Characters of the longest reply that is read in all dialects."""
@@ -97,11 +102,14 @@ class Listener:
     nobody knows."""
 
     def __init__(self, request: Request, dialect: Dialect | None) -> None:
-        self._request = request
+        self._offered = request.tools or ()
+        self._tools = (*self._offered, *request.hidden)
         self._dialect = dialect
-        self._reader: _Known | _Unknown | None = None
+        self._may_call = request.choice != "none"
+        self._reader: _Reader | None = None
         self._calls = 0
         self._text = ""
+        self._how = ""
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
 
     def hear(self, event: Event) -> list[Event]:
@@ -110,11 +118,12 @@ class Listener:
 
     def _read(self, event: Event) -> list[Event]:
         if self._reader is None and isinstance(event, TextDelta):
-            tools = (*(self._request.tools or ()), *self._request.hidden)
-            self._reader = _Known(self._dialect, tools) if self._dialect else _Unknown(tools)
+            self._reader = _Reader(self._dialect, self._tools, whole=self._may_call and not self._calls)
         if self._reader is not None and isinstance(event, CallStart | Finished):
             # The text before a call of the server's own is over: what was held back of it comes first.
             came = self._reader.close(whole=isinstance(event, Finished) and event.finish == "stop")
+            if self._reader.how:
+                self._how = self._reader.how
             self._reader = None
             return [*self._counted(came), *self._ending(event)]
         if self._reader is not None:
@@ -133,103 +142,100 @@ class Listener:
         if not isinstance(event, Finished):
             return [event]
         if not self._calls:
-            note = like_a_call(self._text, self._request.tools or ())
+            note = like_a_call(self._text, self._offered)
             return [Noted(note), event] if note else [event]
-        finish = "tool_calls" if event.finish == "stop" else event.finish
-        if self._dialect is None:
-            return [Finished(finish, event.usage)]
-        calls = "a call" if self._calls == 1 else f"{self._calls} calls"
-        return [
-            Noted(Note("call-in-text", f"the server left {calls} in the text; read as {self._dialect.name}")),
-            Finished(finish, event.usage),
-        ]
+        left = "a call" if self._calls == 1 else f"{self._calls} calls"
+        note = Note("call-in-text", f"the server left {left} in the text{self._how}")
+        return [Noted(note), Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage)]
 
 
-class _Known:
-    """Reads text in one dialect."""
+class _Reader:
+    """Reads one text: in the dialect `own`, and if it may be a call as a `whole`, in all others, as long as each of them
+    finds nothing but calls in it. What `own` makes of it is held back meanwhile."""
 
-    def __init__(self, dialect: Dialect, tools: Sequence[Tool[..., Any]]) -> None:
-        self._decoder = Decoder(dialect, tools, "", ids=new_id)
-
-    def feed(self, event: Event) -> list[Event]:
-        return self._decoder.feed(event.text) if isinstance(event, TextDelta) else [event]
-
-    def close(self, *, whole: bool) -> list[Event]:
-        del whole  # a call that is cut is told as one
-        return [one for one in self._decoder.close() if not isinstance(one, Finished)]
-
-
-class _Unknown:
-    """Reads text in all dialects, and takes a whole reply alone for calls."""
-
-    def __init__(self, tools: Sequence[Tool[..., Any]]) -> None:
+    def __init__(self, own: Dialect | None, tools: Sequence[Tool[..., Any]], *, whole: bool) -> None:
+        self._own = own
         self._tools = tools
-        self._decoders = [(d, Decoder(d, tools, "")) for d in every()]
+        self._decoder = Decoder(own, tools, "", ids=new_id) if own else None
+        self._whole = whole
+        self._others: list[tuple[Dialect, Decoder, list[Event]]] | None = None
         self._held: list[Event] = []
-        self._length = 0
+        self._text = ""
+        self.how = f"; read as {own.name}" if own else ""
 
     def feed(self, event: Event) -> list[Event]:
-        if not self._decoders:
-            return [event]
-        self._held.append(event)
-        if not isinstance(event, TextDelta):
-            return []
-        self._length += len(event.text)
-        self._decoders = [] if self._length > LONGEST else [
-            (d, decoder)
-            for d, decoder in self._decoders
-            if not any(isinstance(one, TextDelta) and one.text.strip() for one in decoder.feed(event.text))
-        ]  # fmt: skip
-        return [] if self._decoders else self._released()
+        """What came of one event; [] while it is held back."""
+        came = [event]
+        if isinstance(event, TextDelta):
+            came = self._decoder.feed(event.text) if self._decoder else came
+            self._read(event.text)
+        if not self._whole:
+            return came
+        self._held += came
+        called = any(isinstance(one, CallStart) for one in came)
+        self._whole = not called and self._others != [] and len(self._text) <= LONGEST
+        waits = self._whole and any(isinstance(one, TextDelta) for one in self._held)
+        return [] if waits else self._released()
+
+    def _read(self, piece: str) -> None:
+        """Gives the other dialects a piece; those that find text in it drop out."""
+        if not self._whole:
+            return
+        self._text += piece
+        if self._others is None:
+            if not (begun := self._text.lstrip()):
+                return
+            others = (dialect for dialect in _begun_by(begun[0]) if dialect is not self._own)
+            self._others = [(dialect, Decoder(dialect, self._tools, "", ids=new_id), []) for dialect in others]
+            piece = self._text
+        for _, decoder, events in self._others:
+            events += decoder.feed(piece)
+        self._others = [one for one in self._others if not _said(one[2])]
 
     def close(self, *, whole: bool) -> list[Event]:
-        text = "".join(event.text for event in self._held if isinstance(event, TextDelta))
-        found = best_reading(text, self._tools, [d for d, _ in self._decoders]) if whole else None
-        self._decoders = []
-        if found is None:
-            return self._released()
-        dialect, reply = found
-        others = [event for event in self._held if not isinstance(event, TextDelta)]
-        decoder = Decoder(dialect, self._tools, "", ids=new_id)
-        read = [*decoder.feed(text), *decoder.close()]
-        return [*others, *(one for one in read if not isinstance(one, Finished | TextDelta)), _left(dialect, reply)]
+        """What was held back; `whole`: the reply is over, and was not cut."""
+        self._held += [one for one in (self._decoder.close() if self._decoder else []) if not isinstance(one, Finished)]
+        called = any(isinstance(one, CallStart) for one in self._held)
+        found = self._best() if whole and self._whole and not called else None
+        return self._in_other(*found) if found else self._released()
+
+    def _in_other(self, dialect: Dialect, events: Sequence[Event]) -> list[Event]:
+        """The events of the reply as another dialect reads it, with those of the server that are no text."""
+        why = f"not in {self._own.name}" if self._own else "and nothing tells which dialect the model speaks"
+        self.how = (
+            f", {why}; read as {dialect.name}, for it was the whole reply. Give dialect={dialect.name!r}, or start the "
+            "server with the parser of its model"
+        )
+        thought = any(isinstance(one, ThoughtDelta) for one in self._held)
+        unread = (TextDelta, Finished, ThoughtDelta) if thought else (TextDelta, Finished)
+        kept = [one for one in self._held if not isinstance(one, TextDelta | Noted)]
+        return [*kept, *(one for one in events if not isinstance(one, unread))]
+
+    def _best(self) -> tuple[Dialect, list[Event]] | None:
+        """The dialect in which the whole text is calls to tools that are there, with arguments that fit."""
+        found: list[tuple[tuple[int, ...], Dialect, list[Event]]] = []
+        for dialect, decoder, events in self._others or ():
+            reply = collect([*events, *(ended := decoder.close())])
+            if reply.calls and not reply.text.strip() and _fit(reply, self._tools):
+                found.append((_rank(dialect, reply, self._text), dialect, [*events, *ended]))
+        return max(found, key=lambda one: one[0])[1:] if found else None
 
     def _released(self) -> list[Event]:
         held, self._held = self._held, []
         return held
 
 
-def _left(dialect: Dialect, reply: Reply) -> Noted:
-    calls = "a call" if len(reply.calls) == 1 else f"{len(reply.calls)} calls"
-    return Noted(
-        Note(
-            "call-in-text",
-            f"the server left {calls} in the text, and nothing tells which dialect the model speaks; read as "
-            f"{dialect.name}, for it was the whole reply. Give dialect={dialect.name!r}, or start the server with the "
-            f"parser of its model",
-        )
-    )
-
-
 # ------------------------------------------------------------------ a text in all dialects
 
 
-def best_reading(
-    text: str, tools: Sequence[Tool[..., Any]], dialects: Sequence[Dialect] | None = None
-) -> tuple[Dialect, Reply] | None:
-    """The dialect in which the whole text is calls to offered tools with arguments that fit, and that reply; None where
-    there is none. Of several the one that needs the fewest repairs and whose markers the text has."""
-    best: tuple[tuple[int, ...], Dialect, Reply] | None = None
-    for i, dialect in enumerate(every() if dialects is None else dialects):
-        reply = parse(text, dialect, tools, "")
-        if not reply.calls or reply.text.strip() or not _fit(reply, tools):
-            continue
-        words = markers(dialect)
-        missing = sum(word not in text for word in words)
-        rank = (-len(reply.notes), -missing, sum(map(len, words)), len(dialect.models), -i)
-        if best is None or rank > best[0]:
-            best = rank, dialect, reply
-    return best and best[1:]
+@lru_cache(1024)
+def _begun_by(character: str) -> tuple[Dialect, ...]:
+    """The dialects in which a call of some tool may begin with this character."""
+    return tuple(dialect for dialect in every() if not _said(Decoder(dialect, None, "").feed(character)))
+
+
+def _said(events: Sequence[Event]) -> bool:
+    return any(isinstance(event, TextDelta) and event.text.strip() for event in events)
 
 
 def _fit(reply: Reply, tools: Sequence[Tool[..., Any]]) -> bool:
@@ -239,19 +245,45 @@ def _fit(reply: Reply, tools: Sequence[Tool[..., Any]]) -> bool:
     )
 
 
+def _rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
+    """How well a dialect reads a text: it leaves little over; it writes these calls so, blanks aside; it needs few repairs;
+    the text has many of its markers; many models speak it."""
+    words = markers(dialect)
+    missing = sum(word not in text for word in words)
+    try:
+        written = "".join(write_calls(reply.calls, dialect).split())
+    except ToolspeakError:
+        written = ""
+    exact = written in "".join(text.split()) if written else False
+    left = len(reply.text.strip())
+    return -left, exact, -len(reply.notes), -missing, sum(map(len, words)), len(dialect.models)
+
+
 def like_a_call(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
-    """What to say of a text in which something looks like a call and was not taken for one; None where nothing does."""
-    if not any(tool.name in text for tool in tools):
-        return None
+    """What to say of a text in which something looks like a call, of a tool or of one that is nearly named so, and was not
+    taken for one; None where nothing does."""
+    offered = [tool.name for tool in tools]
+    words = markers if any(name in text for name in offered) else literals
+    found: list[tuple[tuple[int, ...], Dialect, str]] = []
     for dialect in every():
-        words = markers(dialect)
-        if all(word in text for word in words) and (calls := parse(text, dialect, tools, "").calls):
-            return Note(
-                "like-a-call",
-                f"a part of the text looks like a call of {calls[0].name} in the dialect {dialect.name}, and stays text. "
-                f"Where it is one, give dialect={dialect.name!r}",
-            )
-    return None
+        if all(word in text for word in words(dialect)):
+            reply = parse(text, dialect, None, "")
+            if name := _nearly(reply, offered):
+                found.append(((name in offered, *_rank(dialect, reply, text)), dialect, name))
+    if not found:
+        return None
+    _, dialect, name = max(found, key=lambda one: one[0])
+    looks = f"a part of the text looks like a call of {name} in the dialect {dialect.name}, and stays text."
+    if name in offered:
+        return Note("like-a-call", f"{looks} Where it is one, give dialect={dialect.name!r}")
+    return Note("like-a-call", f"{looks} No tool has that name.{did_you_mean(near(name, offered))}")
+
+
+def _nearly(reply: Reply, offered: Sequence[str]) -> str:
+    """The name of the first call of a tool that is offered, else of one that is nearly named so, else ""."""
+    names = [call.name for call in reply.calls]
+    exact, close = (n for n in names if n in offered), (n for n in names if near(n, offered))
+    return next(chain(exact, close), "")
 
 
 @cache
@@ -272,5 +304,4 @@ def own_dialect(dialect: str | Dialect | None, model: str | None) -> Dialect | N
     None where neither tells one."""
     if dialect is not None:
         return dialect if isinstance(dialect, Dialect) else get(dialect)
-    found = detect(model=model) if model else None
-    return found if found and found.models else None
+    return by_its_name(model)

@@ -17,8 +17,8 @@ from typing import Any, Self
 
 from ..errors import MissingExtra, ModelError, UsageError
 from ..events import Event, Finished, Noted
+from ..models.adaptive import calling
 from ..models.base import Capability, Counter, Model, Scorer
-from ..models.speaker import speaking
 from ..running import in_thread
 from ..types import Note, Request, Tool, Usage
 from ..wire.collect import add_usage
@@ -91,7 +91,7 @@ class Routed:
                 raise UsageError(f"{name}: expected a whole number of 1 or more, received {value!r}")
         if isinstance(pinned, str) or not all(isinstance(one, str) for one in pinned):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"pinned: expected a list of names or patterns, received {pinned!r}")
-        self.model = speaking(model)
+        self.model = calling(model)
         self.index = index
         self.pinned = tuple(pinned)
         self.strict = strict
@@ -104,7 +104,7 @@ class Routed:
     def around(self, model: Model) -> Self:
         """The same around another model."""
         made = copy.copy(self)
-        made.model = speaking(model)
+        made.model = calling(model)
         return made
 
     def searching(self, index: Finder) -> Self:

@@ -11,6 +11,7 @@ import contextlib
 import difflib
 import hashlib
 import json
+import logging
 import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
@@ -19,6 +20,9 @@ from typing import Any, cast
 
 from ..errors import UsageError
 from ..files import replacing
+from ..schema.near import listed
+
+log = logging.getLogger(__name__)
 
 FORM = 1
 """Goes up when the file changes its form."""
@@ -76,6 +80,10 @@ class Pins:
         """The difference to what was accepted, of each definition that has changed, by name. New ones are pinned."""
         differences = self.differences(source, offered)
         if new := [one for one in offered if differences.get(one["name"]) == ""]:
+            if source in self._read():
+                log.warning(
+                    "%s offers what it did not, pinned as it is: %s", source, listed([one["name"] for one in new])
+                )
             self.accept(source, new)
         return {name: told for name, told in differences.items() if told}
 

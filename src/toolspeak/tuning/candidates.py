@@ -1,75 +1,79 @@
-"""The forms that are worth trying with a model."""
+"""The strategies that are worth trying with a model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
 
 from ..dialects import names
 from ..errors import UsageError
+from ..models.abilities import Abilities
+from ..models.adaptive import as_tuned
 from ..models.base import Model
-from ..models.forms import PLAIN, Form, asked, server_of
 from ..models.http import Http
 from ..models.probe import abilities
-from ..models.speaker import DEFAULT, HOLDS
-from ..models.strategy import known_of, strategy
-from ..wire.detect import by_template, detect
+from ..models.speaker import HOLDS
+from ..models.strategy import PLAIN, Known, Strategy, known_of, strategy
+from ..wire.detect import by_template
+
+UNSERVED = ("found", "template", "models", "at")
+"""What of a server's abilities no strategy needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A form to try; `usual`: it is what the model is asked in without a profile."""
+    """A strategy to try; `usual`: the model is asked so without a profile."""
 
-    form: Form
+    strategy: Strategy
     usual: bool = False
 
 
 async def candidates(model: Model, dialects: Sequence[str] = ()) -> list[Candidate]:
-    """The forms to try with a text model or a server, the usual one first. `dialects` take the place of PLAIN and of the
-    model's own.
+    """The strategies to try with a text model or a server, the usual one first. `dialects` take the place of PLAIN and of
+    the model's own.
 
     A server is probed first, unless that was done within a day. Raises the ModelError of one that cannot be asked.
     """
     if isinstance(model, Http):
         return await _of_server(model, dialects)
     if "tools" in model.capabilities:
-        raise UsageError(f"{model.name} takes tools by itself, and there is no other form to try")
+        raise UsageError(f"{model.name} takes tools by itself, and there is no other way to ask it")
     known = known_of(model)
-    forms = [Form("prompted")] if known.template and by_template(known.template) else []
-    forms += [Form("scored")] if known.scores else []
-    first = strategy(known)
-    usual = Form(first.way, "" if first.template or first.way == "scored" or not first.dialect else first.dialect.name)
-    return _with_dialects(usual, forms, dialects or PLAIN, bool(HOLDS & model.capabilities), {})
+    own = [strategy(known, way="prompted")] if known.template and by_template(known.template) else []
+    scored = [strategy(known, way="scored")] if known.scores else []
+    holds = bool(HOLDS & model.capabilities)
+    return _with_dialects(strategy(known), [*own, *scored], dialects or PLAIN, holds=holds)
 
 
 async def _of_server(model: Http, dialects: Sequence[str]) -> list[Candidate]:
-    known = await abilities(model)
-    server = server_of(known)
-    forms = [Form("native", server=server)] if known.can("tools") else []
-    forms += [Form("scored", server=server)] if known.score_way else []
-    if not known.can("chat"):
-        raise UsageError(f"{model.name} answers no conversation, and only forms inside one are tried")
-    own = detect(known.template or None, known.model).name if known.template or known.model else DEFAULT
-    tried = dialects or list(dict.fromkeys([*([own] if own in names() else []), *PLAIN]))
-    first = strategy(replace(known.known, completes=False))
-    usual = Form(
-        first.way, first.dialect.name if first.dialect and first.dialect.name in names() else "", server=server
-    )
-    return _with_dialects(usual, forms, tried, _can_hold(model, server), server)
-
-
-def _can_hold(model: Http, server: dict[str, Any]) -> bool:
-    return bool(HOLDS & asked(model, Form("prompted", DEFAULT, server=server)).capabilities)
+    seen = await abilities(model)
+    if not seen.can("chat"):
+        raise UsageError(f"{model.name} answers no conversation, and only what is asked inside one is tried")
+    known = replace(seen.known, completes=False)
+    by_itself = [strategy(known, way="native")] if seen.can("tools") else []
+    scored = [strategy(known, way="scored")] if seen.score_way else []
+    own = strategy(replace(known, tools=None, scores=False)).dialect
+    tried = dialects or ([own.name] if own and own.name in names() else []) + [*PLAIN]
+    server = {
+        each.name: value
+        for each in fields(Abilities)
+        if each.name not in UNSERVED and (value := getattr(seen, each.name))
+    }
+    holds = bool(HOLDS & as_tuned(model, Strategy("prompted", dialect=own, server=server)).capabilities)
+    found = _with_dialects(strategy(known), [*by_itself, *scored], tried, holds=holds)
+    return [replace(one, strategy=replace(one.strategy, server=server)) for one in found]
 
 
 def _with_dialects(
-    usual: Form, forms: Sequence[Form], dialects: Sequence[str], holds: bool, server: dict[str, Any]
+    usual: Strategy, others: Sequence[Strategy], dialects: Sequence[str], *, holds: bool
 ) -> list[Candidate]:
-    """The forms and those in dialects, held and free where there is a difference, the usual one first."""
-    every = list(forms)
-    first = [] if usual in forms else [usual.dialect or DEFAULT]
-    for dialect in dict.fromkeys([*first, *dialects]):
-        every += [Form("prompted", dialect, held, server) for held in ((True, False) if holds else (True,))]
-    usual = usual if usual in every else every[0]
-    return [Candidate(usual, True), *(Candidate(form) for form in every if form != usual)]
+    """The others and those in dialects, constrained and free where there is a difference, the usual one first."""
+    first = [usual.dialect.name] if usual.dialect and usual.dialect.name in names() else []
+    every = {one.label: one for one in others}
+    every_name = [*([] if usual.label in every else first), *dialects]
+    for name in dict.fromkeys(every_name):
+        spoken = strategy(Known(), dialect=name)
+        for one in (spoken, replace(spoken, constrained=False)) if holds else (spoken,):
+            every.setdefault(one.label, one)
+    usual = every.get(usual.label, next(iter(every.values())))
+    return [Candidate(usual, True), *(Candidate(one) for one in every.values() if one is not usual)]

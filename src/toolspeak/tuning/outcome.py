@@ -15,8 +15,8 @@ from .. import __version__
 from ..evals.compare import ALPHA, Paired, compare, shown_p
 from ..evals.record import Record
 from ..evals.stats import Estimate, median, wilson
-from ..models.forms import Form
 from ..models.profiles import Profile, save
+from ..models.strategy import Strategy
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Tried:
     """A form, and its records on the questions that it was put: those for tuning, and those held back where it came so
     far. `failed` says why it could not be asked."""
 
-    form: Form
+    strategy: Strategy
     usual: bool = False
     tuning: tuple[Record, ...] = ()
     held_back: tuple[Record, ...] = ()
@@ -58,7 +58,7 @@ class Tried:
     def told(self) -> dict[str, Any]:
         """For programs and profiles."""
         accuracy = self.accuracy
-        told: dict[str, Any] = {"form": self.form.label, "tuning": [self.right, len(self.tuning)]}
+        told: dict[str, Any] = {"form": self.strategy.label, "tuning": [self.right, len(self.tuning)]}
         if self.held_back:
             right = sum(record.right for record in self.held_back)
             told["held_back"] = [right, len(self.held_back)]
@@ -119,19 +119,19 @@ class Outcome:
         """What is chosen, and whether the difference is more than noise, in a sentence or two."""
         chosen, best, usual = self.chosen, self.best, self.usual
         right = sum(record.right for record in chosen.held_back)
-        told = f"{chosen.form.label}: {right} of the {len(chosen.held_back)} questions held back are right."
+        told = f"{chosen.strategy.label}: {right} of the {len(chosen.held_back)} questions held back are right."
         if chosen is not best:
-            told += f" {best.form.label} got {_more(self.paired(chosen, best))}, which is no more than noise: "
+            told += f" {best.strategy.label} got {_more(self.paired(chosen, best))}, which is no more than noise: "
             return told + ("nothing changes." if chosen.usual else "the cheaper one is taken.")
         if chosen.usual:
             return told + " It is the usual form: nothing changes."
         if not usual.held_back:
-            return told + f" The usual form, {usual.form.label}, could not be asked."
+            return told + f" The usual form, {usual.strategy.label}, could not be asked."
         pair = self.paired(usual, chosen)
         sure = "more than noise" if pair.p < ALPHA else "it may be luck"
         return (
             told
-            + f" That is {_more(pair)} than {usual.form.label}, the usual form: {sure}, p {'' if pair.p < 0.0001 else '= '}{shown_p(pair.p)}."
+            + f" That is {_more(pair)} than {usual.strategy.label}, the usual form: {sure}, p {'' if pair.p < 0.0001 else '= '}{shown_p(pair.p)}."
         )
 
     def profile(self, now: datetime | None = None) -> Profile:
@@ -147,7 +147,7 @@ class Outcome:
             "verdict": self.verdict,
             "forms": [one.told() for one in self.tried],
         }
-        return Profile(self.model, self.key, self.chosen.form, measured)
+        return Profile(self.model, self.key, self.chosen.strategy, measured)
 
     def save(self) -> Path:
         """Keeps the profile, which `toolspeak.model` follows from then on; says where."""

@@ -17,10 +17,11 @@ from ..evals.own import read
 from ..evals.record import Record
 from ..evals.running import STOPPING, Heard
 from ..evals.sources import mixed
+from ..models.adaptive import as_tuned
 from ..models.base import Model
-from ..models.forms import Form, asked
 from ..models.names import bare
 from ..models.profiles import key_of, slug
+from ..models.strategy import Strategy
 from ..schema.infer import as_tools
 from ..types import Tool
 from .candidates import Candidate, candidates
@@ -123,7 +124,7 @@ async def atune(
     put, source, without = _cases(offered, cases, count)
     plan = planned(put)
     tried = await candidates(model, dialects)
-    key = key_of(name, model)
+    key = key_of(model)
     folder = Path(out) / f"{slug(model.name, key)}-{digest(put)[:8]}"
     trial = Trial(name, folder, settings, heard, plan.total(len(tried)))
     done = await trial.run(plan, tried)
@@ -155,7 +156,7 @@ class Trial:
 
     async def run(self, plan: Plan, given: Sequence[Candidate]) -> list[Tried]:
         """All that were tried, in the order of how far they came and how well they did."""
-        left = [Tried(one.form, one.usual) for one in given]
+        left = [Tried(one.strategy, one.usual) for one in given]
         out: list[Tried] = []
         for number, cases in enumerate(plan.rounds, 1):
             asked_now = [await self._put(one, f"round-{number}", cases) for one in left]
@@ -179,7 +180,7 @@ class Trial:
 
     async def _put(self, one: Tried, part: str, cases: Sequence[Case]) -> Tried:
         """The form with its records on these cases too; what it cannot be asked is said in `failed`."""
-        contender = Contender(self._made(one.form), title=one.form.label)
+        contender = Contender(self._made(one.strategy), title=one.strategy.label)
         try:
             records = await arun(cases, [contender], self.folder / part, self.settings, heard=self._heard)
         except STOPPING:
@@ -191,8 +192,8 @@ class Trial:
             return replace(one, held_back=tuple(records))
         return replace(one, tuning=(*one.tuning, *records))
 
-    def _made(self, form: Form) -> Model:
-        return asked(bare(self.name), form)
+    def _made(self, chosen: Strategy) -> Model:
+        return as_tuned(bare(self.name), chosen)
 
     def _heard(self, record: Record, done: int, _: int) -> None:
         if self.heard is not None:

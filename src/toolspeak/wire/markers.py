@@ -66,6 +66,10 @@ ESCAPED = "\\u200b"
 
 BRACKET = re.compile(r"[<\[\]｜]")
 LABEL = re.compile(r"[A-Z][A-Za-z ]{0,40}:")
+LINES = r"\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+"""What begins a line besides a line feed."""
+BLANKS = r" \t\xa0\u1680\u2000-\u200d\u202f\u205f\u2060\u3000\ufeff"
+"""What may stand before a label and is not seen."""
 TAIL = 64
 """Characters at the end of a text that are looked at for the beginning of a marker."""
 TAIL_SHAPE = re.compile(r"<[|｜][^\s<>]{0,60}")
@@ -90,7 +94,10 @@ def _of_dialect(d: Dialect) -> tuple[str, ...]:
     told = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
     whole = (*d.control, *d.frame, *d.stop)
     exact = [word.strip() for word in whole if _breakable(word.strip()) or LABEL.fullmatch(word.strip())]
-    return tuple(dict.fromkeys((*exact, *(m for word in _literals(told) for m in TAG.findall(word) if len(m) > 2))))
+    literals = list(_literals(told))
+    if any(map(LABEL.fullmatch, exact)):  # a dialect that tells its parts by labels: those of a call as well
+        exact += [word.strip() for word in literals if LABEL.fullmatch(word.strip())]
+    return tuple(dict.fromkeys((*exact, *(m for word in literals for m in TAG.findall(word) if len(m) > 2))))
 
 
 @lru_cache(64)
@@ -192,7 +199,8 @@ def _left(text: str, removed: Sequence[str]) -> Iterator[str]:
 def _labels(markers: tuple[str, ...]) -> re.Pattern[str]:
     """A label at the beginning of a line, or a letter that has zero-width spaces between it and a colon."""
     words = "|".join(re.escape(marker[:-1]) for marker in markers if LABEL.fullmatch(marker))
-    return re.compile(rf"^([ \t]*(?:{words or '(?!)'}))(?={INVISIBLE}*:)|[A-Za-z](?={INVISIBLE}+:)", re.MULTILINE)
+    label = rf"(?:^|(?<=[{LINES}]))([{BLANKS}]*(?:{words or '(?!)'}))(?={INVISIBLE}*:)"
+    return re.compile(rf"{label}|[A-Za-z](?={INVISIBLE}+:)", re.MULTILINE)
 
 
 @lru_cache(256)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
@@ -30,27 +32,58 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The server for messages and for its pins: its command line, or its address without a user, password or query."""
+        """The server for messages: its command line, or its address without a user, password or query."""
         if not self.url:
             return shlex.join(self.command)
         parts = urlsplit(self.url)
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
     def seen_from(self, folder: Path) -> str:
-        """The server as its pins know it, however it is written: a file in its command line by its place, which is told
-        from `folder` where it lies in there."""
+        """The server as its pins know it, however it is written; a place is told from `folder` where it lies in there.
+
+        What a program is asked to run tells servers apart, not how it is run: a program in a folder of programs is known
+        by its name, and its switches before what it runs do not count. A file or a folder is known by its place; where there
+        is none, by the folder that was given to run in. Of an address the host and the path count, not the query, which
+        may be secret.
+        """
         if self.url:
-            return self.shown
-        here = os.path.abspath(self.cwd or ".")
+            return _plain_url(self.url)
+        here = os.path.abspath(os.path.expanduser(self.cwd or "."))
         base = os.path.join(os.path.abspath(folder), "")
-        words: list[str] = []
-        for at, word in enumerate(self.command):
-            place = os.path.normpath(os.path.join(here, os.path.expanduser(word)))
-            if (at == 0 and os.sep not in word) or not os.path.isfile(place):
-                words.append(word)
-            else:
-                words.append(place.removeprefix(base))
-        return shlex.join(words)
+        program, *rest = self.command
+        runs = list(dropwhile(_SWITCH.fullmatch, rest)) or rest
+        words = [_program(program, here, base)]
+        places = [_place(word, here) for word in runs]
+        words += [place.removeprefix(base) or word for place, word in zip(places, runs, strict=True)]
+        known = shlex.join(words)
+        return known if self.cwd is None or any(places) else f"{known} (in {here.removeprefix(base)})"
+
+
+_SWITCH = re.compile(r"-[^=]*")
+_PATH = re.compile(r"\.{1,2}|.*[/\\].*", re.DOTALL)
+
+
+def _program(word: str, here: str, base: str) -> str:
+    """A program by its name, where it is looked for or lies among others; one's own by its place."""
+    folder, name = os.path.split(word)
+    if os.path.basename(folder).lower() in ("", "bin", "sbin", "scripts"):
+        return name
+    return (_place(word, here) or word).removeprefix(base)
+
+
+def _place(word: str, here: str) -> str:
+    """The place of the file that a word names, or of the folder where it can be nothing else; "" where it names none."""
+    place = os.path.normpath(os.path.join(here, os.path.expanduser(word)))
+    is_there = os.path.exists if _PATH.fullmatch(word) else os.path.isfile
+    return place if is_there(place) else ""
+
+
+def _plain_url(url: str) -> str:
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
+    usual = parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme.lower()))
+    port = "" if usual else f":{parts.port}"
+    return urlunsplit((parts.scheme.lower(), host.rstrip(".") + port, parts.path.rstrip("/"), "", ""))
 
 
 def address(
@@ -80,7 +113,7 @@ def address(
 def _told(server: Any) -> Address:
     words: list[str]
     if isinstance(server, str):
-        if server.strip().startswith(("http://", "https://")):
+        if server.strip().lower().startswith(("http://", "https://")):
             return Address(url=_url(server.strip()))
         try:
             words = shlex.split(server)

@@ -65,7 +65,8 @@ def whole_segments(path: str) -> bool:
     """Whether no segment of a path is empty, `.` or `..`, whatever of it a server decodes before it looks."""
     plain = path.removeprefix("/").removesuffix("/")
     for _ in range(3):
-        if any(part in ("", ".", "..") for part in plain.replace("\\", "/").split("/")):
+        # Some servers take what stands behind a semicolon out of a segment before they look at it.
+        if any(part.partition(";")[0] in (".", "..") or not part for part in plain.replace("\\", "/").split("/")):
             return not plain  # of the root there is nothing to tell
         plain = unquote(plain)
     return True
@@ -119,7 +120,7 @@ def _joined(slot: Slot, value: Any, separator: str) -> str:
 def _listed(slot: Slot, value: Any, name: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, part in cast("dict[str, Any]", value).items():
-            yield f"{quote(key, safe='')}={_one_segment(slot, _text(part))}"
+            yield f"{_one_segment(slot, key)}={_one_segment(slot, _text(part))}"
     else:
         for part in cast("list[Any]", value):
             yield f"{name}={_one_segment(slot, _text(part))}"
