@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..api import anthropic, openai_chat
+from ..api.payloads import Payload
 from .exchange import Exchange
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 async def list_models(gateway: Gateway, exchange: Exchange, _: str) -> None:
     """All models that may be seen."""
     codec = anthropic if exchange.header(b"anthropic-version") else openai_chat
-    catalog = {"models": []} if b"client_version=" in exchange.scope.get("query_string", b"") else {}
+    catalog: Payload = {"models": []} if b"client_version=" in exchange.scope.get("query_string", b"") else {}
     await exchange.reply_json(200, codec.write_models(gateway.models.names(exchange.visible)) | catalog)
 
 
