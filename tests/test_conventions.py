@@ -59,6 +59,7 @@ CORE_LIBRARIES = {
     "docstring_parser",
     "typing_extensions",
     "jinja2",
+    "llguidance",
 }
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval"}
 IMPURE_METHODS = {"now", "utcnow", "today", "uuid1", "uuid4", "read_text", "read_bytes", "write_text", "write_bytes"}

@@ -174,5 +174,8 @@ class Models:
         for known in (name, *(to for alias, to in self.aliases.items() if fnmatchcase(name, alias))):
             if (found := self.served.get(known)) and visible(known):
                 return found
-        said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], self.names(visible)))}"
+        names = self.names(visible)
+        said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], names))}"
+        if names:
+            said += f" Set the client's model to one that is served: {listed(names)}; or serve it by that name: --alias, --default."
         raise Refused(said, status=404, code="model_not_found", param="model")
