@@ -45,7 +45,9 @@ def test_likelihoods_are_those_that_the_server_tells(mind: Llama) -> None:
 
 
 def test_many_at_once_are_what_each_is_alone(mind: Llama) -> None:
-    texts = [f"{city} {number}\n" for city in ("Lima", "Oslo", "Paris", "東京") for number in range(ABREAST)]
+    texts = [
+        f"{city} {number}\n" for city in ("Lima", "東京") for number in range(ABREAST // 2 + 1)
+    ]  # more than abreast
     at_once = mind.score(PROMPT, texts)
     alone = [value for text in texts for value in mind.score(PROMPT, [text]) or ()]
     assert at_once == pytest.approx(alone, abs=NOISE / 3)
@@ -63,8 +65,8 @@ def test_a_text_whose_beginning_grows_together_with_the_prompt(mind: Llama) -> N
 
 def test_what_was_asked_before_changes_nothing(mind: Llama) -> None:
     before = mind.score(PROMPT, ASKED[:1])
-    for number in range(3 * KEPT):
-        assert mind.score(f"{number} other things, {PROMPT}", ASKED[1:])
+    for number in range(KEPT + 1):
+        assert mind.score(f"{number} other things, {PROMPT}", ASKED[1:2])
     for other in ("A list of", "A list of things that nobody", PROMPT + "What is", "Z"):
         assert mind.score(other, [" and so on"])
     assert mind.score(PROMPT, ASKED[:1]) == pytest.approx(before, abs=NOISE / 3)
@@ -72,19 +74,21 @@ def test_what_was_asked_before_changes_nothing(mind: Llama) -> None:
 
 def test_what_was_asked_longest_ago_gives_way(mind: Llama) -> None:
     long = "one two three four five six seven eight nine ten. "
-    for number in range(4):
-        prompt = f"{number}. " + long * 30
-        assert 300 < len(mind.tokens(prompt)) < 500
+    for number in range(3):
+        prompt = f"{number}. " + long * 36
+        assert 380 < len(mind.tokens(prompt)) < 500
         assert mind.score(prompt, [" The end", " And so on"])
 
 
 def test_what_does_not_fit_is_left_to_the_server(mind: Llama, monkeypatch: pytest.MonkeyPatch) -> None:
     long = "one two three four five six seven eight nine ten. " * 100
+    before = mind.evaluated
     assert mind.score(long, [" The end"]) is None
     assert mind.write(long, ["."], 5) is None
     assert mind.score(PROMPT, [long]) is None
     assert mind.score("", ["word"]) is None
     assert mind.write("", ["."], 5) is None
+    assert mind.evaluated == before, "what cannot fit is not begun"
     assert mind.score(PROMPT, ASKED[:1])
     assert mind.score(PROMPT, []) == []
     monkeypatch.setattr(mind, "score", lambda *_: None)

@@ -292,6 +292,28 @@ def test_names_behind_a_server_are_all_that_is_accepted(told: Told, capsys: pyte
         told.tools(pins=told.pins).open()
 
 
+def test_pins_at_the_command_line(
+    told: Told, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLSPEAK_PINS", str(told.pins))
+    servers = tmp_path / "servers.json"
+    servers.write_text(json.dumps({"mcpServers": {"w": {"command": told.command[0], "args": told.command[1:]}}}))
+
+    def run(*args: str) -> tuple[int, str, str]:
+        return (main(list(args)), *capsys.readouterr())
+
+    code, out, err = run("tools", str(servers))
+    assert (code, [one["name"] for one in json.loads(out)]) == (0, ["w_echo"]), err
+    told.offer(tool("echo", "A tool, and more."))
+    code, out, err = run("tools", str(servers))
+    assert (code, out) == (2, "")
+    assert '+ "description": "A tool, and more."' in err
+    assert f"toolspeak mcp accept 'mcp:{shlex.join(told.command)}' echo" in err
+    assert run("mcp", "accept", str(servers), "echo")[1].startswith("accepted echo\n")
+    assert run("tools", str(servers))[0] == 0
+    assert "nothing has changed" in run("mcp", "accept", str(servers))[1]
+
+
 @pytest.mark.parametrize(
     "held", ['{"form": 1, "sources": {"mcp:x": 3}}', '{"form": 1, "sources": {"mcp:x": {"a": 3}}}', "[]"]
 )
@@ -437,7 +459,7 @@ class Asked(BaseHTTPRequestHandler):
 @pytest.fixture
 def web() -> Iterator[Web]:
     server = Web(("127.0.0.1", 0), Asked)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.over.set()
@@ -492,8 +514,8 @@ def test_a_server_that_does_not_let_go_is_left(web: Web) -> None:
 def test_a_server_that_never_tells_its_tools_is_given_up_on(web: Web) -> None:
     """One time for all: connecting, asking for the tools, and letting go."""
     web.silent = "list"
-    with pytest.raises(ts.ToolError, match=r"gave no session and no tools within 1 s"):
-        ts.mcp(address(web), timeout=1, pins=False).open()
+    with pytest.raises(ts.ToolError, match=r"gave no session and no tools within 0.2 s"):
+        ts.mcp(address(web), timeout=0.2, pins=False).open()
     assert not web.over.is_set()
 
 

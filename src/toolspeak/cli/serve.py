@@ -62,14 +62,14 @@ def _serve(flags: dict[str, Any]) -> None:
     from ..gateway.server import listen
     from ..gateway.server import serve as serving
 
-    settings = _settings(flags)
+    settings = read_settings(flags)
     listening = listen(settings)
     for line in _hello(settings, listening.getsockname()[1]):
         click.echo(line, err=True)
     serving(settings, listening)
 
 
-def _settings(flags: dict[str, Any]) -> Settings:
+def read_settings(flags: dict[str, Any]) -> Settings:
     """What the file says, and the flags before it. Raises UsageError for all that cannot be served."""
     from ..gateway.config import check_origins, read_config
     from ..gateway.keys import check_openness
@@ -146,10 +146,15 @@ def _with_key(settings: Settings, given: str | None) -> Any:
     return (*settings.keys, Key("default", digest(key)))
 
 
+def address_of(settings: Settings, port: int) -> str:
+    """The address at which a client on this machine reaches the gateway, without /v1."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104
+    return f"http://{f'[{host}]' if ':' in host and host[0] != '[' else host}:{port}"
+
+
 def _hello(settings: Settings, port: int) -> list[str]:
     """What tells a person how to go on: the address, and lines to paste."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104
-    address = f"http://{f'[{host}]' if ':' in host and host[0] != '[' else host}:{port}"
+    address = address_of(settings, port)
     key = "YOUR_KEY" if settings.keys else "none"
     model = next(iter(settings.models))
     header = f' -H "Authorization: Bearer {key}"' if settings.keys else ""

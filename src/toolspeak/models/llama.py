@@ -101,6 +101,7 @@ class Llama:
         import numpy
 
         self.states = states
+        self.context = context
         self.evaluated = 0
         self.numpy = numpy
         self.library = ctypes.CDLL(str(library))
@@ -180,11 +181,13 @@ class Llama:
         if min(starts) < 1:
             return None
         trunk = before[: min(starts) - 1]
+        chunks = [slice(first, first + ABREAST) for first in range(0, len(texts), ABREAST)]
+        if any(self._exceeds(len(trunk), whole[chunk]) for chunk in chunks):
+            return None
         totals: list[float] = []
         try:
             row = self._holding(trunk)
-            for first in range(0, len(texts), ABREAST):
-                chunk = slice(first, first + ABREAST)
+            for chunk in chunks:
                 totals += self._texts(row, len(trunk), whole[chunk], starts[chunk])
         except Full:
             self._forget()
@@ -194,7 +197,7 @@ class Llama:
     def write(self, prompt: str, stop: Sequence[str], most: int) -> Reply | None:
         """What the model goes on with, greedily, up to a text of `stop` or `most` tokens; None where it does not fit."""
         before = self.tokens(prompt)
-        if not before:
+        if not before or self._exceeds(0, [before]):
             return None
         made, text = b"", ""
         token, place = before[-1], len(before) - 1
@@ -216,6 +219,10 @@ class Llama:
             return None
         finally:
             self._remove(self.memory, KEPT, -1, -1)
+
+    def _exceeds(self, begun: int, whole: Sequence[list[int]]) -> bool:
+        """Whether texts that share their first `begun` tokens do not fit into the context side by side."""
+        return begun + sum(len(one) - 1 - begun for one in whole) > self.context
 
     def _piece(self, token: int) -> bytes:
         room = ctypes.create_string_buffer(256)

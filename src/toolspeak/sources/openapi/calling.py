@@ -25,6 +25,8 @@ SHOWN = 1_500
 """Characters of an error's body that are told."""
 EXACT = 8
 """Characters of a secret that is looked for in good answers; a shorter one stands in them by chance."""
+CHARSET = re.compile("(?i)utf|us-ascii|iso|latin|windows|cp|koi8|gb|big5|euc|shift|tis|mac")
+"""How a charset begins that is one. Python knows others, some of which take time with the square of a text."""
 LITERAL = "/:@!$&'()*+,;=~-._%"
 """What stays as it is in the fixed parts of a path."""
 
@@ -143,6 +145,8 @@ def _text(answer: Answer) -> str | None:
     ):
         return None
     charset = next((one.partition("=")[2].strip(' "') for one in more.split(";") if "charset=" in one.lower()), "utf-8")
+    if not CHARSET.match(charset):
+        charset = "utf-8"
     try:
         return answer.body.decode(charset)
     except (UnicodeDecodeError, LookupError):
