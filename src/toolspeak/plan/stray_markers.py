@@ -24,7 +24,7 @@ class StrayMarkers:
     """Text without the stray markers around its calls; `feed` takes events as a decoder tells them."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._held: str = ""
         self._after = False
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
