@@ -63,6 +63,27 @@ async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[R
     yield Done(reply)
 
 
+async def in_words(text: str, request: Request, note: Note) -> AsyncGenerator[Event | Done[Reply]]:
+    """A reply that no model gave."""
+    reply = Reply(text, finish="stop", notes=(note,))
+    reply = replace(reply, usage=with_estimate(reply, request))
+    yield Noted(note)
+    yield TextDelta(text)
+    yield Finished(reply.finish, reply.usage)
+    yield Done(reply)
+
+
+async def with_note(note: Note, events: AsyncGenerator[Event | Done[Reply]]) -> AsyncGenerator[Event | Done[Reply]]:
+    """The events of a reply of which something is to be noted."""
+    noted = False
+    async with aclosing(events):
+        async for event in events:
+            if not noted:  # not before the model has begun: until then all can be refused
+                noted = True
+                yield Noted(note)
+            yield Done(replace(event.value, notes=(note, *event.value.notes))) if isinstance(event, Done) else event
+
+
 async def _decided(
     request: Request, model: Model, tries: int, live: bool, whole: bool
 ) -> AsyncGenerator[Event | Done[Reply]]:

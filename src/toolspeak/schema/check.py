@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, cast
 
 from ..types import Problem, Schema, Tool
+from . import text_grammars
 from .judge import judge
 from .near import did_you_mean, near
 from .walk import escape, resolve
@@ -87,6 +88,9 @@ def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
                 yield _unknown(path, name, value, known)
         case "anyOf" | "oneOf":
             yield from _alternatives(error, path, value, tool)
+        case text_grammars.KEYWORD:
+            said = f"{_named(path)} does not fit its grammar: {error.message}"
+            yield Problem(path, "a text that fits the grammar", short(value), said)
         case _:
             wanted = expected(error)
             yield Problem(path, wanted, short(value), f"{_named(path)} must be {spoken(wanted)}; got {short(value)}")

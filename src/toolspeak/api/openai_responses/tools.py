@@ -14,8 +14,9 @@ from typing import Any
 
 from ...errors import Refused
 from ...types import Schema, Tool
+from .. import custom_tools
 from ..body import FLAG, TEXT, cannot
-from ..choice import WORDS, of_name, of_word
+from ..choice import TURN_OFF, WORDS, of_name, of_word
 from ..payloads import Payload, record, records
 from .client_tools import CLIENT_TOOLS, client_tool
 
@@ -104,7 +105,7 @@ class _Reading:
             self._add(row, namespace, tool)
             if tool.get("defer_loading") is True:
                 self.deferred[row["name"]] = None
-            if record(tool.get("format")).get("syntax") == "lark":
+            if not custom_tools.is_enforced(tool):
                 self.ignored.append(f"{where}.format")
         elif (kind := tool["type"]) != "tool_search":  # we search where the client does not
             self.ignored.append(f"{where}.{'description' if kind == 'namespace' else kind}")
@@ -138,7 +139,7 @@ def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
     if not isinstance(tool.get("name"), str):
         hint = ", beside its type and not within `function`" if "function" in tool else ""
         raise Refused(f"{where}.name: a tool needs a name{hint}", code="invalid_value", param=f"{where}.name")
-    row = _custom(tool) if kind == "custom" else _function(tool)
+    row = custom_tools.function(tool) if kind == "custom" else _function(tool)
     return {**row, "name": full_name(namespace, tool["name"])}
 
 
@@ -168,19 +169,6 @@ def _function(tool: Payload) -> Payload:
     return {key: tool[key] for key in ("name", "description", "parameters", "strict") if tool.get(key) is not None}
 
 
-def _custom(tool: Payload) -> Payload:
-    """A custom tool as the function that it is for a model. A regex is held to; a grammar is told to the model."""
-    form = record(tool.get("format"))
-    taken: Payload = {"type": "string"}
-    said = tool.get("description") or ""
-    if form.get("type") == "grammar":
-        said += f"\n\nThe input must fit this {form.get('syntax')} grammar:\n{form.get('definition')}"
-        if form.get("syntax") == "regex":
-            taken["pattern"] = f"^(?:{form.get('definition')})$"
-    schema = {"type": "object", "properties": {"input": taken}, "required": ["input"], "additionalProperties": False}
-    return {"name": tool["name"], "description": said.strip(), "parameters": schema}
-
-
 def custom_input(arguments: str) -> str:
     """The text that a call of a custom tool was given, from the arguments of the function that stood for it."""
     try:
@@ -207,7 +195,8 @@ def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, t
         }
         left = tuple(tool for tool in offered if tool.name in allowed)
         return of_word(choice.get("mode") or "auto", left, "tool_choice")
-    raise cannot("tool_choice.type", f"{str(kind)[:100]!r} is a tool that runs at its provider")
+    said = f"{str(kind)[:100]!r} is a tool that runs at its provider, and nobody runs it here: {TURN_OFF}"
+    raise cannot("tool_choice.type", said)
 
 
 def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ...]) -> str:
