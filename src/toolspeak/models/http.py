@@ -36,6 +36,7 @@ from .apis import APIS, able_by
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
 from .exchange import Timeouts, clean_key, timeouts, tries_again
+from .offload import offloaded, request_size
 from .patience import Patience
 from .providers import ANY, Provider
 from .retry import pause
@@ -249,7 +250,7 @@ class Http:
         try:
             loop = asyncio.get_running_loop()
             self.model = self.model or await self.only_model()
-            body = self._written(request)
+            body = await offloaded(request_size(request), self._written, request)
             due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
             reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
             response = await self._send("POST", self._api.path, due, body)
