@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from .base import Command, complete_file
+from .base import Command, complete_file, dialect_option
 
 if TYPE_CHECKING:
     from ..gateway.settings import ModelSettings, Settings
+    from ..wire.syntax import Dialect
 
 KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
 
 
 @click.command(cls=Command)
 @click.option("-m", "--model", "models", metavar="[NAME=]SPEC", multiple=True, help="Serve a model, under a name.")
+@dialect_option("Ask the models of --model in this dialect, with the tools in the prompt where the server takes none.")
 @click.option(
     "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the configuration from a file."
 )
@@ -75,11 +77,14 @@ def read_settings(flags: dict[str, Any]) -> Settings:
     from ..gateway.settings import Settings
 
     settings = read_config(flags["config"]) if flags["config"] else Settings({})
-    models = {**settings.models, **_models(flags["models"])}
+    without_model = () if flags["models"] else settings.models
+    if flags["dialect"] and without_model:
+        raise UsageError("--dialect is for the models of --model: in a configuration give each model its own `dialect`")
+    models = {**settings.models, **_models(flags["models"], flags["dialect"])}
     given = {name: flags[name] for name in ("host", "port", "workers") if flags[name] is not None}
     settings = replace(
         settings,
-        models=models or _models(("local",)),
+        models=models or _models(("local",), flags["dialect"]),
         cors=check_origins(flags["cors"]) or settings.cors,
         insecure=flags["insecure"],
         keys=_with_key(settings, flags["api_key"]),
@@ -92,7 +97,7 @@ def read_settings(flags: dict[str, Any]) -> Settings:
     return settings
 
 
-def _models(specs: tuple[str, ...]) -> dict[str, ModelSettings]:
+def _models(specs: tuple[str, ...], dialect: Dialect | None) -> dict[str, ModelSettings]:
     from ..gateway.settings import ModelSettings
 
     found: dict[str, ModelSettings] = {}
@@ -108,7 +113,7 @@ def _models(specs: tuple[str, ...]) -> dict[str, ModelSettings]:
             raise UsageError(
                 f"two models are called {name[:100]!r}; for several servers of one model use a file (--sample)"
             )
-        found[name] = ModelSettings(name, (rest,))
+        found[name] = ModelSettings(name, (rest,), dialect=dialect)
     return found
 
 

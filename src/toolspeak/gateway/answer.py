@@ -11,6 +11,7 @@ from ..errors import GenerationError, PromptTooLong
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..models.adaptive import Adaptive
 from ..models.base import Model
+from ..models.offload import offloaded, reply_size, request_size
 from ..models.pool import Pool
 from ..models.speaker import Speaker, new_id
 from ..models.within_bounds import within_bounds
@@ -137,7 +138,7 @@ async def _counted(reply: Reply, request: Request, model: Model) -> Reply:
     usage = _said_something(reply, request).usage
     if not usage.prompt_tokens or not usage.completion_tokens:
         seen = await model.narrowed(request) if isinstance(model, Routed) else request
-        usage = with_estimate(reply, seen)
+        usage = await offloaded(request_size(seen) + reply_size(reply), with_estimate, reply, seen)
     return replace(reply, usage=usage)
 
 
