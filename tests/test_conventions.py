@@ -85,7 +85,8 @@ FAMILIES = re.compile(
     r"|granite|functionary|firefunction|command-r|glm-|minimax|phi-\d|nemotron)",
     re.IGNORECASE,
 )
-NAMES_MODELS = ("dialects/", "models/")
+NAMES_MODELS = ("dialects/", "models/", "cli/agents.py")
+"""Where models, and the agents of their makers, are named."""
 
 HOMES = re.compile(r"(?<![\w.~-])/" + r"(home|Users|root)/\w")
 REGISTRIES = re.compile("|".join([r"pypi" + r"\.org", r"python" + r"hosted\.org", r"npm" + r"js\.(org|com)"]))

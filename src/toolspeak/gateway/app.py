@@ -14,12 +14,13 @@ from ..api.asked import Asked, Stamp
 from ..api.payloads import Payload
 from ..drive import Done
 from ..events import Event
+from ..models.offload import offloaded
 from ..models.pool import on_retry
 from ..types import Reply, Request, Schema
 from .admission import Admission
 from .body import Gone, check_head, checked_body, read_body
 from .door import Door
-from .exchange import LARGE, Exchange, Receive, Scope, Send
+from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
 from .hosted import HostedTools, Running, answered
 from .models import Models, Served, check_able
@@ -168,10 +169,7 @@ class Gateway:
         raw = await read_body(exchange.receive, length, limits)
         exchange.received = len(raw)
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
-        if len(raw) < LARGE:
-            body = checked_body(raw, schema, limits)
-        else:
-            body = await asyncio.to_thread(checked_body, raw, schema, limits)
+        body = await offloaded(len(raw), checked_body, raw, schema, limits)
         if body.get("model") == "":
             body["model"] = self.models.only(exchange.visible)
         return body

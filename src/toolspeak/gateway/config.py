@@ -94,6 +94,8 @@ def _model(name: str, table: Table) -> ModelSettings:
         context=table.take("context", whole(1, ENOUGH), None),
         shown_tokens=table.take("shown_tokens", whole(1, ENOUGH), None),
         pinned=table.take("pinned", many(text), ()),
+        repeats_noticed=table.take("repeats_noticed", whole(0, ENOUGH), 3),
+        repeats_ended=table.take("repeats_ended", whole(0, ENOUGH), 10),
         key=table.secret("key"),
     )
     table.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -20,11 +20,12 @@ from ..models.names import model as named_model
 from ..models.pool import Care, Pool
 from ..models.speaker import Speaker
 from ..models.strategy import Way
+from ..plan.repeats import ended, in_a_row, noticed
 from ..schema.near import did_you_mean, listed, near
 from ..search import ToolIndex
 from ..search.shown import FEW, Routed
-from ..types import Reply, Request
-from .answer import answer
+from ..types import Note, Reply, Request
+from .answer import answer, in_words, with_note
 from .settings import Limits, ModelSettings
 
 USUAL = Limits()
@@ -45,10 +46,26 @@ class Served:
     def answer(self, request: Request, *, whole: bool = False) -> AsyncGenerator[Event | Done[Reply]]:
         """The events of a reply; see `answer.answer`."""
         live = self.settings.arguments == "live"
-        return answer(request, self._asked(request), tries=self.settings.tries, live=live, whole=whole)
+        request, times = self._noticed(request)
+        if 0 < self.settings.repeats_ended <= times:
+            return in_words(ended(request.messages, times), request, Note("repeats-ended", str(times)))
+        events = answer(request, self._asked(request), tries=self.settings.tries, live=live, whole=whole)
+        if 0 < times == self.settings.repeats_noticed:
+            return with_note(Note("repeats-noticed", str(times)), events)
+        return events
+
+    def _noticed(self, request: Request) -> tuple[Request, int]:
+        """The request as a model reads it that goes in circles, and how often it has made its last calls, where it is free to
+        make others."""
+        wanted = request.choice if request.tools else "none"
+        times = in_a_row(request.messages) if wanted == "auto" else 0
+        if self.settings.repeats_noticed:
+            request = replace(request, messages=noticed(request.messages, self.settings.repeats_noticed))
+        return request, times
 
     async def narrowed(self, request: Request) -> Request:
         """The request with the tools that the model would be shown first."""
+        request, _ = self._noticed(request)
         asked = self._asked(request)
         return await asked.narrowed(request) if isinstance(asked, Routed) else request
 

@@ -49,7 +49,8 @@ class ModelSettings:
     asked for again. `context` is how many tokens the model can read and write at once, where its server does not tell.
     `shown` is how many of many tools are chosen for a question (None: what suits the model; 0: all are
     shown, however many), `shown_tokens` what the definitions of those that are shown may have, `pinned` are names of tools
-    that are always shown, or patterns of them. `key` is the upstream's.
+    that are always shown, or patterns of them. `repeats_noticed` is how often in a row the same call may have the same result before
+    the model reads so, `repeats_ended` how often before the reply says so and calls no more (0: never). `key` is the upstream's.
     """
 
     name: str
@@ -63,6 +64,8 @@ class ModelSettings:
     shown: int | None = None
     shown_tokens: int | None = None
     pinned: tuple[str, ...] = ()
+    repeats_noticed: int = 3
+    repeats_ended: int = 10
     key: str | None = field(default=None, repr=False)
 
 
