@@ -110,7 +110,8 @@ class Settings:
     """A whole gateway. Once there are `keys`, every route needs one; `insecure` lets anybody in from anywhere without.
 
     `aliases` are names or patterns (`large-*`) of models that clients ask for, with the model that answers; the first that
-    fits counts. `default` is the model for any other name. `cors` are the origins of web pages that may ask, `*` for any.
+    fits counts. `default` is the model for any other name. `hosted` are tools of the operator's by the types of those that a
+    provider runs (`web_search`). `cors` are the origins of web pages that may ask, `*` for any.
     """
 
     models: Mapping[str, ModelSettings]
@@ -124,3 +125,4 @@ class Settings:
     store: Store | None = None
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     default: str | None = None
+    hosted: Mapping[str, str] = field(default_factory=dict[str, str])
