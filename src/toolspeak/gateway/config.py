@@ -96,6 +96,8 @@ def _model(name: str, table: Table) -> ModelSettings:
         pinned=table.take("pinned", many(text), ()),
         repeats_noticed=table.take("repeats_noticed", whole(0, ENOUGH), 3),
         repeats_ended=table.take("repeats_ended", whole(0, ENOUGH), 10),
+        clear_results=table.take("clear_results", whole(0, ENOUGH), 0),
+        keep_results=table.take("keep_results", whole(1, ENOUGH), 5),
         key=table.secret("key"),
     )
     table.close()

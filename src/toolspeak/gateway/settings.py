@@ -50,7 +50,8 @@ class ModelSettings:
     `shown` is how many of many tools are chosen for a question (None: what suits the model; 0: all are
     shown, however many), `shown_tokens` what the definitions of those that are shown may have, `pinned` are names of tools
     that are always shown, or patterns of them. `repeats_noticed` is how often in a row the same call may have the same result before
-    the model reads so, `repeats_ended` how often before the reply says so and calls no more (0: never). `key` is the upstream's.
+    the model reads so, `repeats_ended` how often before the reply says so and calls no more (0: never). Of a conversation of more than `clear_results` tokens (0: however
+    many) old results are cleared, all but the last `keep_results`. `key` is the upstream's.
     """
 
     name: str
@@ -66,6 +67,8 @@ class ModelSettings:
     pinned: tuple[str, ...] = ()
     repeats_noticed: int = 3
     repeats_ended: int = 10
+    clear_results: int = 0
+    keep_results: int = 5
     key: str | None = field(default=None, repr=False)
 
 
