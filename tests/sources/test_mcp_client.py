@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import gzip
 import json
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -390,7 +392,7 @@ class Web(ThreadingHTTPServer):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.over = threading.Event()
+        self.over, self.listing = threading.Event(), threading.Event()
         self.accepts: list[str] = []
 
 
@@ -416,11 +418,30 @@ class Asked(BaseHTTPRequestHandler):
             result = {}
         elif method == "tools/list":
             if self.server.silent == "list":
+                self.server.listing.set()
                 self.server.over.wait(60)
-            result = {"tools": [tool("count"), tool("flood"), tool("wrong"), tool("packed")]}
+            result = {
+                "tools": [
+                    tool("count"),
+                    tool("flood"),
+                    tool("wrong"),
+                    tool("packed"),
+                    tool("leak", f"For {self.headers.get('X-Key')}."),
+                ]
+            }
         elif body["params"]["name"] == "wrong":
             self.server.calls += 1
             return self.give(400, {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32602, "message": "no such"}})
+        elif body["params"]["name"] == "leak":
+            key, how = str(self.headers["Authorization"]).partition(" ")[2], body["params"]["arguments"]["text"]
+            text = {"coded": base64.b64encode(f"as {key}.".encode()).decode(), "hex": key.encode().hex()}.get(how, key)
+            result = {"content": [{"type": "text", "text": text}], "isError": how == "fail"}
+            if how == "data":
+                result = {"content": [], "structuredContent": {"headers": {key: [f"Bearer {key}"]}}}
+            if how == "error":
+                return self.give(
+                    200, {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -1, "message": f"no {key}"}}
+                )
         elif body["params"]["name"] == "packed":
             result = {"content": [{"type": "text", "text": "x" * 20_000_000}]}
             return self.give(200, {"jsonrpc": "2.0", "id": body["id"], "result": result}, packed=True)
@@ -519,6 +540,21 @@ def test_a_server_that_never_tells_its_tools_is_given_up_on(web: Web) -> None:
     assert not web.over.is_set()
 
 
+def test_who_is_closed_while_it_connects_is_not_connected(web: Web) -> None:
+    web.silent = "list"
+    box = ts.mcp(address(web), timeout=PATIENT, pins=False)
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(box.open)
+        web.listing.wait()
+        box.close()
+        web.silent = ""
+        web.over.set()
+        with pytest.raises(ts.UsageError, match="was closed"):
+            opening.result()
+    with box:
+        assert call(box, "count") == "1"
+
+
 def test_a_key(web: Web) -> None:
     web.key = "sesame"
     with pytest.raises(ts.ToolError, match="wants to know who asks"):
@@ -529,6 +565,21 @@ def test_a_key(web: Web) -> None:
         assert call(box, "count") == "1"
         assert "sesame" not in repr(box)
         assert "secret" not in repr(box)
+
+
+@pytest.mark.parametrize("how", ["plain", "coded", "hex", "data", "fail", "error"])
+def test_a_key_that_comes_back_reaches_no_model(web: Web, how: str) -> None:
+    web.key = "open-sesame-7"
+    headers = {"Authorization": f"Bearer {web.key}", "X-Key": "another/key"}
+    with ts.mcp(address(web), headers=headers, timeout=PATIENT, pins=False) as box:
+        assert box["leak"].description == "For [hidden]."
+        try:
+            value = json.dumps(call(box, "leak", text=how))
+        except ts.ToolError as error:
+            value = str(error)
+        assert "[hidden]" in value
+        assert web.key not in value
+        assert value.count("b3Blbi") + value.count(web.key.encode().hex()) == 0
 
 
 def test_pins_know_a_server_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
