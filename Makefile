@@ -1,7 +1,7 @@
 # Every target makes what it needs: the virtual environment when it is missing or when its pins changed.
 # Variables: VENV (default .venv), PYTHON (default python3), ARGS (passed on to pytest or the demo),
 # JOBS (processes that test, default one for each core and at most 4; 0 tests in one process and shows what is printed),
-# SECONDS (how long to fuzz, default 60), MINUTES (how long to soak, default 10).
+# SECONDS (how long to fuzz, default 60), MINUTES (how long to soak, default 10), CLIENTS (some or full: which clients).
 
 VENV ?= .venv
 PYTHON ?= python3
@@ -10,6 +10,7 @@ ARGS ?=
 JOBS ?= auto
 SECONDS ?= 60
 MINUTES ?= 10
+CLIENTS ?= some
 
 BIN := $(VENV)/bin
 RUN := $(VENV)/.package
@@ -34,13 +35,13 @@ test: $(DEV) fetch  ## fetch what the tests need, then run them with the network
 
 full: $(DEV) fetch  ## everything that there is to run: all inputs of the properties, the clients, long fuzzing, a long soak
 	$(PYTEST) --hypothesis-profile=full $(ARGS)
-	$(MAKE) test-clients ARGS=
+	$(MAKE) test-clients CLIENTS=full ARGS=
 	$(MAKE) fuzz SECONDS=600 ARGS=
-	$(MAKE) soak MINUTES=10 ARGS=
+	$(MAKE) soak MINUTES=30 ARGS=
 
 test-clients: $(DEV) fetch  ## run the clients that people use against the gateway, each in an environment of its own
-	$(BIN)/python tests/clients/roster.py
-	CLIENTS=1 $(BIN)/python -m pytest tests/clients $(ARGS)
+	CLIENTS=$(CLIENTS) $(BIN)/python tests/clients/roster.py
+	CLIENTS=$(CLIENTS) $(BIN)/python -m pytest tests/clients $(ARGS)
 
 soak: $(DEV)  ## mixed traffic against a gateway for MINUTES (default 10): nothing may leak, and no request go unanswered
 	$(BIN)/python tests/clients/soak.py --minutes $(MINUTES) $(ARGS)

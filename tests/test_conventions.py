@@ -59,6 +59,7 @@ CORE_LIBRARIES = {
     "docstring_parser",
     "typing_extensions",
     "jinja2",
+    "llguidance",
 }
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval"}
 IMPURE_METHODS = {"now", "utcnow", "today", "uuid1", "uuid4", "read_text", "read_bytes", "write_text", "write_bytes"}
@@ -84,7 +85,8 @@ FAMILIES = re.compile(
     r"|granite|functionary|firefunction|command-r|glm-|minimax|phi-\d|nemotron)",
     re.IGNORECASE,
 )
-NAMES_MODELS = ("dialects/", "models/")
+NAMES_MODELS = ("dialects/", "models/", "cli/agents.py")
+"""Where models, and the agents of their makers, are named."""
 
 HOMES = re.compile(r"(?<![\w.~-])/" + r"(home|Users|root)/\w")
 REGISTRIES = re.compile("|".join([r"pypi" + r"\.org", r"python" + r"hosted\.org", r"npm" + r"js\.(org|com)"]))

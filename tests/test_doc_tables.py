@@ -71,6 +71,15 @@ def error_tree() -> Iterator[Row]:
     yield from below(errors.ToolspeakError, 0)
 
 
+def clients() -> Iterator[Row]:
+    yield ["program", "versions", "asked by", "checks passed"]
+    outcome = Path(__file__).parent / "clients" / "outcome.json"
+    for name, row in json.loads(outcome.read_text("utf-8")).items():
+        total = row["passed"] + row["failed"]
+        versions = ", ".join(code(pin) for pin in row["pins"])
+        yield [name, versions, ", ".join(row["ways"]), f"{row['passed']} of {total}"]
+
+
 class Colour(enum.Enum):
     RED = "red"
 
@@ -155,6 +164,7 @@ TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "annotations": annotations,
     "coercion": coercion,
     "schemas": schemas,
+    "clients": clients,
 }
 
 

@@ -86,7 +86,7 @@ def test_the_model_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_misspelt_option() -> None:
-    with pytest.raises(TypeError, match=r"temprature.*temperature"):
+    with pytest.raises(ts.UsageError, match=r"temprature: .*Did you mean 'temperature'"):
         ts.run("Hi", model=native("x"), temprature=1)  # type: ignore[call-arg]
 
 

@@ -32,6 +32,7 @@ from typing import Any, Generic, TypeVar, cast
 from .errors import LimitReached, ModelError, ToolspeakError
 from .events import CallResult, Event, Finished, Noted
 from .models.base import Model, Scorer
+from .models.offload import PlanEnd, close_plan, next_effect
 from .models.within_bounds import within_bounds
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
 from .types import Reply, Request, ToolCall, ToolResult
@@ -73,8 +74,8 @@ async def play(
     try:
         while True:
             try:
-                effect = begun or (plan.throw(failure) if failure else plan.send(outcome))
-            except StopIteration as end:
+                effect = begun or await next_effect(plan, outcome, failure)
+            except PlanEnd as end:
                 yield Done(end.value)
                 return
             begun = outcome = failure = None
@@ -95,7 +96,7 @@ async def play(
             else:
                 _log_outcome(outcome, level)
     finally:
-        plan.close()
+        close_plan(plan)
 
 
 async def arun(

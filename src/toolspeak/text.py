@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from .dialects import get as dialect
 from .dialects import names as dialects
+from .errors import UsageError
 from .schema.infer import as_tools
 from .types import Message, Reply
 from .wire import decode as decoding
@@ -51,6 +52,8 @@ def parse(
 
     The parameters are those of `Decoder`; parsing is feeding it in one piece.
     """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"text: expected what a model wrote, a str, received {type(text).__name__}")
     return decoding.parse(text, _dialect(d), as_tools(tools), prompt, thoughts)
 
 
@@ -109,7 +112,9 @@ def grammar(
 
 
 def _dialect(d: str | Dialect) -> Dialect:
-    return dialect(d) if isinstance(d, str) else d
+    if isinstance(d, str | Dialect):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return dialect(d)
+    raise UsageError(f"d: expected the name of a dialect or a Dialect, received {type(d).__name__}; see ts.dialects()")
 
 
 __all__ = ["Decoder", "dialect", "dialects", "grammar", "parse", "render"]

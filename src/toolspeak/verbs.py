@@ -19,7 +19,7 @@ from .models.adaptive import calling, look
 from .models.base import Model
 from .models.names import model as named_model
 from .models.rungs import Ladder, ladder
-from .models.sampling import sampling
+from .models.sampling import check_options, checked_setting, sampling
 from .plan import checked
 from .plan import conclude as concluding
 from .plan import decide as deciding
@@ -44,6 +44,8 @@ class Sampled(TypedDict, total=False):
     top_p: float | None
     top_k: int | None
     extra_body: Mapping[str, Any] | None
+    seed: int | None
+    stop: str | Sequence[str]
 
 
 class Settings(Sampled, total=False):
@@ -63,8 +65,6 @@ class Settings(Sampled, total=False):
     ladder: Sequence[str | Model] | None
     choice: str
     parallel: bool
-    seed: int | None
-    stop: str | Sequence[str]
 
 
 class Options(Settings, total=False):
@@ -130,8 +130,7 @@ class Job:
 
 def job(prompt: Prompt, tools: Any, options: Options) -> Job:
     """What a verb's parameters come to. Raises UsageError for what cannot be."""
-    if unknown := sorted(set(options) - set(Options.__annotations__)):
-        raise TypeError(f"unexpected option {', '.join(unknown)}; there are: {', '.join(Options.__annotations__)}")
+    check_options(options, Options.__annotations__, "a verb")
     index = tools if hasattr(tools, "search") and not callable(tools) else None
     box = tools if isinstance(tools, Toolbox) else Toolbox.of(as_tools(tools) or () if index is None else index)
     settings = sampling(options)
@@ -142,7 +141,7 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
         parallel=options.get("parallel", True),
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
-        seed=options.get("seed"),
+        seed=checked_setting("seed", options.get("seed")),
         stop=_stops(options.get("stop", ())),
         sampling=settings.more,
     )
@@ -169,7 +168,7 @@ def _shown(model: Model, index: Any, count: int) -> Model:
 
     routed = model if isinstance(model, Routed) else Routed(model, strict=False)
     # one that decides by likelihood tells tools apart better than headings: see docs/levels.md
-    if getattr(index, "groups", ()) and not isinstance(model, Routed) and "weighs" not in model.capabilities:
+    if getattr(index, "groups", ()) and not isinstance(model, Routed) and "scored" not in model.capabilities:
         from .search.levelled import Levelled
 
         routed = Levelled(model, strict=False)

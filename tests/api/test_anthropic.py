@@ -154,6 +154,24 @@ def test_turns_of_blocks_are_our_messages() -> None:
 PLAIN: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
 
 
+def test_examples_of_a_tools_input_stand_where_every_model_reads_them() -> None:
+    tool = {"name": "weather", "description": "The weather.", "input_schema": {"type": "object"}}
+    examples = [{"city": "厦门"}, {"city": "Paris", "unit": "f"}]
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    tools = [
+        {**tool, "input_examples": examples, "eager_input_streaming": True},
+        {**tool, "name": "bare", "input_examples": None},
+    ]
+    asked = api.read_request({**body, "tools": tools})
+    shown, bare = asked.request.tools or ()
+    assert shown.description == (
+        'The weather.\n\nExamples of its arguments:\n{"city": "厦门"}\n{"city": "Paris", "unit": "f"}'
+    )
+    assert bare.description == "The weather."
+    assert "tools.eager_input_streaming" in asked.ignored  # whether arguments leave live is the operator's setting
+    assert "tools.input_examples" not in asked.ignored
+
+
 def test_settings_are_read() -> None:
     tools = [
         {"type": "custom", "name": "a", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}

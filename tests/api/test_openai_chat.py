@@ -279,6 +279,8 @@ ERRORS: list[tuple[str, bytes, type[ModelError], str]] = [
     ("garbage in an event", b"data: {]\n\n", ServerFailed, r"not JSON: \{\]"),
     ("a list", b"data: [1]\n\n", ServerFailed, "expected a JSON object"),
     ("nested beyond sense", b"data: " + b"[" * 100_000 + b"\n\n", ServerFailed, "not JSON"),
+    ("no choices", b'{"choices": [], "usage": {"prompt_tokens": 3}}', ServerFailed, "expected a chat completion"),
+    ("a stream without choices", sse({"choices": []}) + b"data: [DONE]\n\n", ServerFailed, "no choices before its end"),
     ("JSON of another kind", b'{"hello": 1}', ServerFailed, "expected a chat completion.*hello"),
 ]  # fmt: skip
 

@@ -258,7 +258,6 @@ def test_reasoning_by_its_other_name() -> None:
         ({"functions": [F], "tools": [{"type": "function", "function": F}]}, "functions"),
         ({"functions": [F], "function_call": {"name": "x"}}, "function_call"),
         ({"tools": [{"type": "function"}]}, "tools.0.function"),
-        ({"tools": [{"type": "custom", "custom": {"name": "x", "format": {"type": "grammar"}}}]}, "tools.0.custom.format"),
         ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": F}]}}}, "tool_choice.allowed_tools"),
         ({"messages": [{"role": "assistant", "audio": {"id": "x"}}]}, "messages.0.audio"),
         ({"messages": [{"role": "king", "content": ""}]}, "messages.0.role"),

@@ -27,6 +27,7 @@ def test_words_before_a_call_are_no_answer_when_piped(cli: Cli, script: Script) 
     first = "Let me look.\n" + wants("weather", city="Oslo")
     done = cli("ask", "Weather?", "-t", "weather.py", "-m", script(first, "Sunny."))
     assert done.stdout == "Sunny.\n"
+    assert done.stderr.splitlines()[:2] == ["Let me look.", '→ weather {"city": "Oslo"}']
 
 
 @pytest.mark.parametrize("args", [["-"], [], ["Summarise this:", "-"]])
@@ -330,10 +331,33 @@ def test_closed_standard_streams_do_no_harm() -> None:
 
 
 def test_sampling_settings_reach_the_body(cli: Cli) -> None:
-    options = ["--temperature", "0.5", "--top-p", "0.9", "--top-k", "40", "--max-tokens", "7"]
+    options = [
+        "--temperature",
+        "0.5",
+        "--top-p",
+        "0.9",
+        "--top-k",
+        "40",
+        "--max-tokens",
+        "7",
+        "--seed",
+        "3",
+        "--stop",
+        "END",
+        "--stop",
+        ".",
+    ]
     model = ["-m", "http://127.0.0.1:9/v1#m"]
     done = cli("ask", "hi", "--explain", "--json", *options, "--extra-body", '{"min_p": 0.1}', *model)
-    sent = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "max_tokens": 7, "min_p": 0.1}
+    sent = {
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 40,
+        "max_tokens": 7,
+        "min_p": 0.1,
+        "seed": 3,
+        "stop": ["END", "."],
+    }
     assert json.loads(json.loads(done.stdout)["body"]).items() >= sent.items()
 
 
@@ -343,6 +367,8 @@ def test_sampling_settings_reach_the_body(cli: Cli) -> None:
         (["--extra-body", "[1]"], "expected a JSON object"),
         (["--extra-body", "{"], "expected a JSON object"),
         (["--extra-body", '{"messages": []}'], "extra_body: messages cannot be set there"),
+        (["--stop", ""], "stop: expected a string"),
+        (["--seed", "x"], "'x' is not a valid integer"),
         (["--temperature", "9"], "temperature: expected a number from 0 to 2, received 9.0"),
     ],
 )

@@ -115,6 +115,13 @@ def test_tools_decide_what_is_a_call() -> None:
     typed = "<function=add><parameter=a>1</parameter></function>"
     told = read("parse", "-d", "qwen3-coder", "--tools", "weather.py:add", stdin=f"<tool_call>{typed}</tool_call>")
     assert told["calls"][0]["arguments"] == {"a": 1}
+    texts = '{"tool": "add", "tool_input": {"a": "2", "b": "x"}}'
+    told = read("parse", "-d", "tool-json", "--tools", "weather.py:add", stdin=texts.replace('"x"', '"3"'))
+    assert told["calls"][0]["arguments"] == {"a": 2, "b": 3}
+    told = read("parse", "-d", "tool-json", "--tools", "weather.py:add", stdin=texts)
+    assert told["calls"][0]["arguments"] == {"a": "2", "b": "x"}
+    assert any("b" in problem for problem in told["calls"][0]["problems"])
+    assert "problems" not in read("parse", "-d", "tool-json", stdin=texts)["calls"][0]
 
 
 def test_a_prompt_may_end_inside_a_thought(place: Path) -> None:

@@ -81,7 +81,7 @@ def test_no_call_is_run_that_was_not_written(text: str, words: str) -> None:
     [
         ("absent.py", None, "there is no such file"),
         ("none.py", "x = 1\n", "expected one Dialect, such as MINE = Dialect(…), found none"),
-        ("two.py", MINE + 'OTHER = Dialect("other", (NAME, Json()))\n', "found 2 of them: 'mine', 'other'"),
+        ("two.py", MINE + 'OTHER = Dialect("other", ("<o>", NAME, Json()))\n', "found 2 of them: 'mine', 'other'"),
         ("broken.py", "def\n", "SyntaxError"),
         ("plain.json", "{}", "declares no dialect"),
         ("broken.json", "{", "cannot be read as JSON"),
@@ -132,3 +132,11 @@ def test_a_dialect_that_can_find_no_call_is_refused_when_it_is_made(call: Any, w
         ts.Dialect("mine", call)
     with pytest.raises(ts.UsageError, match=words):
         ts.Dialect("mine", (JsonCall(),), forms=(call,))
+
+
+@pytest.mark.parametrize("call", [("", NAME, Json(), ""), (NAME, "\n", Json()), (NAME, " ", Json(), "</c>")])
+def test_a_dialect_whose_calls_nothing_marks_is_refused(call: Any) -> None:
+    with pytest.raises(ts.UsageError, match="nothing marks a call"):
+        ts.Dialect("mine", call)
+    opened = ts.Dialect("mine", call, open="<c>")
+    assert [one.name for one in ts.parse('<c>f {"a": 1}', opened).calls] == ["f"]

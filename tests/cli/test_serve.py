@@ -161,6 +161,7 @@ def test_check_tells_what_is_wrong_or_what_it_comes_to(cli: Cli, tmp_path: Path)
         (["--default", "none"], "the default model: expected a model that is served, got 'none'"),
         (["--api-key", "a b"], "expected a key"),
         (["--config", "none.toml"], "No such file"),
+        (["--model", "m=scripted:a", "--dialect", "hermse"], "near ones: hermes"),
     ],
 )
 def test_what_cannot_be_served_is_told_in_a_line(cli: Cli, args: list[str], said: str) -> None:
@@ -168,6 +169,27 @@ def test_what_cannot_be_served_is_told_in_a_line(cli: Cli, args: list[str], said
     assert done.returncode == 2
     assert said in done.stderr
     assert len([line for line in done.stderr.splitlines() if "rror:" in line]) == 1
+
+
+def test_the_dialect_of_the_models_is_a_flag(tmp_path: Path, cli: Cli) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from toolspeak import Dialect\nfrom toolspeak.wire.syntax import NAME, Json\n"
+        'MINE = Dialect("mine", ("<call>", NAME, " ", Json(), "</call>"))\n', "utf-8"
+    )  # fmt: skip
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    tool = {"type": "function", "function": {"name": "weather", "parameters": schema}}
+    body = {"model": "m", "messages": [{"role": "user", "content": "Weather in Oslo?"}], "tools": [tool]}
+    said = '<call>weather {"city": "Oslo"}</call>'
+    with serving("--model", f"m=scripted:{said}", "--dialect", str(mine)) as running:
+        status, told = running.get("/v1/chat/completions", body)
+    assert status == 200
+    (call,) = told["choices"][0]["message"]["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == {"city": "Oslo"}
+    file = tmp_path / "g.toml"
+    file.write_text('[models.m]\nupstream = "scripted:x"\n', "utf-8")
+    done = cli("serve", "--config", str(file), "--dialect", "hermes")
+    assert (done.returncode, "each model its own `dialect`" in done.stderr) == (2, True)
 
 
 def test_other_names_are_answered_by_flag() -> None:

@@ -18,6 +18,8 @@ from toolspeak.models.weights import cache_dir
 
 TIMEOUT = 900  # seconds
 STAMP = "whole"
+UV, UV_PIN = "uv", "uv==0.13.9"
+"""What installs thirty times as fast as pip does."""
 
 
 class Unavailable(Exception):
@@ -30,7 +32,14 @@ def python(name: str, pins: tuple[str, ...], make: bool = True) -> Path:
 
     def fill(home: Path) -> None:
         _run([sys.executable, "-m", "venv", str(home)], home.parent)
-        _run([str(home / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", *pins], home)
+        interpreter = str(home / "bin" / "python")
+        try:
+            if name == UV:
+                raise Unavailable(UV)
+            program = str(python(UV, (UV_PIN,), make).with_name(UV))
+            _run([program, "pip", "install", "-q", "--python", interpreter, *pins], home)
+        except Unavailable:  # it knows of fewer indexes than pip may be configured with
+            _run([interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", *pins], home)
 
     return _made(name, (*pins, sys.version.split()[0]), fill, make) / "bin" / "python"
 

@@ -10,7 +10,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import asking
+from coding_agents import AGENTS
 from environments import Unavailable, node, python
+from frameworks import FRAMEWORKS
 
 TIMEOUT = 300  # seconds
 
@@ -141,19 +145,21 @@ def server(name: str, make: bool = False) -> str:
 
 
 def main() -> int:
-    for client in CLIENTS:
+    whole = os.environ.get("CLIENTS") == "full"
+    makers: list[tuple[str, Callable[[], object]]] = [
+        *((one.name, one.command) for one in CLIENTS),
+        *((one.name, partial(one.installed, make=True)) for one in AGENTS),
+        *((one.name, partial(one.command, make=True)) for one in FRAMEWORKS if whole or not one.slow),
+        *((name, partial(server, name, make=True)) for name in SERVERS),
+    ]
+    for name, make in makers:
         begun = time.monotonic()
         try:
-            client.command()
-        except Unavailable as why:
-            print(f"{client.name}: {why}")
-        else:
-            print(f"{client.name}: {', '.join(client.pins)} ({time.monotonic() - begun:.0f} s)")
-    for name in SERVERS:
-        try:
-            server(name, make=True)
+            make()
         except Unavailable as why:
             print(f"{name}: {why}")
+        else:
+            print(f"{name} ({time.monotonic() - begun:.0f} s)", flush=True)
     return 0
 
 

@@ -314,7 +314,11 @@ def _called(
         return told
     if len(server.came) > 1:
         return "it was sent more than once"
-    return _sent(server.came[0], document, case, server) if server.came else ""
+    if not server.came:
+        return ""
+    return _sent(server.came[0], document, case, server) or (
+        "" if case.change else _exact(server.came[0], tool.name, given, case)
+    )
 
 
 def _gone(server: Server, other: Server) -> str:
@@ -397,6 +401,82 @@ def _sent(came: Came, document: Any, case: Case, server: Server) -> str:
     if case.document == {**SEED, "paths": case.document["paths"]} and any(value not in secrets for value in keys):
         return f"the key's parameter was set: {came.target!r}"
     return ""
+
+
+def _exact(came: Came, name: str, given: dict[str, Any], case: Case) -> str:
+    """What is wrong with a request of an operation as it stands in the seed: what is not from its own arguments."""
+    path, node = next(
+        (p, n)
+        for p, item in SEED["paths"].items()
+        for n in item.values()
+        if isinstance(n, dict) and n["operationId"] == name
+    )
+    declared = [*node["parameters"], *([SEED["components"]["parameters"]["P"]] if "{id}" in path else [])]
+    own: dict[str, set[str]] = {"query": set(), "cookie": set(), "header": set(STANDARD)}
+    for one in declared:
+        value = given.get(one["name"])
+        if value is None or one["in"] == "path":
+            continue
+        pieces = (
+            one["in"] != "header"
+            and one.get("explode", True)
+            and one.get("style") != "deepObject"
+            and "content" not in one
+        )
+        own[one["in"]] |= (
+            set(value)
+            if isinstance(value, dict) and pieces
+            else {one["name"].lower() if one["in"] == "header" else one["name"]}
+        )
+    schemes = {next(iter(one)) for one in node.get("security", SEED["security"])} & set(case.auth or {})
+    for scheme, place, key in (
+        ("query", "query", "api_key"),
+        ("cookie", "cookie", "session"),
+        ("header", "header", "x-key"),
+        ("bearer", "header", "authorization"),
+    ):
+        sent = [value for held, value in _pairs(came, place) if held == key]
+        right = [f"Bearer {SECRET}" if scheme == "bearer" else SECRET] if scheme in schemes else []
+        if sent != right:
+            return f"{key} is {sent}, not {right}"
+        own[place] |= {key} if right else set()
+    own["header"] |= {"cookie"} if _pairs(came, "cookie") else set()
+    for place, names in own.items():
+        for held, _ in _pairs(came, place):
+            if held not in names and held.partition("[")[0] not in names:
+                return f"a {place} parameter that no argument names: {held!r}"
+    return _body_problem(came, name, given)
+
+
+def _pairs(came: Came, place: str) -> list[tuple[str, str]]:
+    if place == "query":
+        return parse_qsl(came.target.partition("?")[2], keep_blank_values=True)
+    if place == "header":
+        return came.headers
+    held = "; ".join(value for name, value in came.headers if name == "cookie")
+    return [
+        (unquote(name), unquote(value)) for name, _, value in (pair.partition("=") for pair in held.split("; ") if pair)
+    ]
+
+
+def _body_problem(came: Came, name: str, given: dict[str, Any]) -> str:
+    match name:
+        case "json":
+            wrong = json.loads(came.body) != {key: value for key, value in given.items() if key != "q"}
+        case "whole":
+            wrong = json.loads(came.body) != given.get("body", given)
+        case "form":
+            names = {key for key, _ in parse_qsl(came.body.decode(), keep_blank_values=True)}
+            inner = {key for value in given.values() if isinstance(value, dict) for key in value}
+            wrong = not {key.partition("[")[0] for key in names} <= {key.partition("[")[0] for key in (*given, *inner)}
+        case "parts":
+            most = sum(len(value) if isinstance(value, list) else 1 for value in given.values())
+            wrong = came.body.count(b"Content-Disposition: form-data;") > most
+        case "text":
+            wrong = came.body.decode() != given.get("body", "")
+        case _:
+            wrong = bool(came.body) and name != "bytes"
+    return f"another body: {came.body[:300]!r}" if wrong else ""
 
 
 def _lenient(name: str) -> str:

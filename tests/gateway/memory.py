@@ -1,8 +1,11 @@
-"""Attacks a gateway in a process of its own, class by class, and says what each leaves in its memory:
-python tests/gateway/memory.py [--requests N] [--class NAME]
+"""Attacks a gateway in a process of its own, class by class, and says what each leaves in its memory and how long `/livez`
+waited meanwhile: python tests/gateway/memory.py [--requests N] [--class NAME]
 
 A class is repeated N times (default 200), then again in rounds until its memory is flat or ten minutes are over. What may stay is
 what the caches may hold (docs/security.md) and 30 MB. Exits 1 where more does. Linux alone: it reads /proc.
+
+A third process asks for `/livez` all the time. `livez_ms` is its longest wait by the clock, `cpu_ms` the most processor time
+that the gateway took during one such wait: neighbours on the machine do not count in it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import asyncio
 import json
 import os
 import re
+import select
+import socket
 import subprocess
 import sys
 import time
@@ -76,6 +81,20 @@ def sends(first: bytes, more: bytes, times: int) -> Ask:
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"
 CHUNKED = b"POST /livez HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+def _chat(text: str, **more: object) -> tuple[str, dict[str, object]]:
+    return CHAT, {"model": "echo", "messages": [{"role": "user", "content": text}], **more}
+
+
+def _big(i: int) -> dict[str, object]:
+    return {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": f"{i}"}] * 20}] * 8000}
+
+
+ANY_TOOL = [_tool("f", x={"type": "string"})]
+ALTERNATIVES: dict[str, object] = {"type": "integer"}
+for _ in range(10):
+    ALTERNATIVES = {"anyOf": [ALTERNATIVES, {"type": "array", "items": ALTERNATIVES}]}
 CLASSES: dict[str, tuple[Ask, int]] = {
     "patterns": (posts(lambda i: (CHAT, _body(tools=[_tool("f", **{f"p{j}": {"pattern": f"^[a-z]+{j}x{i}$"} for j in range(900)})]))), 1),
     "properties": (posts(lambda i: (CHAT, _body(tools=[_tool("f", **{f"p{j}": {"title": f"{i}"} for j in range(3000)})]))), 1),
@@ -86,6 +105,18 @@ CLASSES: dict[str, tuple[Ask, int]] = {
     "requests in a row": (sends(LIVEZ, LIVEZ * 1000, 20), 4),
     "trailers": (sends(CHUNKED + b"0\r\nx-a: ", b"b" * 65_536, 20), 4),
     "large texts": (posts(lambda i: (CHAT, _body(user=f"{i}" * 300_000))), 1),
+    "many parts": (posts(lambda i: (CHAT, _big(i))), 1),
+    "many names": (posts(lambda i: (CHAT, _body(x={f"{i}_{j}": 1 for j in range(240_000)}))), 1),
+    "many lists": (posts(lambda i: (CHAT, _body(x=[[]] * 490_000))), 1),
+    "large prompts": (posts(lambda i: (CHAT, {"model": "m", "messages": [{"role": "user", "content": f"<s>{i} " * 1_000_000}]})), 1),
+    "large tools": (posts(lambda i: (CHAT, _body(tools=[_tool(f"f{j}_{i}", **{f"p{k}": {"type": "string", "description": "d" * 40} for k in range(10)}) for j in range(3000)]))), 1),
+    "many replies": (posts(lambda i: _chat("x" * 100_000, n=8)), 1),
+    "replies of braces": (posts(lambda i: _chat("{" * 200_000, tools=ANY_TOOL)), 1),
+    "replies of calls": (posts(lambda i: _chat('<tool_call>{"name": "f", "arguments": {"x": "y"}}</tool_call>' * 200, tools=ANY_TOOL)), 1),
+    "replies of openers": (posts(lambda i: _chat("<tool_call>" * 20_000, tools=ANY_TOOL)), 1),
+    "replies of arguments": (posts(lambda i: _chat('<tool_call>{"name": "f", "arguments": {"x": [' + "1," * 400_000 + "1]}}</tool_call>", tools=ANY_TOOL)), 1),
+    "replies of values": (posts(lambda i: _chat("[" + "1," * 800_000 + "1]", response_format={"type": "json_object"})), 1),
+    "wrong alternatives": (posts(lambda i: _chat('<tool_call>{"name": "f", "arguments": {"x": [[[["y"]]]]}}</tool_call>', tools=[_tool("f", x=ALTERNATIVES)])), 1),
 }  # fmt: skip
 """Each class, and how many of its requests are made at once."""
 
@@ -94,8 +125,30 @@ def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -> tuple[int, int]:
-    """(bytes that a class left, requests made): `requests`, then rounds of half as many until the memory is flat."""
+def processor(pid: int) -> float:
+    """Seconds of processor time that a process has taken."""
+    told = Path(f"/proc/{pid}/schedstat").read_text().split()
+    threads = [Path(task / "schedstat") for task in Path(f"/proc/{pid}/task").iterdir()]
+    return sum(int(one.read_text().split()[0]) for one in threads) / 1e9 if told else 0.0
+
+
+def sample(port: int, pid: int) -> None:
+    """Asks for `/livez` until stdin ends, and prints its longest wait: by the clock, and in the gateway's processor time."""
+    line = socket.create_connection(("127.0.0.1", port))
+    longest, dearest, count = 0.0, 0.0, 0
+    while not select.select([sys.stdin], [], [], 0.002)[0]:
+        began, used = time.perf_counter(), processor(pid)
+        line.sendall(LIVEZ)
+        line.recv(65536)
+        longest = max(longest, time.perf_counter() - began)
+        dearest = max(dearest, processor(pid) - used)
+        count += 1
+    print(json.dumps({"livez_ms": round(longest * 1000), "cpu_ms": round(dearest * 1000), "looks": count}))
+
+
+async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -> tuple[int, int, dict[str, int]]:
+    """What a class left in bytes, how many requests were made (`requests`, then rounds of half as many until the memory is
+    flat), and how `/livez` waited."""
     ask, at_once = CLASSES[name]
     turn, done, began = asyncio.Semaphore(at_once), 0, time.monotonic()
 
@@ -105,9 +158,13 @@ async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -
 
     async with aiohttp.ClientSession() as session:
         for number in range(5):
-            async with session.post(url + CHAT, json=_body(tools=[_tool(f"warm{number}")])) as answer:
-                await answer.read()
+            for body in (_body(tools=[_tool(f"warm{number}")]), _chat("Hi", tools=[_tool("f")])[1], {"model": 1}):
+                async with session.post(url + CHAT, json=body) as answer:
+                    await answer.read()
+        await asyncio.sleep(0.5)
         warm = before = resident(pid)
+        looking = [sys.executable, __file__, "--sample", url.rpartition(":")[2], str(pid)]
+        sampler = subprocess.Popen(looking, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         while True:
             count = requests if not done else requests // 2
             await asyncio.gather(*(one(session, done + i) for i in range(count)))
@@ -115,23 +172,42 @@ async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -
             await asyncio.sleep(1.5)
             now = resident(pid)
             if limit <= 0 or abs(now - before) < FLAT or time.monotonic() - began > limit:
-                return now - warm, done
+                waits = await asyncio.to_thread(sampler.communicate, "")
+                return now - warm, done, json.loads(waits[0])
             before = now
+
+
+GATEWAY = """
+from collections import deque
+import toolspeak.models.names as names
+from toolspeak.events import Finished, TextDelta
+from toolspeak.gateway.server import listen, serve
+from toolspeak.gateway.settings import ModelSettings, Settings
+from toolspeak.models.scripted import Scripted
+class Echo(Scripted):
+    "Answers with the last text that it was sent."
+    async def stream(self, request):
+        text = next(one["content"] for one in reversed(request.messages) if one["role"] == "user")
+        for i in range(0, len(text), 1000):
+            yield TextDelta(text[i:i + 1000])
+        yield Finished("stop")
+models = {name: made(["Hello"], repeat=True) for name, made in {"Hello": Scripted, "echo": Echo}.items()}
+for model in models.values():
+    model.requests = deque(maxlen=1)  # it would keep all
+names._scripted = lambda text, options: models[text]
+made = {"m": "Hello", "echo": "echo"}
+made = {name: ModelSettings(name, (f"scripted:{text}",), dialect="hermes", mode="chat") for name, text in made.items()}
+settings = Settings(made, port=0)
+listening = listen(settings)
+print(f"port {listening.getsockname()[1]}", flush=True)
+serve(settings, listening)
+"""
 
 
 def running() -> tuple[subprocess.Popen[str], str]:
     """A gateway in a process of its own, and its address."""
-    code = (
-        "from toolspeak.gateway.server import listen, serve; from toolspeak.gateway.settings import *\n"
-        "import toolspeak.models.names as names; from toolspeak.models.scripted import Scripted\n"
-        "from collections import deque\n"
-        "model = Scripted('Hello', repeat=True); model.requests = deque(maxlen=1)  # it would keep all\n"
-        "names._scripted = lambda text, options: model\n"
-        "s = Settings({'m': ModelSettings('m', ('scripted:Hello',))}, port=0)\n"
-        "l = listen(s); print(f'port {l.getsockname()[1]}', flush=True); serve(s, l)"
-    )
     made = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        [sys.executable, "-c", GATEWAY], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         env={**os.environ, "PYTHONPATH": str(SRC)},
     )  # fmt: skip
     assert made.stdout is not None
@@ -140,8 +216,9 @@ def running() -> tuple[subprocess.Popen[str], str]:
     return made, f"http://127.0.0.1:{found[0]}"
 
 
-def left(name: str, requests: int, limit: float) -> tuple[int, int]:
-    """What a class leaves in the memory of a gateway of its own, in bytes, and how many requests were made."""
+def left(name: str, requests: int, limit: float) -> tuple[int, int, dict[str, int]]:
+    """What a class leaves in the memory of a gateway of its own, in bytes, how many requests were made, and how `/livez`
+    waited."""
     gateway, url = running()
     try:
         return asyncio.run(attacked(name, url, gateway.pid, requests, limit))
@@ -159,14 +236,18 @@ MAY = MARGIN + sum(CACHES.values())
 def main() -> int:
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("--requests", type=int, default=200)
-    asked.add_argument("--class", dest="only", choices=CLASSES)
+    asked.add_argument("--class", dest="only", choices=CLASSES, action="append")
     asked.add_argument("--seconds", type=float, default=600, help="for each class at most; 0: one round")
+    asked.add_argument("--sample", nargs=2, type=int, help=argparse.SUPPRESS)
     told = asked.parse_args()
+    if told.sample:
+        sample(*told.sample)
+        return 0
     failed = 0
-    for name in [told.only] if told.only else CLASSES:
-        stays, done = left(name, told.requests, told.seconds)
+    for name in told.only or CLASSES:
+        stays, done, waits = left(name, told.requests, told.seconds)
         failed += stays > MAY
-        row = {"class": name, "requests": done, "left_mb": stays // 1_000_000, "may_mb": MAY // 1_000_000}
+        row = {"class": name, "requests": done, "left_mb": stays // 1_000_000, "may_mb": MAY // 1_000_000, **waits}
         print(json.dumps(row), flush=True)
     return bool(failed)
 

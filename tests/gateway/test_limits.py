@@ -206,7 +206,9 @@ def test_what_is_not_plain_json_is_refused_by_its_headers(serve_models: Callable
         (b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}", "nests deeper than 64"),
         (b'{"a": ' + b"[" * 900_000, "nests deeper than 64"),
         (b'{"a": ' + b"[" * 5_000_000, "more than 1,000,000 values"),
-        (b'{"a":' * 900_000, "nests deeper than 64"),
+        (b'{"a":' * 240_000, "nests deeper than 64"),
+        (b'{"a":' * 900_000, "more than 250,000 names of values"),
+        (b'{"a": {' + b'"b":1,' * 250_001 + b'"b":1}}', "more than 250,000 names of values"),
         (b'{"a": [' + b"1," * 1_100_000 + b"1]}", "more than 1,000,000 values"),
         (b'{"a": [' + b"[]," * 1_100_000 + b"1]}", "more than 1,000,000 values"),
         (b'{"a": "' + b'\\"' * 2_000_000 + b"," * 2_000_000, "Unterminated string"),
@@ -223,8 +225,8 @@ def test_what_json_leaves_open_is_settled() -> None:
     assert parse_body(b'\xef\xbb\xbf{"a": 1.5e3}', Limits()) == {"a": 1500.0}
     assert parse_body(b'{"a": "\\ud800 \\ud83d\\ude00 \\\\ud800"}', Limits()) == {"a": "\ufffd 😀 \\ud800"}
     assert parse_body(b'{"\\udfff": 1}', Limits()) == {"\ufffd": 1}
-    commas = "," * 3_000_000  # in a text they are no values
-    assert parse_body(json.dumps({"a": commas}).encode(), Limits()) == {"a": commas}
+    marks = "," * 1_500_000 + ":" * 1_500_000  # in a text they are no values, and name none
+    assert parse_body(json.dumps({"a": marks}).encode(), Limits()) == {"a": marks}
 
 
 # ------------------------------------------------------------------ numbers

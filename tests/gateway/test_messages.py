@@ -307,8 +307,10 @@ def test_a_silent_stream_is_told_to_be_alive_after_its_opening(serve_models: Ser
 
 def test_models_are_listed_in_the_form_of_who_asks(serve_models: Serve) -> None:
     async def say(client: anthropic.AsyncAnthropic) -> Any:
-        with pytest.raises(anthropic.NotFoundError):
+        with pytest.raises(anthropic.NotFoundError, match="Set the client's model to one that is served: m; or"):
             await client.models.retrieve("n")
+        catalog = await client._client.get("/v1/models?client_version=0.1.0")
+        assert (catalog.json()["models"], catalog.json()["data"][0]["id"]) == ([], "m")
         return [model async for model in client.models.list()], await client.models.retrieve("m")
 
     listed, one = talk(serve_models, hermes(), say)

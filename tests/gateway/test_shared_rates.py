@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -178,6 +179,7 @@ def test_what_is_not_used_comes_back(path: str, monkeypatch: pytest.MonkeyPatch)
         await takes(idle, key(requests=3200))
         while idle._leases["alice"].credits:  # until the timer gives back
             await asyncio.sleep(0.01)
+        await asyncio.wrap_future(idle._database.submit(lambda: None))  # its thread has written it
         assert (await takes(other, key(requests=3200)))["x-ratelimit-remaining-requests"] == "3198"
         idle.close()
         other.close()
@@ -205,11 +207,14 @@ def test_a_debt_of_tokens_holds_for_all(path: str) -> None:
 def test_a_client_that_leaves_while_it_draws_takes_nothing_along(path: str) -> None:
     async def work(counter: SharedCounter, _: Clock) -> None:
         alice = key(requests=2, running=1)
+        gate = threading.Event()
+        counter._database.submit(gate.wait)
         for _ in range(20):
             leaving = asyncio.create_task(takes(counter, alice))
             await asyncio.sleep(0)
             leaving.cancel()
             await asyncio.gather(leaving, return_exceptions=True)
+        gate.set()
         for left in "10":
             assert (await takes(counter, alice))["x-ratelimit-remaining-requests"] == left
 

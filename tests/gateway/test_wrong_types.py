@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
 from bodies import SEEDS, Body, changed, changes, problems, put, settings, upstreams
 
 from toolspeak.errors import UsageError
+from toolspeak.gateway.routes import ROUTES
 from toolspeak.models.http import Http
 from toolspeak.types import Request
 
@@ -28,6 +29,10 @@ async def _asked(serve_models: Callable[..., Any], folder: Path, cases: Callable
     async with upstreams() as models, serve_models(settings=settings(str(folder)), **models) as running:
         async with aiohttp.ClientSession() as session:
             return await problems(session, running.url, cases(list(models)))
+
+
+def test_every_endpoint_that_takes_a_body_is_asked() -> None:
+    assert {route.path for route in ROUTES if route.method == "POST"} == set(SEEDS)
 
 
 def test_a_wrong_value_in_any_place_is_never_a_500(serve_models: Callable[..., Any], tmp_path: Path) -> None:

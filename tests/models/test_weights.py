@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import toolspeak as ts
-from toolspeak.models import weights
+from toolspeak.models import fetched, weights
 from toolspeak.models.weights import Weights
 
 CONTENT = b"GGUF" + bytes(range(256)) * 8000  # 2 MB
@@ -162,7 +162,7 @@ def test_a_cache_that_cannot_be_written(shop: Weights, tmp_path: Path, monkeypat
 
 FETCH = """
 import sys, time
-from toolspeak.models import weights
+from toolspeak.models import fetched, weights
 shop = weights.Weights(*{fields!r})
 {before}
 try:
@@ -275,7 +275,37 @@ def test_a_file_that_is_not_the_one_that_was_fetched_is_told_at_load(
     assert len(read) == 1
     target.write_bytes(CONTENT[:1000] + bytes(len(CONTENT) - 1000))  # as long as before
     for _ in range(2):
-        with pytest.raises(ts.WeightsError, match=r"is not the file that was published.*Delete it"):
+        with pytest.raises(ts.WeightsError, match=r"is not what was published.*Delete it"):
             weights.ensure(known)
     target.write_bytes(CONTENT)
     assert weights.ensure(known) == target
+
+
+def test_a_folder_of_files_that_is_not_what_was_fetched_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model of embeddings is several files: each is looked at, and read again when one has changed."""
+    monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
+    parts = fetched.Parts("fake==1", "fake", lambda name: True, "", about="a", instead="b")
+    files = [parts.home() / "fake" / name for name in ("model.bin", "deep/words.json")]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"right")
+    parts = replace(parts, digest=fetched.digest_of(parts.home()))
+    read: list[Path] = []
+    digest = fetched.digest_of
+    monkeypatch.setattr(fetched, "digest_of", lambda folder: (read.append(folder), digest(folder))[1])
+    assert [parts.ensure() for _ in range(3)] == [parts.home()] * 3
+    assert len(read) == 1
+    (parts.home() / "fake" / "__pycache__").mkdir()
+    (parts.home() / "fake" / "__pycache__" / "a.pyc").write_bytes(b"compiled")
+    assert parts.ensure() == parts.home()
+    for file in files:
+        file.write_bytes(b"wrong")
+        with pytest.raises(ts.WeightsError, match=r"is not what was published.*Delete it"):
+            parts.ensure()
+        file.write_bytes(b"right")
+        assert parts.ensure() == parts.home()
+    files[0].unlink()
+    with pytest.raises(ts.WeightsError, match="is not what was published"):
+        parts.ensure()

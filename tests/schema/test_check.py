@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
 
 import toolspeak as ts
+from toolspeak.schema import check as checking
 from toolspeak.schema.check import check
 from toolspeak.schema.infer import as_tool
 from toolspeak.schema.near import near
@@ -145,7 +148,7 @@ def test_hostile_names_and_many_errors_stay_small():
     )
     (problem,) = check(listed, {"y" * 1_000_000: 1})
     assert len(problem.message) < 300
-    assert len(check(listed, {"x": ["a"] * 100_000})) == 50
+    assert len(check(listed, {"x": ["a"] * 1_000})) == 50
 
 
 def test_describe_and_short():
@@ -282,3 +285,53 @@ class TestArgumentsThatAComposedSchemaNeverLists:
         schema["additionalProperties"] = True
         schema.pop("unevaluatedProperties", None)
         as_tool({"name": "t", "parameters": schema})
+
+
+INTEGERS = {"type": "array", "items": {"type": "integer"}}
+ROWS = {"type": "array", "items": {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}}
+MANY = 50_000
+CASES = [
+    (INTEGERS, ["a"] * MANY, "/x/0", "integer"),
+    (INTEGERS, [*range(MANY), "a", "b"], f"/x/{MANY}", "integer"),
+    (ROWS, [*[{"id": 1}] * MANY, {"id": "a"}], f"/x/{MANY}/id", "integer"),
+    ({"anyOf": [INTEGERS, ROWS]}, ["a"] * MANY, "/x", "integer or object"),
+    ({"anyOf": [INTEGERS, {"type": "string"}]}, [*range(MANY), "a"], f"/x/{MANY}", "integer"),
+    ({"type": "array", "maxItems": 9}, [1] * MANY, "/x", "at most 9 items"),
+    ({"type": "array", "uniqueItems": True}, [*range(MANY), 7], "/x", "items that go together"),
+    ({**INTEGERS, "minItems": 3}, [*range(MANY), "a"], "", "what the schema says"),
+    ({"type": "string"}, [1] * MANY, "/x", "string"),
+]
+
+
+class TestManyArguments:
+    """Past a number of values the first thing that is wrong is told, at the cost of a few looks at all of them."""
+
+    @pytest.mark.parametrize(("schema", "value", "path", "wanted"), CASES)
+    def test_the_first_problem_is_told_in_few_looks(
+        self, schema: Any, value: Any, path: str, wanted: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        tool = tool_of(schema)
+        real, looks, about = checking.judge(tool.parameters), [0], [0]
+
+        def is_valid(instance: Any) -> bool:
+            looks[0] += 1
+            return real.is_valid(instance)
+
+        def iter_errors(instance: Any) -> Any:
+            about[0] = len(json.dumps(instance))
+            return real.iter_errors(instance)
+
+        monkeypatch.setattr(checking, "judge", lambda *_: SimpleNamespace(is_valid=is_valid, iter_errors=iter_errors))
+        (problem,) = check(tool, {"x": value})
+        assert (problem.path, problem.expected) == (path, wanted)
+        assert looks[0] < 60
+        assert about[0] < 1_000
+
+    def test_what_is_there_is_not_told_as_missing(self):
+        wide = {"type": "object", "properties": {"a": {"type": "integer"}, "z": {}}, "required": ["a", "z"]}
+        tool = as_tool({"name": "t", "parameters": {**wide, "additionalProperties": {"type": "integer"}}})
+        names = {f"y{i}": 1 for i in range(5_000)}
+        assert [p.path for p in check(tool, {**names, "bad": "x", "z": 1, "a": 1})] in (["/bad"], [""])
+        assert [p.path for p in check(tool, {**names, "z": 1, "a": "x"})] == ["/a"]
+        assert [p.path for p in check(tool_of({}), {**names, "x": 1})] == ["/y0"]
+        assert [p.path for p in check(tool, {**names, "a": 1})] == ["/z"]

@@ -165,5 +165,5 @@ def test_a_broken_file_says_where_it_is(tmp_path: Path, monkeypatch: pytest.Monk
         file = WEIGHTS.home() / ROOT / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("no model")
-    with pytest.raises(ts.WeightsError, match=f"cannot be loaded: .*Remove {WEIGHTS.home()}"):
+    with pytest.raises(ts.WeightsError, match=f"{WEIGHTS.home()} is not what was published: .*Delete it"):
         MiniLm().embed(["text"])

@@ -114,6 +114,7 @@ class Library:
         app.router.add_get("/api/slow", self.slow)
         app.router.add_get("/api/large", self.large)
         app.router.add_get("/api/away", self.away)
+        app.router.add_get("/charset/{name}", self.charset)
         app.router.add_get("/escaped/{how}/{status}", self.escaped)
         app.router.add_route("*", "/{path:.*}", self.echo)
         return app
@@ -133,6 +134,10 @@ class Library:
         key = "".join(map(write, request.headers["X-Key"]))
         text = f'{{"key": "{key}", "note": "fine"}}'
         return web.Response(text=text, status=int(request.match_info["status"]), content_type="application/json")
+
+    async def charset(self, request: web.Request) -> web.Response:
+        kind = f"text/plain; charset={request.match_info['name']}"
+        return web.Response(body="caf\xe9-fn".encode(), headers={"Content-Type": kind})
 
     async def document(self, _: web.Request) -> web.Response:
         return web.json_response(DOCUMENT)

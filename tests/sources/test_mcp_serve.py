@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from toolspeak.cli import main as command_line
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -163,7 +164,7 @@ def over_http(functions: Path) -> Iterator[str]:
         assert server.wait(60) == 0
 
 
-def test_over_http(functions: Path) -> None:
+def test_over_http(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def main(url: str) -> None:
         async with mcp.Client(url) as client:
             done = await client.call_tool("forecast", {"city": "Oslo"})
@@ -173,10 +174,8 @@ def test_over_http(functions: Path) -> None:
         asyncio.run(main(url))
         with ts.mcp(url, timeout=PATIENT) as box:
             assert box.call({"name": "facts", "arguments": {"city": "Oslo"}}) == {"city": "Oslo", "people": 5}
-        done = subprocess.run(
-            [*TOOLSPEAK, "call", f"mcp:{url}#forecast", '{"city": "Rome"}'], capture_output=True, text=True, timeout=280
-        )
-        assert done.stdout == "Rome: sun for 3 days\n", done.stderr
+        assert command_line(["call", f"mcp:{url}#forecast", '{"city": "Rome"}']) == 0
+        assert capsys.readouterr().out == "Rome: sun for 3 days\n"
 
 
 def test_what_it_asks_for(functions: Path) -> None:
@@ -188,26 +187,3 @@ def test_what_it_asks_for(functions: Path) -> None:
     assert "which tools are to be served" in told()
     assert "is not this machine alone" in told("--tools", str(functions), "--http", "0.0.0.0:0")
     assert "expected --http HOST:PORT" in told("--tools", str(functions), "--http", "somewhere")
-
-
-def test_pins_at_the_command_line(functions: Path, tmp_path: Path) -> None:
-    env = {**os.environ, "TOOLSPEAK_PINS": str(tmp_path / "pins.json")}
-    server = f"{' '.join(TOOLSPEAK)} mcp --tools {functions}"
-    servers = tmp_path / "servers.json"
-    entry = {"command": TOOLSPEAK[0], "args": [*TOOLSPEAK[1:], "mcp", "--tools", str(functions)]}
-    servers.write_text(json.dumps({"mcpServers": {"w": {**entry, "env": {"PYTHONPATH": os.environ["PYTHONPATH"]}}}}))
-
-    def run(*args: str) -> Any:
-        return subprocess.run([*TOOLSPEAK, *args], capture_output=True, text=True, timeout=280, env=env)
-
-    done = run("tools", str(servers))
-    assert [one["name"] for one in json.loads(done.stdout)] == ["w_forecast", "w_facts", "w_slow"], done.stderr
-    functions.write_text(FUNCTIONS.replace("The weather of a city.", "The weather, and more."))
-    done = run("tools", str(servers))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert '+ "description": "The weather, and more."' in done.stderr
-    assert f"toolspeak mcp accept 'mcp:{server}' forecast" in done.stderr
-    done = run("mcp", "accept", str(servers), "forecast")
-    assert done.stdout.startswith("accepted forecast\n"), done.stderr
-    assert run("tools", str(servers)).returncode == 0
-    assert "nothing has changed" in run("mcp", "accept", str(servers)).stdout

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 
 import pytest
+from spoken import TALKING, wire
 from wire_cases import cuts, merged, one_of, stream
 
 import toolspeak as ts
 from toolspeak.models.scripted import Scripted
 from toolspeak.schema.infer import as_tools
 from toolspeak.wire.collect import collect
+from toolspeak.wire.decode import parse
+from toolspeak.wire.syntax import Dialect, Tagged
 
 
 def delete(path: str, dry_run: bool = False) -> str:
@@ -138,6 +141,21 @@ def test_what_is_no_part_of_a_call_is_told(name: str, wire: str, notes: list[str
     assert [call.whole for call in reply.calls] == [True][: name != "tool-json"]
     for chunks in cuts(wire, random.Random(wire)):
         assert merged(stream(d, chunks, TOOLS)) == merged(stream(d, [wire], TOOLS))
+
+
+OPEN_ENDED = [d for d in TALKING if d.name == "llama3-builtin" or isinstance(d.call[-1], Tagged)]
+"""Code is whole wherever it ends; and where nothing but the end of the message closes a call, servers take that off."""
+
+
+@pytest.mark.parametrize("d", [d for d in TALKING if d not in OPEN_ENDED], ids=lambda d: d.name)
+def test_no_beginning_of_a_call_is_whole_with_fewer_arguments(d: Dialect) -> None:
+    """Nor where nobody knows what arguments the tool has."""
+    arguments = {"path": "/data", "dry_run": True}
+    text = wire(d, ("delete", arguments))
+    for tools, step in ((None, 1), (TOOLS, 3)):
+        for end in range(0, len(text), step):
+            whole = [call.arguments for call in parse(text[:end], d, tools).calls if call.whole]
+            assert whole in ([], [arguments]), text[:end]
 
 
 def test_the_model_is_told_of_the_doubt_and_nothing_runs() -> None:

@@ -117,3 +117,41 @@ def test_a_message_whose_first_mark_is_missing() -> None:
     assert calls(at_every_cut(wire, "harmony")) == [ROME]
     spoken = "<|channel|>final<|message|>hm<|end|>assistant is a role"
     assert at_every_cut(spoken, "harmony").text == "hmassistant is a role"
+
+
+HM = "<|channel|>analysis<|message|>hm"
+ROME_JSON = '<|message|>{"city": "Rome"}<|call|>'
+GLUED = [
+    ("muse", " to=self<|message|>hm<|eom|> to=weather<|message|>" + BODY.format("weather")),
+    ("muse", " to=self<|message|>hm to=weather<|message|>" + BODY.format("weather")),
+    ("muse", " to=self<|message|>hm<|start|>assistant to=weather<|message|>" + BODY.format("weather")),
+    ("harmony", f"{HM}<|channel|>commentary to=functions.weather{ROME_JSON}"),
+    ("harmony", f"{HM} assistant<|channel|>commentary to=functions.weather{ROME_JSON}"),
+    ("harmony", f"{HM}<|start|>assistant<|channel|>commentary to=functions.weather{ROME_JSON}"),
+]
+
+
+@pytest.mark.parametrize(("name", "wire"), GLUED)
+def test_messages_without_the_marks_between_them(name: str, wire: str) -> None:
+    reply = at_every_cut(wire, name)
+    assert (reply.thought.strip(), reply.text, calls(reply)) == ("hm", "", [ROME])
+    said = at_every_cut(" to=self<|message|>hm to=user<|message|>Hello<|eot|>", "muse")
+    assert (said.thought.strip(), said.text) == ("hm", "Hello")
+    for text in ("I set to=5 and to=<|message|>.", "A to=to=to=weather says<|message|>", "to=a b<|message|>"):
+        assert at_every_cut("<|start|>assistant to=user<|message|>" + text, "muse").text == text
+
+
+@pytest.mark.parametrize(
+    ("to", "name", "whole"),
+    [
+        ("maps.search", "search", True),
+        ("maps", "maps.search", True),
+        ("maps", "search", True),
+        ("mail", "maps.search", False),
+        ("maps.search", "maps.find", False),
+    ],
+)
+def test_a_message_to_a_namespace(to: str, name: str, whole: bool) -> None:
+    tool: Tool[..., Any] = Tool("maps.search", "", WEATHER.parameters)
+    reply = at_every_cut(f" to={to}<|message|>{BODY.format(name)}", "muse", [tool])
+    assert calls(reply) == [("maps.search", {"city": "Rome"}, whole)]

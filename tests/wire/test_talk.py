@@ -1,7 +1,4 @@
-"""Where a call counts and where a text only talks of it: the table of decision 12, for every dialect.
-
-In the dialects whose calls are messages of their own a text holds no call, whatever stands in it but the start of a message.
-"""
+"""Where a call counts and where a text only talks of it: the table of decision 12, for every dialect."""
 
 from __future__ import annotations
 
@@ -82,8 +79,9 @@ def test_a_call_in_a_fence(d: Dialect) -> None:
         assert whole(d, told(text, d)) == ["find"], what
 
 
-@pytest.mark.parametrize("d", INLINE, ids=lambda d: d.name)
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
 def test_talk_of_a_call(d: Dialect) -> None:
+    """Also of one that is a message of its own, of which the marks stand in a text."""
     call = wire(d, find("two words")).strip()
     for what, text in TALK.items():
         if ("`" in call and "`" in text) or ("\n\n" in call and "{call}" in text):
@@ -91,10 +89,38 @@ def test_talk_of_a_call(d: Dialect) -> None:
         assert whole(d, told(text, d)) == [], what
 
 
+MESSAGES = [d for d in TALKING if d.header]
+
+
+@pytest.mark.parametrize("d", MESSAGES, ids=lambda d: d.name)
+def test_what_is_shown_ends_with_its_message(d: Dialect) -> None:
+    """A quotation mark that nobody closes keeps no message from being read."""
+    assert d.header
+    call = wire(d, find("two words")).strip()
+    end = d.header.ends[0] if d.header.ends else "\n"
+    for said in ("Use a ` for code.", "It is <!-- open.", "So:\n```\nx = 1", 'He said "no.', "~~~\nx"):
+        if end[0] == "\n" and not said.startswith(("Use", "He")):
+            continue  # nothing tells that the message is over
+        assert whole(d, f"{said}{end}{call}") == ["find"], said
+    assert whole(d, f"I look.\n{call}") == ["find"]
+
+
+@pytest.mark.parametrize("d", MESSAGES, ids=lambda d: d.name)
+def test_a_draft_in_the_message_of_a_thought(d: Dialect) -> None:
+    if not (d.header and d.header.thought):
+        return
+    head, end = d.header.thought + d.header.stop, d.header.ends[0]
+    call = wire(d, find("two words")).strip()
+    for draft in ("I could write {} now, but no.", "Maybe `{}`", 'It is "{}".'):
+        assert whole(d, f"{head}{draft.format(call)}{end}") == []
+
+
 def test_talk_that_can_be_told_at_once_stays_text() -> None:
     """Where what stands before it shows that no call is meant, the text comes back byte for byte."""
-    for d in INLINE:
+    for d in TALKING:
         for what in ("code", "another fence", "a comment", "a quotation", "lines that are quoted"):
+            if d.name in ("beam", "muse") and what == "lines that are quoted":
+                continue  # the message ends on another line than it begins: what ends it is a mark of the dialect's
             text = told(TALK[what], d)
             call = wire(d, find("two words")).strip()
             if not ("`" in call or "\n\n" in call):

@@ -9,13 +9,20 @@ from ..types import Tool
 
 WORDS = ("auto", "none", "required")
 
+TURN_OFF = (
+    'turn that tool off in the client\'s settings (such as web_search = "disabled" where a configuration file has them), '
+    "or offer a function that does it"
+)
+"""What helps where a tool of the provider's is demanded."""
+
 Offered = tuple[Tool[..., Any], ...]
 
 
 def of_word(word: str, offered: Offered, param: str) -> tuple[str, Offered]:
     """The choice that a word makes, and the tools that it leaves. Raises Refused where a call cannot be."""
     if word == "required" and not offered:
-        raise Refused(f"{param}: a call is required and no tool is offered", code="invalid_value", param=param)
+        said = f"{param}: a call is required and no tool is offered that could be called; of a tool of the provider's: {TURN_OFF}"
+        raise Refused(said, code="invalid_value", param=param)
     return word, offered
 
 

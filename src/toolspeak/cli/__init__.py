@@ -25,6 +25,7 @@ COMMANDS = (
     "ask",
     "chat",
     "serve",
+    "launch",
     "mcp",
     "call",
     "tools",

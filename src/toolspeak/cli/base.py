@@ -165,6 +165,8 @@ SAMPLING = (
     ),
     click.option("--top-k", type=int, metavar="N", help="Sample from the N likeliest tokens."),
     click.option("--max-tokens", type=int, metavar="N", help="End each reply after N tokens."),
+    click.option("--seed", type=int, metavar="N", help="Sample the same way each time, where the model can."),
+    click.option("--stop", multiple=True, metavar="TEXT", help="End each reply before this text; may be given again."),
     click.option(
         "--extra-body",
         metavar="JSON",
@@ -175,7 +177,7 @@ SAMPLING = (
 
 
 def sampling_options(command: F) -> F:
-    """Gives a command the options `--temperature`, `--top-p`, `--top-k`, `--max-tokens` and `--extra-body`."""
+    """Gives a command the options of SAMPLING."""
     for option in reversed(SAMPLING):
         command = option(command)
     return command
@@ -183,7 +185,9 @@ def sampling_options(command: F) -> F:
 
 def sampling_of(given: Mapping[str, Any]) -> Sampled:
     """The sampling settings among a command's options, for a verb."""
-    return cast("Sampled", {name: given[name] for name in NAMES if given.get(name) is not None})
+    return cast(
+        "Sampled", {name: given[name] for name in (*NAMES, "seed", "stop") if given.get(name) not in (None, ())}
+    )
 
 
 approve_option = click.option("--approve", is_flag=True, help="Ask before each call is run.")

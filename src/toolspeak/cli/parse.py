@@ -14,7 +14,8 @@ from .inputs import file_argument, texts_of, told_tools
 
 if TYPE_CHECKING:
     from ..events import Event
-    from ..types import Reply
+    from ..toolbox import Toolbox
+    from ..types import Reply, Tool, ToolCall
     from ..wire.syntax import Dialect
     from .screen import Out
 
@@ -44,7 +45,8 @@ def parse(
     toolspeak parse reply.txt --dialect functools --stream 4
 
     Prints one JSON object; with --stream one on each line: the piece, and the events that it brought. Without --tools
-    any name is a call. One newline at the very end is that of the shell or the editor, and no part of the text.
+    any name is a call; with them each call is checked as before it is run: arguments are converted where nothing is lost,
+    and `problems` lists what does not fit. One newline at the very end is that of the shell or the editor, and no part of the text.
     """
     from .. import text as core
     from .screen import answers
@@ -58,7 +60,11 @@ def parse(
     thoughts = "keep" if keep_thoughts else "split"
     with answers() as out:
         if stream is None:
-            out.line(json.dumps(_reply(core.parse(said, dialect, tools, seed, thoughts)), indent=2, ensure_ascii=False))
+            out.line(
+                json.dumps(
+                    _reply(core.parse(said, dialect, tools, seed, thoughts), tools), indent=2, ensure_ascii=False
+                )
+            )
             return
         decoder = core.Decoder(dialect, tools, seed, thoughts)
         for start in range(0, len(said), stream):
@@ -67,14 +73,30 @@ def parse(
         _show(out, None, decoder.close())
 
 
-def _reply(reply: Reply) -> dict[str, Any]:
+def _reply(reply: Reply, tools: list[Tool[..., Any]] | None) -> dict[str, Any]:
     """The reply as JSON data."""
-    calls = [
-        {"id": c.id, "name": c.name, "arguments": c.arguments if c.whole else c.json, "whole": c.whole}
-        for c in reply.calls
-    ]
+    from ..toolbox import Toolbox
+
+    box = Toolbox.of(tools) if tools else None
+    calls = [_call(call, box) for call in reply.calls]
     notes = [dataclasses.asdict(note) for note in reply.notes]
     return {"text": reply.text, "thought": reply.thought, "calls": calls, "finish": reply.finish, "notes": notes}
+
+
+def _call(call: ToolCall, box: Toolbox | None) -> dict[str, Any]:
+    """A call as JSON data, checked where the tools are known."""
+    row = {
+        "id": call.id,
+        "name": call.name,
+        "arguments": call.arguments if call.whole else call.json,
+        "whole": call.whole,
+    }
+    if box is None:
+        return row
+    checked = box.validate(call)
+    if checked.call is None:
+        return row | {"problems": [problem.message for problem in checked.problems]}
+    return row | {"arguments": checked.call.arguments}
 
 
 def _show(out: Out, piece: str | None, events: list[Event]) -> None:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from .base import Command, complete_file
+from .base import Command, complete_file, dialect_option
 
 if TYPE_CHECKING:
     from ..gateway.settings import ModelSettings, Settings
+    from ..wire.syntax import Dialect
 
 KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
 
 
 @click.command(cls=Command)
 @click.option("-m", "--model", "models", metavar="[NAME=]SPEC", multiple=True, help="Serve a model, under a name.")
+@dialect_option("Ask the models of --model in this dialect, with the tools in the prompt where the server takes none.")
 @click.option(
     "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the configuration from a file."
 )
@@ -60,14 +62,14 @@ def _serve(flags: dict[str, Any]) -> None:
     from ..gateway.server import listen
     from ..gateway.server import serve as serving
 
-    settings = _settings(flags)
+    settings = read_settings(flags)
     listening = listen(settings)
     for line in _hello(settings, listening.getsockname()[1]):
         click.echo(line, err=True)
     serving(settings, listening)
 
 
-def _settings(flags: dict[str, Any]) -> Settings:
+def read_settings(flags: dict[str, Any]) -> Settings:
     """What the file says, and the flags before it. Raises UsageError for all that cannot be served."""
     from ..gateway.config import check_origins, read_config
     from ..gateway.keys import check_openness
@@ -75,11 +77,14 @@ def _settings(flags: dict[str, Any]) -> Settings:
     from ..gateway.settings import Settings
 
     settings = read_config(flags["config"]) if flags["config"] else Settings({})
-    models = {**settings.models, **_models(flags["models"])}
+    without_model = () if flags["models"] else settings.models
+    if flags["dialect"] and without_model:
+        raise UsageError("--dialect is for the models of --model: in a configuration give each model its own `dialect`")
+    models = {**settings.models, **_models(flags["models"], flags["dialect"])}
     given = {name: flags[name] for name in ("host", "port", "workers") if flags[name] is not None}
     settings = replace(
         settings,
-        models=models or _models(("local",)),
+        models=models or _models(("local",), flags["dialect"]),
         cors=check_origins(flags["cors"]) or settings.cors,
         insecure=flags["insecure"],
         keys=_with_key(settings, flags["api_key"]),
@@ -92,7 +97,7 @@ def _settings(flags: dict[str, Any]) -> Settings:
     return settings
 
 
-def _models(specs: tuple[str, ...]) -> dict[str, ModelSettings]:
+def _models(specs: tuple[str, ...], dialect: Dialect | None) -> dict[str, ModelSettings]:
     from ..gateway.settings import ModelSettings
 
     found: dict[str, ModelSettings] = {}
@@ -108,7 +113,7 @@ def _models(specs: tuple[str, ...]) -> dict[str, ModelSettings]:
             raise UsageError(
                 f"two models are called {name[:100]!r}; for several servers of one model use a file (--sample)"
             )
-        found[name] = ModelSettings(name, (rest,))
+        found[name] = ModelSettings(name, (rest,), dialect=dialect)
     return found
 
 
@@ -141,10 +146,15 @@ def _with_key(settings: Settings, given: str | None) -> Any:
     return (*settings.keys, Key("default", digest(key)))
 
 
+def address_of(settings: Settings, port: int) -> str:
+    """The address at which a client on this machine reaches the gateway, without /v1."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104
+    return f"http://{f'[{host}]' if ':' in host and host[0] != '[' else host}:{port}"
+
+
 def _hello(settings: Settings, port: int) -> list[str]:
     """What tells a person how to go on: the address, and lines to paste."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104
-    address = f"http://{f'[{host}]' if ':' in host and host[0] != '[' else host}:{port}"
+    address = address_of(settings, port)
     key = "YOUR_KEY" if settings.keys else "none"
     model = next(iter(settings.models))
     header = f' -H "Authorization: Bearer {key}"' if settings.keys else ""

@@ -57,6 +57,7 @@ class Show:
                 self.arguments += json
             case CallEnd():
                 self._line_by_itself()
+                self._said_first()
                 self.progress.call(self.name, self.arguments)
             case CallResult(result=result):
                 self.progress.result(str(result.error or result.text), failed=result.error is not None)
@@ -77,11 +78,17 @@ class Show:
         else:
             self.said += text
 
+    def _said_first(self) -> None:
+        """The words of a turn that calls, which are no answer, before what came behind them."""
+        if self.calls and self.said.strip():
+            self.progress.ready()
+            self.progress.note(self.said.strip())
+            self.said = ""
+
     def _turn_ends(self) -> None:
         self.progress.ready()
-        if self.calls and self.said.strip():
-            self.progress.note(self.said.strip())
-        elif self.said and self.out:
+        self._said_first()
+        if self.said and self.out:
             self.out.line(self.said)
         if self.hint:
             self._line_by_itself()

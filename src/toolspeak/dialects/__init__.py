@@ -24,6 +24,12 @@ def get(name: str | Dialect) -> Dialect:
     found = _all().get(wanted)
     if found is None:
         near = difflib.get_close_matches(wanted, names(), 3, 0.5)
+        if wanted.endswith((".py", ".json")):
+            raise UnknownDialect(
+                f"no dialect is called {name!r}; a file is read by --dialect and in the gateway's configuration: in Python "
+                "give the Dialect that it holds",
+                name=name,
+            )
         hint = f"near ones: {', '.join(near)}" if near else f"`toolspeak dialects` lists all {len(names())}"
         raise UnknownDialect(f"no dialect is called {name!r}; {hint}", name=name, near=near)
     return found

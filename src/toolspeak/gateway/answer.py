@@ -11,6 +11,7 @@ from ..errors import GenerationError, PromptTooLong
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ..models.adaptive import Adaptive
 from ..models.base import Model
+from ..models.offload import offloaded, reply_size, request_size
 from ..models.pool import Pool
 from ..models.speaker import Speaker, new_id
 from ..models.within_bounds import within_bounds
@@ -61,6 +62,27 @@ async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[R
     reply = await _counted(heard.reply(), request, model)
     yield Finished(reply.finish, reply.usage)
     yield Done(reply)
+
+
+async def in_words(text: str, request: Request, note: Note) -> AsyncGenerator[Event | Done[Reply]]:
+    """A reply that no model gave."""
+    reply = Reply(text, finish="stop", notes=(note,))
+    reply = replace(reply, usage=with_estimate(reply, request))
+    yield Noted(note)
+    yield TextDelta(text)
+    yield Finished(reply.finish, reply.usage)
+    yield Done(reply)
+
+
+async def with_note(note: Note, events: AsyncGenerator[Event | Done[Reply]]) -> AsyncGenerator[Event | Done[Reply]]:
+    """The events of a reply of which something is to be noted."""
+    noted = False
+    async with aclosing(events):
+        async for event in events:
+            if not noted:  # not before the model has begun: until then all can be refused
+                noted = True
+                yield Noted(note)
+            yield Done(replace(event.value, notes=(note, *event.value.notes))) if isinstance(event, Done) else event
 
 
 async def _decided(
@@ -116,7 +138,7 @@ async def _counted(reply: Reply, request: Request, model: Model) -> Reply:
     usage = _said_something(reply, request).usage
     if not usage.prompt_tokens or not usage.completion_tokens:
         seen = await model.narrowed(request) if isinstance(model, Routed) else request
-        usage = with_estimate(reply, seen)
+        usage = await offloaded(request_size(seen) + reply_size(reply), with_estimate, reply, seen)
     return replace(reply, usage=usage)
 
 

@@ -13,6 +13,7 @@ from ..api import anthropic
 from ..api.payloads import record, records
 from ..models.base import Counter, Model
 from ..models.counting import about
+from ..models.offload import offloaded, request_size
 from ..search.kept import size
 from ..types import Reply, Request, Usage
 from .exchange import Exchange
@@ -37,7 +38,7 @@ async def count_tokens(gateway: Gateway, exchange: Exchange, _: str) -> None:
         request = await served.narrowed(asked.request)
         count = await counted(served.model, request)
         if count is None:
-            count = estimated(request)
+            count = await offloaded(request_size(request), estimated, request)
             exchange.headers.append((b"x-toolspeak-estimate", b"true"))
         await exchange.reply_json(200, anthropic.write_counted(count))
 

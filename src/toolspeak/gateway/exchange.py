@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, TypeVar, cast
 
 from ..api.payloads import dumped
+from ..models.offload import LARGE
 from ..schema.infer import as_tools
 from ..types import Tool
 from .body import Gone
@@ -24,8 +25,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-LARGE = 100_000
-"""Bytes of a body that is read beside everything else."""
 STREAM: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -20,11 +20,13 @@ from ..models.names import model as named_model
 from ..models.pool import Care, Pool
 from ..models.speaker import Speaker
 from ..models.strategy import Way
+from ..plan.clearing import clear_results
+from ..plan.repeats import ended, in_a_row, noticed
 from ..schema.near import did_you_mean, listed, near
 from ..search import ToolIndex
 from ..search.shown import FEW, Routed
-from ..types import Reply, Request
-from .answer import answer
+from ..types import Note, Reply, Request
+from .answer import answer, in_words, with_note
 from .settings import Limits, ModelSettings
 
 USUAL = Limits()
@@ -45,10 +47,32 @@ class Served:
     def answer(self, request: Request, *, whole: bool = False) -> AsyncGenerator[Event | Done[Reply]]:
         """The events of a reply; see `answer.answer`."""
         live = self.settings.arguments == "live"
-        return answer(request, self._asked(request), tries=self.settings.tries, live=live, whole=whole)
+        request, times, notes = self._as_read(request)
+        if 0 < self.settings.repeats_ended <= times:
+            return in_words(ended(request.messages, times), request, Note("repeats-ended", str(times)))
+        events = answer(request, self._asked(request), tries=self.settings.tries, live=live, whole=whole)
+        for note in notes:
+            events = with_note(note, events)
+        return events
+
+    def _as_read(self, request: Request) -> tuple[Request, int, list[Note]]:
+        """The request with the conversation as the model reads it; how often the model, where it is free to call what it
+        likes, has made its last calls; and what is to be noted."""
+        rule, messages, notes = self.settings, request.messages, list[Note]()
+        wanted = request.choice if request.tools else "none"
+        times = in_a_row(messages) if wanted == "auto" else 0
+        if rule.repeats_noticed:
+            messages = noticed(messages, rule.repeats_noticed)
+        if 0 < times == rule.repeats_noticed:
+            notes.append(Note("repeats-noticed", str(times)))
+        if rule.clear_results:
+            messages, cleared = clear_results(messages, rule.clear_results, rule.keep_results)
+            notes += [Note("results-cleared", str(cleared))] if cleared else []
+        return replace(request, messages=messages), times, notes
 
     async def narrowed(self, request: Request) -> Request:
         """The request with the tools that the model would be shown first."""
+        request, *_ = self._as_read(request)
         asked = self._asked(request)
         return await asked.narrowed(request) if isinstance(asked, Routed) else request
 
@@ -157,5 +181,8 @@ class Models:
         for known in (name, *(to for alias, to in self.aliases.items() if fnmatchcase(name, alias))):
             if (found := self.served.get(known)) and visible(known):
                 return found
-        said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], self.names(visible)))}"
+        names = self.names(visible)
+        said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], names))}"
+        if names:
+            said += f" Set the client's model to one that is served: {listed(names)}; or serve it by that name: --alias, --default."
         raise Refused(said, status=404, code="model_not_found", param="model")

@@ -9,8 +9,8 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import MissingExtra, UsageError
 from .settings import Settings
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     import uvicorn
 
     from .app import Gateway
+    from .observe import Observer
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 BACKLOG = 2048
 LAST = 5.0
@@ -61,47 +64,68 @@ def serve(settings: Settings, listening: socket.socket) -> None:
 
 def work(settings: Settings, listening: socket.socket, orphaned: int | None = None) -> None:
     """What one process does of it. `orphaned` becomes readable when the supervisor of several is no more."""
-    import uvicorn
-
     from .app import Gateway
     from .log import set_up
     from .observe import Observer
-    from .protocol import http_protocol
 
     lines = set_up(model.key for model in settings.models.values() if model.key)
     gateway = Gateway(settings, Observer(lines))
-    config = uvicorn.Config(
-        gateway, http=http_protocol(settings.limits), log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False, proxy_headers=False,
-        ws="none", backlog=BACKLOG, timeout_graceful_shutdown=1,
-    )  # fmt: skip
+    config = _config(gateway)
     gc.freeze()  # what is loaded stays: looking through it for garbage took a tenth of the time of a thousand streams
     gc.set_threshold(10_000, 10, 10)
     try:
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
             runner.run(run(gateway, config, listening, orphaned))
     finally:
-        gateway.door.close()
-        if gateway.store:
-            gateway.store.close()
+        _close(gateway)
+
+
+def serve_while(
+    settings: Settings, listening: socket.socket, observer: Observer, work: Callable[[Gateway], Awaitable[T]]
+) -> T:
+    """Answers requests in this process while `work` goes on, and gives what that gives. Signals are for `work`."""
+    from .app import Gateway
+
+    gateway = Gateway(settings, observer)
+    config = _config(gateway)
+
+    async def both() -> T:
+        ended = asyncio.Event()
+        gateway.readiness.loading = True
+        serving = asyncio.create_task(_serve_until(ended, gateway, config, listening))
+        try:
+            return await work(gateway)
+        finally:
+            ended.set()
+            await serving
+
+    try:
+        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            return runner.run(both())
+    finally:
+        _close(gateway)
+
+
+def _config(gateway: Gateway) -> uvicorn.Config:
+    import uvicorn
+
+    from .protocol import http_protocol
+
+    return uvicorn.Config(
+        gateway, http=http_protocol(gateway.settings.limits), log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False, proxy_headers=False,
+        ws="none", backlog=BACKLOG, timeout_graceful_shutdown=1,
+    )  # fmt: skip
+
+
+def _close(gateway: Gateway) -> None:
+    gateway.door.close()
+    if gateway.store:
+        gateway.store.close()
 
 
 async def run(gateway: Gateway, config: uvicorn.Config, listening: socket.socket, orphaned: int | None = None) -> None:
     """Serves until a signal, then until nothing is under way, or the time to drain is over."""
-    import uvicorn
-
     from .workers import SIGNALS
-
-    class Server(uvicorn.Server):
-        """Uvicorn's server, which ends when the gateway has drained and leaves signals alone."""
-
-        @contextlib.contextmanager
-        def capture_signals(self) -> Generator[None]:
-            yield
-
-        async def main_loop(self) -> None:
-            await self.on_tick(0)
-            await told.wait()
-            await drain(gateway, gateway.settings.limits.drain)
 
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -112,7 +136,29 @@ async def run(gateway: Gateway, config: uvicorn.Config, listening: socket.socket
         # Ctrl-C in a terminal reaches every process: the workers hear of it from their supervisor alone.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         loop.add_reader(orphaned, lambda: (loop.remove_reader(orphaned), end(signal.SIGTERM)))
+    await _serve_until(told, gateway, config, listening)
+
+
+async def _serve_until(
+    ended: asyncio.Event, gateway: Gateway, config: uvicorn.Config, listening: socket.socket
+) -> None:
+    """Serves until the event is set, then until nothing is under way, or the time to drain is over."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Uvicorn's server, which ends when the gateway has drained and leaves signals alone."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield
+
+        async def main_loop(self) -> None:
+            await self.on_tick(0)
+            await ended.wait()
+            await drain(gateway, gateway.settings.limits.drain)
+
     gateway.readiness.loading = True
+    loop = asyncio.get_running_loop()
     beside = [loop.create_task(gateway.readiness.load(gateway.models)), loop.create_task(_look(gateway))]
     try:
         await Server(config).serve(sockets=[listening])

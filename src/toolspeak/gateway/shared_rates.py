@@ -151,7 +151,7 @@ class SharedCounter:
         self._look_later(lease)
 
     async def _draw_for(self, lease: _Lease) -> None:
-        lease.refusal = None
+        lease.refusal, lease.busy = None, True
         try:
             drawing = self._database.submit(self._draw, lease.key, lease.give(), lease.running)
             drawn = await asyncio.wrap_future(drawing)

@@ -5,7 +5,8 @@ it, each at most once, and `strategy` says in words what holds now:
 
 - Before the first request with tools, what a probe found within a day is used; else a server of one's own is looked at
   (see `glance`), unless `look` is False. A hosted provider is never looked at.
-- `load` probes the server, for the gateway; one that is down is probed again later, with growing pauses.
+- `load` probes the server, for the gateway, and asks for its context; one that is down is probed again later, with growing
+  pauses.
 - A server that refuses tools is prompted from then on.
 
 Where a call must come, and the server is not known to hold its model to one but can be held to a grammar or a schema,
@@ -31,6 +32,7 @@ from ..types import Request
 from ..wire.syntax import Dialect
 from .abilities import Abilities, recall
 from .base import Capability, Counter, Model
+from .context import context_of_server
 from .http import Http
 from .likelihood import Telling, Weighing
 from .probe import abilities
@@ -72,6 +74,8 @@ class Adaptive:
         self.http = http
         self.name = http.name
         self.refused = ""
+        self.context: int | None = None
+        """Tokens that the model reads and writes at once, where its server told."""
         self.dialect = get(dialect) if isinstance(dialect, str) else dialect
         self._template = template
         self._wanted: dict[str, Any] = {"way": way, "exact": exact, "dialect": self.dialect if way else None}
@@ -266,6 +270,8 @@ class Adaptive:
                 await self.look()
             elif self._wanted["way"] is None:
                 self._settle(await self._probed())
+            if not hosted(self.http.address.shown):
+                self.context = await context_of_server(self.http)
         except (UnknownModel, UsageError) as error:
             why = f"it cannot be probed: {error}"  # what is wrong is the name or the settings, and stays so
             log.warning("%s: %s", self.name, why)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from ..errors import UsageError
 
@@ -20,10 +21,21 @@ class Timeouts:
 
 
 def timeouts(given: float | Timeouts | None) -> Timeouts:
-    """The timeouts from one number, for all waits, or as they are."""
+    """The timeouts from one number, for all waits, or as they are. Raises UsageError for what is no time to wait."""
     if given is None:
         return Timeouts()
-    return given if isinstance(given, Timeouts) else Timeouts(min(given, 10.0), given, given)
+    found = given if isinstance(given, Timeouts) else Timeouts(given, given, given)
+    for seconds in (found.connect, found.first, found.between):
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"timeout: expected a number of seconds above 0, received {seconds!r:.80}")
+    return found if found is given else replace(found, connect=min(found.connect, 10.0))
+
+
+def tries_again(given: int) -> int:
+    """How often a request may be sent again. Raises UsageError for what is no such number."""
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 100:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"retries: expected a whole number from 0 to 100, received {given!r:.80}")
+    return given
 
 
 def clean_key(key: str) -> str:

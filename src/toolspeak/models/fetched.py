@@ -15,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import WeightsError
+from ..files import replacing
 
 
 def cache_dir() -> Path:
@@ -81,6 +82,27 @@ def expect(what: str, digest: str, expected: str) -> None:
         )
 
 
+def check_once(what: Path, files: Iterable[Path], expected: str, digest: Callable[[], str]) -> None:
+    """Returns if `what` in the cache is what was published; else raises WeightsError. It is read whole once for each
+    change of its files: a stamp beside it tells when that was and how they looked."""
+    stamp = what.with_name(f".{what.name}.checked")
+    looks = [(path, path.stat()) for path in sorted(files)]
+    seen = "\n".join(
+        [expected, *(f"{name} {one.st_size} {one.st_mtime_ns} {one.st_ctime_ns} {one.st_ino}" for name, one in looks)]
+    )
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if stamp.read_text("utf-8") == seen:
+            return
+    received = digest()
+    if received != expected:
+        raise WeightsError(
+            f"{what} is not what was published: its SHA-256 is {received}, not {expected}. "
+            "Delete it, and it is fetched again"
+        )
+    with contextlib.suppress(OSError), replacing(stamp) as out:  # where nothing can be kept it is read each time
+        out.write(seen.encode())
+
+
 @contextlib.contextmanager
 def one_at_a_time(folder: Path) -> Generator[None]:
     """Lets one process fetch while others wait. Where there are no file locks, each fetches: harmless, as what is
@@ -132,6 +154,7 @@ class Parts:
         """The folder that holds `root`, fetched first where it is missing. Raises WeightsError."""
         target = self.home()
         if self.present():
+            check_once(target, _files(target), self.digest, lambda: digest_of(target))
             return target
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -181,10 +204,15 @@ class Parts:
         return root == self.root and self.used(rest)
 
 
+def _files(folder: Path) -> list[Path]:
+    """The files in a folder, but for what Python compiles of them when they are used."""
+    return [path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
+
+
 def digest_of(folder: Path) -> str:
-    """SHA-256 over every file's name and digest, by name: the same whichever installer fetched them."""
+    """SHA-256 over each file's name in the folder and digest, by name: the same whichever installer fetched them."""
     whole = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in sorted(_files(folder)):
         with path.open("rb") as file:
             inner = hashlib.file_digest(file, "sha256").hexdigest()
         whole.update(f"{inner}  {path.relative_to(folder).as_posix()}\n".encode())

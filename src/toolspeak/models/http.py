@@ -35,7 +35,8 @@ from .answers import cause, drain, read_all, read_start, refusal, whole_url
 from .apis import APIS, able_by
 from .base import Capability
 from .counting import count_chat, count_messages, count_text
-from .exchange import Timeouts, clean_key, timeouts
+from .exchange import Timeouts, clean_key, timeouts, tries_again
+from .offload import offloaded, request_size
 from .patience import Patience
 from .providers import ANY, Provider
 from .retry import pause
@@ -95,7 +96,7 @@ class Http:
         self.name = name or self.address.shown + (f"#{model}" if model else "")
         self.capabilities = self._api.native if native else self.plain
         self.timeouts = timeouts(timeout)
-        self.retries = retries
+        self.retries = tries_again(retries)
         self._key = clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
         self._trust_env = trust_env
         self.defaults = defaults
@@ -249,7 +250,7 @@ class Http:
         try:
             loop = asyncio.get_running_loop()
             self.model = self.model or await self.only_model()
-            body = self._written(request)
+            body = await offloaded(request_size(request), self._written, request)
             due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
             reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
             response = await self._send("POST", self._api.path, due, body)

@@ -6,7 +6,8 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,13 +16,15 @@ from .adaptive import adapted
 from .address import USERINFO
 from .base import Model
 from .providers import PROVIDERS
-from .sampling import NONE, sampling
+from .sampling import NAMES, NONE, check_options, sampling
 from .strategy import by_its_name
 
 DEFAULT = "local"
 VARIABLE = "TOOLSPEAK_MODEL"
 KINDS = ("local", "scripted", "http", "https")
 """What a name may begin with beside the name of a provider."""
+SETTINGS = ("dialect", "key", "look", *NAMES)
+"""What `model` itself takes."""
 WHOLE = {"local": "local", "scripted": "scripted:TEXT", "http": "http://host:8000/v1", "https": "https://host/v1"}
 """How a name that begins so goes on."""
 
@@ -56,6 +59,8 @@ def model(
     `options` go to the model's own class: for HTTP see `models.http.Http`. Raises UnknownModel for a name
     that means none, UsageError for a setting that cannot be.
     """
+    if not isinstance(look, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"look: expected True or False, received {look!r:.80}")
     chosen = name if name is not None else os.environ.get(VARIABLE) or DEFAULT
     settings = {"temperature": temperature, "max_tokens": max_tokens, "top_p": top_p, "top_k": top_k}
     defaults = sampling(settings | {"extra_body": extra_body})
@@ -97,7 +102,7 @@ def _server(name: str, key: str | None, options: dict[str, Any]) -> Model:
     from .http import Http
 
     url, _, wanted = name.partition("#")
-    return Http(url, wanted or None, key=key, **options)
+    return _made(Http, url, wanted or None, key=key, **options)
 
 
 def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) -> Model:
@@ -107,7 +112,13 @@ def _provided(kind: str, wanted: str, key: str | None, options: dict[str, Any]) 
     url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
     url = _ollama_host(url) if url and kind == "ollama" else url or provider.url
     settings: dict[str, Any] = {"name": f"{kind}:{wanted}" if wanted else kind, **options}
-    return Http(url, wanted or None, key=key, provider=provider, **settings)
+    return _made(Http, url, wanted or None, key=key, provider=provider, **settings)
+
+
+def _made(kind: Callable[..., Model], *given: Any, **options: Any) -> Model:
+    """A model of a class. Raises UsageError for options that it does not take."""
+    check_options(options, [*SETTINGS, *list(signature(kind).parameters)[len(given) :]], "this model")
+    return kind(*given, **options)
 
 
 def _ollama_host(value: str) -> str:
@@ -127,8 +138,7 @@ def _local(path: str, options: dict[str, Any]) -> Model:
     from importlib import import_module
 
     # by name: the module needs the extra `local` and is loaded only by those who ask for it
-    made = import_module(".local", __package__).Local(path or None, **options)
-    return cast("Model", made)
+    return _made(import_module(".local", __package__).Local, path or None, **options)
 
 
 def _scripted(script: str, options: dict[str, Any]) -> Model:
@@ -139,7 +149,7 @@ def _scripted(script: str, options: dict[str, Any]) -> Model:
         replies = _replies(path) if path.suffix in (".jsonl", ".txt") and path.is_file() else [script]
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the script {script!r} cannot be read: {error}") from None
-    return Scripted(replies, **options)
+    return _made(Scripted, replies, **options)
 
 
 def _replies(path: Path) -> list[str]:

@@ -23,6 +23,7 @@ RANGES: Mapping[str, tuple[type, float, float, str]] = {
     "top_k": (int, -1, 100_000, "a whole number from -1"),
 }
 """What each setting may be; the gateway has the same bounds."""
+SEEDS = (int, -(2**63), 2**63 - 1, "a whole number")
 NAMES = (*RANGES, "extra_body")
 """The settings of this module."""
 WRITTEN = frozenset({
@@ -58,13 +59,14 @@ NONE = Sampling()
 
 def sampling(options: Mapping[str, Any]) -> Sampling:
     """The settings among `options`. Raises UsageError for a value that cannot be one."""
-    found = {name: _checked(name, options.get(name)) for name in RANGES}
+    found = {name: checked_setting(name, options.get(name)) for name in RANGES}
     more = {name: found[name] for name in ("top_p", "top_k") if found[name] is not None}
     return Sampling(found["temperature"], found["max_tokens"], more | _extra(options.get("extra_body")))
 
 
-def _checked(name: str, value: Any) -> Any:
-    kind, least, most, expected = RANGES[name]
+def checked_setting(name: str, value: Any) -> Any:
+    """The value of a setting. Raises UsageError for one that it cannot have."""
+    kind, least, most, expected = RANGES.get(name, SEEDS)
     if value is None:
         return None
     fits = isinstance(value, int | kind) and not isinstance(value, bool) and isfinite(value) and least <= value <= most
@@ -83,6 +85,14 @@ def _extra(value: Any) -> dict[str, Any]:
         names = ", ".join(own)
         raise UsageError(f"extra_body: {names} cannot be set there: the library writes {names} from its own options")
     return extra
+
+
+def check_options(options: Collection[str], known: Collection[str], who: str) -> None:
+    """Raises UsageError for the name of an option that `who` does not take, with the one that was meant."""
+    for name in options:
+        if name not in known:
+            meant = did_you_mean(near(name, known))
+            raise UsageError(f"{name}: no option of {who}.{meant} There are {', '.join(known)}")
 
 
 def check_settings(request: Request, who: str, known: Collection[str] | None, *, logprobs: bool = True) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -19,6 +20,7 @@ from ..types import Request
 from ..wire.detect import ANY
 from ..wire.syntax import Dialect
 from .base import Capability, Counter, Model, Scorer
+from .offload import LARGE, offloaded, request_size
 from .strategy import Known, Strategy, known_of
 from .strategy import strategy as decide
 
@@ -56,8 +58,8 @@ class Speaker:
         self.dialect = self.strategy.dialect or get(DEFAULT)
         self.variables = known.variables if variables is None else variables
         self.name = model.name
-        own: set[Capability] = {"weighs"} if self.strategy.way == "scored" else set()
-        self.capabilities: frozenset[Capability] = (model.capabilities - {"weighs"}) | TAUGHT | own
+        own: set[Capability] = {"scored"} if self.strategy.way == "scored" else set()
+        self.capabilities: frozenset[Capability] = (model.capabilities - {"scored"}) | TAUGHT | own
 
     @property
     def template(self) -> str | None:
@@ -87,7 +89,17 @@ class Speaker:
     def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The reply's events; see the protocol."""
         plan = self.plan(request)
-        effect = plan.send(None)
+        if request_size(request) >= LARGE:
+            return self._begun_beside(plan)
+        return self._going_on(plan, plan.send(None))
+
+    async def _begun_beside(self, plan: Plan[None]) -> AsyncGenerator[Event]:
+        """The same for a long request, whose prompt is rendered in a thread."""
+        async with aclosing(self._going_on(plan, await asyncio.to_thread(plan.send, None))) as events:
+            async for event in events:
+                yield event
+
+    def _going_on(self, plan: Plan[None], effect: Effect) -> AsyncGenerator[Event]:
         if isinstance(effect, Ask) and not effect.kept:  # its only step
             return heard(effect, self.model)
         return self._played(plan, effect)
@@ -108,7 +120,7 @@ class Speaker:
         """The tokens of what the text model would be asked first."""
         if not isinstance(self.model, Counter):
             return None
-        effect = self.plan(request).send(None)
+        effect = await offloaded(request_size(request), self.plan(request).send, None)
         if isinstance(effect, Score):
             return await self.model.count(Request(prompt=effect.pairs[0][0]))
         return await self.model.count(effect.request if isinstance(effect, Ask) else request)

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import WeightsError
-from ..files import replacing
 from .fetched import cache_dir as cache_dir
-from .fetched import expect, fetch, one_at_a_time, say
+from .fetched import check_once, expect, fetch, one_at_a_time, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +85,12 @@ def ensure(weights: Weights = SMOLLM2) -> Path:
 def check(path: Path, weights: Weights) -> None:
     """Returns if the file is the one that was published; else raises WeightsError. It is read whole once for each change
     of it: a stamp beside it tells when it was and how it looked."""
-    found = path.stat()
-    stamp = path.with_name(f".{path.name}.checked")
-    seen = f"{weights.file_sha256} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        if stamp.read_text("utf-8") == seen:
-            return
-    with path.open("rb") as file:
-        digest = _digest(file)
-    if digest != weights.file_sha256:
-        raise WeightsError(
-            f"{path} is not the file that was published: its SHA-256 is {digest}, not {weights.file_sha256}. "
-            "Delete it, and it is fetched again"
-        )
-    with contextlib.suppress(OSError), replacing(stamp) as out:  # where nothing can be kept it is read each time
-        out.write(seen.encode())
+
+    def digest() -> str:
+        with path.open("rb") as file:
+            return _digest(file)
+
+    check_once(path, [path], weights.file_sha256, digest)
 
 
 def install(source: Path, target: Path, weights: Weights) -> None:

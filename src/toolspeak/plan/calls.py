@@ -62,7 +62,7 @@ def broken(call: ToolCall) -> Problem:
             "",
             "one JSON object of arguments, and nothing beside it",
             call.json[:200],
-            f"The call to {call.name!r} was not run: it can be read in more than one way{found}. Write the whole call "
+            f"The call to {call.name!r} was not run: something of it would be left out, or it can be read in more than one way{found}. Write the whole call "
             "again, every argument once, and nothing else within it.",
         )
     text = call.json if len(call.json) < 200 else f"{call.json[:100]}…{call.json[-80:]}"

@@ -16,12 +16,15 @@ from ..events import CallEnd, CallStart, Event, Finished, TextDelta
 from ..wire.drafts.margins import MARK
 from ..wire.templates.abilities import literals
 
+LONGEST = 256
+"""Characters of markers and blanks that are held back at most: a run of thousands is a text, and costs what a text costs."""
+
 
 class StrayMarkers:
     """Text without the stray markers around its calls; `feed` takes events as a decoder tells them."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._held: str = ""
         self._after = False
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
@@ -39,15 +42,17 @@ class StrayMarkers:
     def _text(self, piece: str) -> list[Event]:
         if not self._held and not self._after and "<" not in piece and "[" not in piece:
             return [TextDelta(piece)]
-        text, self._held = self._held + piece, ""
+        text: str = self._held + piece
+        self._held = ""
         run, tail = _patterns()
         if self._after:
-            if tail.fullmatch(text) or not text.strip():
+            waits = bool(tail.fullmatch(text)) if text.strip() else True
+            if len(text) <= LONGEST and waits:
                 self._held = text  # blanks and markers alone so far
                 return []
             self._after = False
             text = text[found.end() :] if (found := run.match(text)) else text
-        start = tail.search(text)
+        start = tail.search(text, max(0, len(text) - LONGEST))
         cut = start.start() if start else len(text)
         self._held = text[cut:]
         return [TextDelta(text[:cut])] if cut else []

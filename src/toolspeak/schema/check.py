@@ -5,32 +5,94 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
 from ..types import Problem, Schema, Tool
-from .judge import judge
+from . import text_grammars
+from .judge import Judge, judge
 from .near import did_you_mean, near
-from .walk import escape, resolve
+from .smaller import Moved, Smaller, TooMany
+from .walk import branches, escape, resolve
 from .words import describe, expected, short, spoken
 
 AT_MOST = 50
 """How many problems of one call are told."""
+MANY = 2_000
+"""Arguments of more values than this are not told all that is wrong with them, but the first."""
 
 
 def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
     """Every problem of `arguments`, none where the tool may be called with them."""
     judged = judge(tool.parameters, tool.name)
     try:
-        if judged.is_valid(arguments) and not (odd := _not_json(arguments)):
-            return []
-        errors = _telling(judged.iter_errors(arguments), tool.parameters)
-        problems = [p for error in errors for p in explain(error, tool)]
-        odd = _not_json(arguments)
+        right, odd = judged.is_valid(arguments), _not_json(arguments)
+        if right:
+            problems: list[Problem] = []
+        elif _are_many(arguments):
+            problems = _first(tool, arguments, judged)
+        else:
+            problems = _every(tool, judged.iter_errors(arguments))
     except (ValueError, TypeError) as error:  # a value that JSON has no form for
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
     return (problems + odd)[:AT_MOST]
+
+
+def _every(tool: Tool[..., Any], errors: Iterator[Any]) -> list[Problem]:
+    """The problems that errors stand for."""
+    return [problem for error in _telling(errors, tool.parameters) for problem in explain(error, tool)]
+
+
+def _are_many(arguments: object) -> bool:
+    """Are the arguments more values than are all looked at for what is wrong with each?"""
+    left, todo = MANY, [arguments]
+    while todo and left >= 0:
+        value = todo.pop()
+        if isinstance(value, Mapping | list | tuple):
+            inner = cast("Mapping[Any, Any] | Sequence[Any]", value)
+            left -= len(inner)
+            todo += islice(inner.values() if isinstance(inner, Mapping) else inner, MANY)
+    return left < 0
+
+
+def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) -> list[Problem]:
+    """Something that is wrong with many arguments: a validator that tells errors makes all of them first."""
+    made = Smaller(arguments, judged.is_valid, _known(tool.parameters, []))
+    try:
+        made.shrink()
+    except TooMany as error:
+        return [_beside(error, tool.parameters)]
+    errors = [Moved(error, made.places) for error in judged.iter_errors(made.value)]
+    told = [error for error in errors if not _made_so(error, arguments, made)]
+    where = "what the schema says"
+    return _every(tool, iter(told)) or [
+        Problem("", where, short(arguments), f"the arguments must be {where}; they are too many to say what is not")
+    ]
+
+
+def _made_so(error: Any, arguments: Any, made: Smaller) -> bool:
+    """Is an error due to what was left out?"""
+    path = tuple(error.instance_path)
+    if path not in made.changed:
+        return False
+    if error.kind.name in ("anyOf", "oneOf"):
+        return any(all(_made_so(inner, arguments, made) for inner in branch) for branch in error.kind.context)
+    if error.kind.name != "required":
+        return error.kind.name not in ("additionalProperties", "unevaluatedProperties", "type")
+    for part in path:
+        arguments = arguments[part]
+    return error.kind.property in arguments
+
+
+def _beside(error: TooMany, root: Schema) -> Problem:
+    """A list or an object whose parts are right, but not all of them together."""
+    path = "".join("/" + escape(str(part)) for part in error.path)
+    node = _followed(root, _node(root, list(error.path))) or {}
+    limit = node.get("maxItems", node.get("maxProperties"))
+    wanted = f"at most {limit} items" if isinstance(limit, int) and error.came > limit else "items that go together"
+    got = f"{error.came} items, of which the first {error.most} are right"
+    return Problem(path, wanted, got, f"{_named(path)} must be {wanted}; got {got}")
 
 
 def repeated(text: str) -> list[Problem]:
@@ -87,6 +149,9 @@ def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
                 yield _unknown(path, name, value, known)
         case "anyOf" | "oneOf":
             yield from _alternatives(error, path, value, tool)
+        case text_grammars.KEYWORD:
+            said = f"{_named(path)} does not fit its grammar: {error.message}"
+            yield Problem(path, "a text that fits the grammar", short(value), said)
         case _:
             wanted = expected(error)
             yield Problem(path, wanted, short(value), f"{_named(path)} must be {spoken(wanted)}; got {short(value)}")
@@ -205,19 +270,7 @@ def _followed(root: Schema, node: Any) -> Mapping[str, Any] | None:
 def _fields(root: Schema, node: Any) -> dict[str, Any]:
     """The properties of an object's schema, those of its alternatives and of what it refers to among them."""
     found: dict[str, Any] = {}
-    seen: set[int] = set()
-    todo: list[Any] = [node]
-    while todo:
-        node = todo.pop()
-        if not isinstance(node, Mapping) or id(cast("object", node)) in seen:
-            continue
-        seen.add(id(cast("object", node)))
-        here = cast("Mapping[str, Any]", node)
-        for name, schema in cast("Mapping[str, Any]", here.get("properties", {})).items():
+    for part in branches(root, node, conditions=True):
+        for name, schema in cast("Mapping[str, Any]", part.get("properties", {})).items():
             found.setdefault(name, schema)
-        parts = [part for key in ("anyOf", "oneOf", "allOf") for part in cast("list[Any]", here.get(key, []))]
-        parts += [here[key] for key in ("if", "then", "else") if key in here]
-        parts += cast("Mapping[str, Any]", here.get("dependentSchemas", {})).values()
-        parts += [resolve(root, str(here["$ref"]))] if "$ref" in here else []
-        todo += reversed(parts)
     return found

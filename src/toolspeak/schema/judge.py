@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 from ..errors import InvalidTool
 from ..types import Schema
 from .bounded_cache import BoundedCache
+from .text_grammars import KEYWORD, Fits
 from .walk import escape, nodes, rebuild, resolve
 from .weight import weight
 from .words import clipped
@@ -114,6 +115,7 @@ def _validator(schema: Schema, registry: Any = None) -> Judge:
                 retriever=_fetch_nothing,
                 registry=registry,
                 pattern_options=options,
+                keywords=cast("Any", {KEYWORD: Fits}),
             ),
         )
 

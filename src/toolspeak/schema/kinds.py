@@ -7,10 +7,10 @@ understood allows everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
-from .walk import resolve
+from .walk import branches, resolve
 
 DEPTH = 50
 """So many references and unions inside each other are followed."""
@@ -75,9 +75,9 @@ class Shapes:
         """The schema of the property `key`; None where nothing is said of it. Of several branches, any of theirs."""
         found = self.parts.get((id(schema), key))
         if found is None:
-            branches = list(self._branches(schema))
-            found = _one_of([p[key] for p in map(_properties, branches) if key in p]) or _one_of(
-                [node["additionalProperties"] for node in branches if "additionalProperties" in node]
+            nodes = list(branches(self.root, schema))
+            found = _one_of([p[key] for p in map(_properties, nodes) if key in p]) or _one_of(
+                [node["additionalProperties"] for node in nodes if "additionalProperties" in node]
             )
             self.parts[id(schema), key] = found
         return found
@@ -86,28 +86,13 @@ class Shapes:
         """The schema of the elements of an array; None where nothing is said of them."""
         found = self.parts.get((id(schema), None))
         if found is None:
-            found = _one_of([node["items"] for node in self._branches(schema) if "items" in node])
+            found = _one_of([node["items"] for node in branches(self.root, schema) if "items" in node])
             self.parts[id(schema), None] = found
         return found
 
     def names(self, schema: object, key: str) -> bool:
         """Whether the schema names the property `key`."""
-        return any(key in _properties(node) for node in self._branches(schema))
-
-    def _branches(self, schema: object) -> Iterator[Mapping[str, Any]]:
-        """A schema and all that it refers to or unites, each once."""
-        seen: set[int] = set()
-        todo: list[object] = [schema]
-        while todo:
-            node = todo.pop()
-            if not isinstance(node, Mapping) or id(cast("object", node)) in seen:
-                continue
-            seen.add(id(cast("object", node)))
-            here = cast("Mapping[str, Any]", node)
-            yield here
-            todo.extend(part for word in ("allOf", "oneOf", "anyOf") for part in reversed(_list(here.get(word))))
-            if isinstance(ref := here.get("$ref"), str):
-                todo.append(resolve(self.root, ref))
+        return any(key in _properties(node) for node in branches(self.root, schema))
 
 
 def _named(schema: Mapping[str, Any]) -> Kinds:

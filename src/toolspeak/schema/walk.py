@@ -81,6 +81,31 @@ def resolve(root: Mapping[str, Any], ref: str) -> Any:
     return here
 
 
+def branches(root: Mapping[str, Any], schema: object, conditions: bool = False) -> Iterator[Mapping[str, Any]]:
+    """A schema and all that it refers to or unites, each once; with `conditions` also those that only ask (`if`)."""
+    seen: set[int] = set()
+    todo: list[object] = [schema]
+    while todo:
+        node = todo.pop()
+        if not isinstance(node, Mapping) or id(cast("object", node)) in seen:
+            continue
+        seen.add(id(cast("object", node)))
+        here = cast("Mapping[str, Any]", node)
+        yield here
+        parts = [part for word in ("anyOf", "oneOf", "allOf") for part in _values(here.get(word))]
+        parts += [here.get(word) for word in ("if", "then", "else")[not conditions :]]
+        parts += _values(here.get("dependentSchemas"))
+        if isinstance(ref := here.get("$ref"), str):
+            parts.append(resolve(root, ref))
+        todo += reversed(parts)
+
+
+def _values(value: object) -> list[Any]:
+    if isinstance(value, Mapping):
+        return list(cast("Mapping[str, Any]", value).values())
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def escape(part: str) -> str:
     """One step of a JSON pointer."""
     return part.replace("~", "~0").replace("/", "~1")

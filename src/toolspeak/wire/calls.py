@@ -106,7 +106,8 @@ def begin(s: State, p: Program, name: str) -> Scan[None]:
         raise Malformed("no name")
     if call.guard and p.d.call == (Json(),) and (yield from following(s)) != "{":
         raise Malformed("no arguments")  # a line that is a tool's name, and nothing more
-    s.start(call)
+    if NAME not in p.d.call or s.offered(call.name):
+        s.start(call)  # else the call tells its name itself
     opener = literal_words(p.d.open)
     if opener and (yield from at(s, opener[0], eat=False)):
         yield from expect(s, p.d.open)
@@ -276,14 +277,8 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
     text = text.strip()
     if slot is NAME:
         if call.name is None or not call.started:
-            if hit == ">" and text[-1:] == "/" and not s.offered(text):
-                s.pos -= 1  # it belongs to the mark: the tag closes itself
-                text = text[:-1].rstrip()
-            text = s.called(text)
-            if not NAMED(text) or (rest and not hit) or (hit == "<" and text not in (s.tools or ())):
-                raise Malformed("no name")
-            call.name = text
-        elif text not in ("", call.name) and s.called(text) != call.name:
+            call.name = _name(s, text, hit, call.name, rest)
+        elif text and not call.name.endswith("." + text) and s.called(text) != call.name:
             s.note("other-name", text)
         if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
             s.start(call)
@@ -291,6 +286,17 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
         call.id = text
     elif not text.isdecimal():
         s.note("odd-index", text)
+
+
+def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
+    """The name that was written; `hit` ends it."""
+    if hit == ">" and text[-1:] == "/" and not s.offered(text):
+        s.pos -= 1  # it belongs to the mark: the tag closes itself
+        text = text[:-1].rstrip()
+    text = s.called(text)
+    if not NAMED(text) or (rest and not hit) or (hit == "<" and text not in (s.tools or ())):
+        raise Malformed("no name")
+    return text if to is None else s.addressed(to, text)
 
 
 def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
@@ -356,14 +362,17 @@ def _arguments(s: State, p: Program, part: Part, call: Call, rest: Form) -> Scan
 def _closed(s: State, opener: str, schema: Mapping[str, Any], given: set[str] | None, rest: Form) -> Scan[None]:
     """Where the text ends behind a parameter and not behind the call, there might have been more of them, unless all that
     the tool has were `given`."""
-    words, properties = words_of(rest), schema.get("properties")
-    complete = given is None or (
-        isinstance(properties, Mapping) and given.issuperset(cast("Mapping[str, Any]", properties))
-    )
+    words, complete = words_of(rest), given is None or _holds_all(schema, given)
     if (yield from at(s, *words, eat=False)) or (complete and _ended(s)):
         return
     if _ended(s, opener) and (words or not _ended(s)):
         raise Malformed("unclosed arguments")
+
+
+def _holds_all(schema: Mapping[str, Any], given: set[str]) -> bool:
+    """Are these all the parameters that the tool is known to have?"""
+    properties = schema.get("properties")
+    return isinstance(properties, Mapping) and given.issuperset(cast("Mapping[str, Any]", properties))
 
 
 def _ended(s: State, half: str = "") -> bool:
@@ -376,7 +385,7 @@ def _json(s: State, part: Json, schema: Mapping[str, Any], follow: tuple[str, ..
     """Arguments as JSON; none at all are {}."""
     if not (yield from at(s, "{", '"', eat=False)):
         nothing = yield from at(s, *follow, eat=False)
-        if nothing or (_ended(s) and not schema.get("properties")):
+        if nothing or (_ended(s) and _holds_all(schema, set())):
             s.args("{}")
             return s.note("no-arguments")
         if _ended(s):

@@ -23,6 +23,8 @@ from .syntax import Dialect
 from .turns import Turn
 
 INVISIBLE = "\u200b"
+NOTED = 1_000
+"""Notes of a conversation beyond which broken markers are not told one by one."""
 SHAPES = (r"<\|[^\s<>|]{1,60}\|>", r"<｜[^\s<>]{1,60}｜>", r"\[unused\d{1,3}\]")
 """How most families write their control tokens: these are markers whatever the dialect."""
 WELL_KNOWN = (
@@ -138,12 +140,12 @@ def cleaner(
 
     def labelled(match: re.Match[str]) -> str:
         if match[1]:
-            notes.append(Note("control-marker", f"{match[1].strip()}:"))
+            _note(notes, f"{match[1].strip()}:")
         return match[0] + INVISIBLE
 
     def broken(match: re.Match[str]) -> str:
         if rest := match[match.lastindex] if match.lastindex else "":
-            notes.append(Note("control-marker", match[0] + rest))
+            _note(notes, match[0] + rest)
         return match[0] + INVISIBLE
 
     def clean(text: str) -> str:
@@ -155,11 +157,17 @@ def cleaner(
             return pattern.sub(broken, text)
         for left in _left(text, removed):
             if made := next((match for match in pattern.finditer(left) if match.lastindex), None):
-                notes.append(Note("control-marker", made[0] + str(made[1] or made[2] or made[3] or made[4])))
+                _note(notes, made[0] + str(made[1] or made[2] or made[3] or made[4]))
                 return BRACKET.sub(lambda match: match[0] + INVISIBLE, text)
         return pattern.sub(broken, text)
 
     return clean
+
+
+def _note(notes: list[Note], marker: str) -> None:
+    """Notes a marker that was broken: of a text that holds a million of them the first ones are told."""
+    if len(notes) < NOTED:
+        notes.append(Note("control-marker", marker))
 
 
 def _ended(text: str, begins: frozenset[str], notes: list[Note]) -> str:
@@ -171,7 +179,7 @@ def _ended(text: str, begins: frozenset[str], notes: list[Note]) -> str:
         rest = window[match.start() :]
         if rest not in begins and not (begins and TAIL_SHAPE.fullmatch(rest)):
             return match[0]
-        notes.append(Note("control-marker", rest))
+        _note(notes, rest)
         return match[0] + INVISIBLE
 
     new = BRACKET.sub(begun, window)

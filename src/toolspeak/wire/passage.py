@@ -85,9 +85,24 @@ def shown(s: State, p: Program, word: str) -> Scan[None]:
     it begins with what opens a call, which may have lines: of the paragraph. What begins the next line is not eaten."""
     end = p.shown.get(word, "`")
     last = "\n" if word == "`" or word[1:] in ("{", "[") else "\n\n"
-    ends = (end,) if word in OPEN or end == "\n" else (end, last)
-    hit = yield from until(s, marks(ends, "\n"), s.say, TextDelta)
-    if hit and hit[0] == "\n" and hit.strip() == "":
+    hit = yield from _shown_to(s, p, (end,) if word in OPEN or end == "\n" else (end, last), word[1:] in p.starts)
+    if hit.isspace():
         s.pos -= 1
         hit = hit[:-1]
-    s.say(hit or "")
+    s.say(hit)
+
+
+def _shown_to(s: State, p: Program, ends: tuple[str, ...], message: bool) -> Scan[str]:
+    """Pass on what is shown: to one of `ends`, which is eaten, or "" where the message ends in which it is shown, or the
+    text does. A `message` that is shown has an end of its own."""
+    wanted = marks((*ends, *p.starts, *p.ends), "\n")
+    while hit := (yield from until(s, wanted, s.say, TextDelta)):
+        if hit in ends:
+            return hit
+        over = hit in p.ends
+        if over > message:
+            s.pos -= len(hit)
+            return ""
+        message = not over
+        s.say(hit)
+    return ""

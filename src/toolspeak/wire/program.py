@@ -15,6 +15,7 @@ THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
 Form = tuple[Part, ...]
 
 HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
+BARE_HEAD = re.compile(r"[\w.:/-]{0,64}").fullmatch
 FENCE = "```"
 QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
 """Quotation marks, and what ends what stands between them."""
@@ -53,6 +54,7 @@ class Program:
     `legal` one that was not closed, `again` begins another call between the marks of one, `beyond` a frame; `named`: a
     message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `closers` end a thought,
     `drafts` begin a call in one, `opening` are both. `strays` are the closers that a model may write once too often.
+    `starts` begin messages, `ends` end them; `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body.
     `shown` maps what begins a quotation to what ends it; `element` is that which stands between calls in a list as well.
     """
 
@@ -71,8 +73,8 @@ class Program:
         self.inside = kinds | {d.before + w: CALL for w in kinds}
         space = d.open[: len(d.open) - len(d.open.lstrip())]
         self.inside |= {space + w: CALL for w in formal}
-        if self.entries:
-            self._quotations()
+        self._messages(d.header, calls)
+        self._quotations()
         self.frames = (*(w.strip() for w in d.frame), *d.stop)
         self.closers: Marks | None = None
         self.opening: Marks | None = None
@@ -80,29 +82,50 @@ class Program:
         self.unthink: tuple[str, ...] = ()
         self._control(d)
         self._thoughts(d, calls)
-        self.vocabulary = _vocabulary(d.header) if d.header else frozenset[str]()
         self.beyond = tuple(self.fresh)
         self.marks = marks(tuple(self.inside), "\n") if self.inside else None
-        talk = (CALL, CODE)
+        talk = (CALL, CODE, HEAD)
         self.block = marks((*(w for w, kind in self.inside.items() if kind not in talk), FENCE), "\n")
         self.after = _after(d)
         behind = (*self.fresh, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
         self.legal = tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
         self.strays = _strays(d) if calls else ()
-        self.heads = _bare_heads(d.header) if d.header and calls else ()
         self.again = _again(d)
-        self.named = bool(calls and d.guard and d.header and ("^", "call") in d.header.routes)
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
+
+    def _messages(self, header: Header | None, calls: bool) -> None:
+        """How messages begin and end, where they say in their heads what they are."""
+        self.starts: tuple[str, ...] = ()
+        self.ends: tuple[str, ...] = ()
+        self.heads: tuple[str, ...] = ()
+        self.bare: tuple[str, ...] = ()
+        self.vocabulary = frozenset[str]()
+        self.named = False
+        if header is None:
+            return
+        self.vocabulary, self.ends = _vocabulary(header), header.ends
+        heads = _bare_heads(header)
+        self.bare = () if header.also else heads  # all of a start may be missing, but for whom the message goes to
+        if calls:
+            self.starts, self.heads = (header.start.strip(), *header.also), heads
+            self.named = self.d.guard and ("^", "call") in header.routes
+            self.inside |= {} if self.fences else {FENCE: CODE}
 
     def _quotations(self) -> None:
         """Where a text shows something and does not do it: code, quotations, comments."""
+        if not self.openers and not self.starts:
+            return
         lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
         self.shown |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
         self.shown |= {word: lines[word] for word in ("~~~", ">")}
+        if self.starts and self.starts[0][0] == ">":  # a message begins like a line that is quoted
+            self.shown["\n> "] = self.shown.pop("\n>")
+            del self.shown[">"]
         self._quoted_calls()
-        words = [w for w in self.shown if w not in lines]
-        self.inside |= dict.fromkeys(("`", *("`" + w for w in self.entries), *words), CODE)
-        self.fresh |= {w: CODE for w in ("~~~", ">") if w not in self.fresh}
+        words = set(self.shown).difference(lines)
+        begun = ("`" + w for w in (*self.entries, *self.starts))
+        self.inside |= dict.fromkeys(("`", *begun, *words), CODE)
+        self.fresh |= {w: CODE for w in ("~~~", ">") if w in self.shown and w not in self.fresh}
 
     def _quoted_calls(self) -> None:
         """Calls in quotation marks, and lines that are indented as those in a list of calls."""
@@ -113,6 +136,8 @@ class Program:
         for word, entry in self.entries.items():
             close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
             self.shown |= {quote + word: close + end for quote, end in QUOTES.items()}
+        for word in self.starts:  # a message ends in it, before the quotation does
+            self.shown |= {quote + word: (self.ends or ("",))[-1] + end for quote, end in QUOTES.items()}
 
     def _control(self, d: Dialect) -> None:
         """Frames, ends of turns, the heads of messages."""
@@ -121,7 +146,8 @@ class Program:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
             role = d.header.start.rpartition("|>")[2].strip()  # the mark before it may be missing
-            self.fresh |= dict.fromkeys((role + mark for mark in d.header.also if role and mark[0] == "<"), HEAD)
+            words |= dict.fromkeys((role + mark for mark in d.header.also if role and mark[0] == "<"), HEAD)
+            words |= dict.fromkeys(self.bare, HEAD)
         for word, kind in words.items():
             self.fresh.setdefault(word, kind)
             self.inside.setdefault(word, kind)
@@ -327,6 +353,11 @@ def _strays(d: Dialect) -> tuple[str, ...]:
     return (*words, d.items[2].strip()) if d.items else words
 
 
+def is_bare(head: str) -> bool:
+    """May this be all that stands between the first word of a message that lacks its start and its body?"""
+    return BARE_HEAD(head) is not None
+
+
 def head_words(head: str) -> list[str]:
     """The words of a head, its marks told apart."""
     return HEAD_WORD(head)
@@ -339,7 +370,7 @@ def _vocabulary(header: Header) -> frozenset[str]:
 
 
 def _bare_heads(header: Header) -> tuple[str, ...]:
-    """What a message whose start stood in an unknown prompt may begin with."""
+    """What a message that lacks its start, or whose start stood in an unknown prompt, may begin with."""
     needles = (needle for needle, what in header.routes if what == "call" and needle[:1] != "^")
     return tuple(dict.fromkeys(needle.strip() for needle in needles if needle.strip()))
 

@@ -7,9 +7,23 @@ from collections.abc import Callable
 from ..events import Noted, TextDelta, ThoughtDelta
 from ..types import Note
 from .calls import begin, section
+from .heads import may_begin, pass_unread, tell_rest, tool_name
 from .jsonreader import json_value
 from .passage import Found, all_of_it, keep_from, mark, shown
-from .program import CALL, CODE, END, FENCE, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, head_words, route
+from .program import (
+    CALL,
+    CODE,
+    END,
+    FENCE,
+    FRAME,
+    HEAD,
+    TEXT,
+    THINK,
+    THOUGHT,
+    UNTHINK,
+    Program,
+    route,
+)
 from .salvage import after_call
 from .scan import SPACE, Malformed, Marks, Scan, at, following, marks, skip, token, until
 from .state import State
@@ -46,6 +60,7 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
             block = block or (literal.strip() in p.fences and not done and now != THINK)
             fresh, now = done, TEXT if done else now
         elif kind == HEAD:
+            s.within = s.within or now == THINK
             now = yield from message(s, p, literal, now)
             now = (yield from headed(s, p)) if now == HEAD else now
         elif kind == THINK:
@@ -53,11 +68,15 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
             now = THINK
         else:
             named = p.named and now == THINK and s.tools
-            now = TEXT
-            block = block and kind != CODE
+            block = _in_block(block, kind, literal)
             fresh = yield from small(s, p, kind, literal, space)
-            now = (yield from headed(s, p)) if named else now
+            now = (yield from headed(s, p)) if named else TEXT
         s.voice = ThoughtDelta if now == THINK and p.split else TextDelta
+
+
+def _in_block(block: bool, kind: str, word: str) -> bool:
+    """Does what comes stand in a block of code? A message ends it, too."""
+    return kind not in (CODE, END) if block else kind == CODE and word == FENCE
 
 
 def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[str, bool]]:
@@ -100,13 +119,6 @@ def small(s: State, p: Program, kind: str, word: str, space: str) -> Scan[bool]:
     if kind == CODE and word != FENCE and not (s.broken and word == p.element):
         yield from shown(s, p, word)
     return False
-
-
-def _ends(s: State, p: Program) -> Scan[bool]:
-    """Does nothing come after this, or something that begins anew?"""
-    if (yield from at(s, *p.beyond, eat=False)):
-        return True
-    return s.closed and SPACE(s.text, s.pos).end() == len(s.text)
 
 
 def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
@@ -236,53 +248,46 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     header = p.d.header
     if header is None:
         return TEXT
-    s.spent, s.live, s.doubtful = False, None, False
+    s.spent, s.live, s.doubtful, s.fenced = False, None, False, False
+    bare = word if word in p.bare else ""
     try:
-        head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, _heads(s, p))
+        fits = may_begin(s, p, bare)
+        head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, fits)
+        head = bare + head
         needle, what = route(header, head)
         if not hit:
             raise Malformed("no head of a message")
         s.pos += len(hit)
         if what == "call" and not p.calls:
-            return _unread(s)
-        name = _name(f"^{head}$".split(needle, 1)[1]) if what == "call" else ""
-        if rest := [w for w in head_words(head.replace(needle.strip("^$") + name, "", 1)) if w not in p.vocabulary]:
-            s.note("head", " ".join(rest))  # it says more than is understood
+            return pass_unread(s)
+        name = tool_name(f"^{head}$".split(needle, 1)[1]) if what == "call" else ""
+        tell_rest(s, p, head.replace(needle.strip("^$") + name, "", 1))
         if what == "call":
             yield from begin(s, p, name)
             yield from at(s, *header.ends)
             s.commit()
+            yield from _goes_on(s, p)
             s.settle()
             return TEXT
     except Malformed as e:
         told = yield from failed(s, p, e, word)
         return TEXT if told or not now else now
     s.commit()
-    if what == "thought" and not p.split:
-        s.say(word.removeprefix(header.start.strip()) + head + hit)  # left in the text, a thought keeps its marks
-    return THINK if what == "thought" else HEAD if p.named and not head else TEXT
+    if what != "thought":
+        return HEAD if p.named and not head else TEXT
+    if not p.split:
+        s.say(
+            word.removeprefix(bare or header.start.strip()) + head + hit
+        )  # left in the text, a thought keeps its marks
+    return THINK
 
 
-def _unread(s: State) -> str:
-    """The message is a call, and nobody wants calls: all of it is text."""
-    s.unread, said = True, s.kept()
-    s.commit()
-    s.say(said)
-    return TEXT
-
-
-def _name(text: str) -> str:
-    """The name that a head tells: up to white space or a mark."""
-    words = text.removesuffix("$").split()
-    return words[0].partition("<")[0] if words else ""
-
-
-def _heads(s: State, p: Program) -> Callable[[str], bool] | None:
-    """Tells of the beginning of a head whether there may be such a one, where only the names of offered tools count."""
-    if not p.d.guard or s.tools is None or p.d.header is None:
-        return None
-    needles = [needle.strip("^$") for needle, _ in p.d.header.routes]
-    return lambda head: s.begins(head) or any(needle.startswith(head.strip()) for needle in needles if needle)
+def _goes_on(s: State, p: Program) -> Scan[None]:
+    """Does the text go on behind the call that stands in it? It only talks of the call then."""
+    c = yield from following(s)
+    same_line = s.fenced or "\n" not in SPACE(s.text, s.pos)[0]
+    if c and s.ending and s.within and same_line and not (yield from at(s, *p.legal, eat=False)):
+        s.note("trailing-text", c)
 
 
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
@@ -297,11 +302,8 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     s.commit()
     s.seed, s.voice = 0, TextDelta
     yield from after_call(s, p.strays, p.openers)
+    yield from _goes_on(s, p)
     c = yield from following(s)
-    if c and s.ending and s.within and not (yield from at(s, *p.legal, eat=False)):
-        space = SPACE(s.text, s.pos)[0]
-        if s.fenced or "\n" not in space:
-            s.note("trailing-text", c)  # the text goes on: it talks of the call
     if not c or c not in "{[" or c not in p.entries:
         s.settle()  # else the next call, or what is none, tells
     return True
@@ -337,13 +339,8 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
         s.note("unknown-tool", why.unknown)
     if seed:
         return True  # the prompt wrote that word: the reply begins only here
-    start = SPACE(s.text, s.pos).end()
     value = word in ("{", "[") and word in p.entries
-    if not value:
-        start += len(word)
-        if entry and entry.formal and entry.section and p.d.items:  # an element of the list may be a call still
-            end = SPACE(s.text, start).end() + len(p.d.items[0].strip())
-            start = end if s.text.startswith(p.d.items[0].strip(), end - len(p.d.items[0].strip())) else start
+    start = _behind(s, p, word, value)
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p)):
         return True  # a mark that may open a call is a frame here
@@ -352,6 +349,21 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     if value:
         yield from data(s)
     return False
+
+
+def _behind(s: State, p: Program, word: str, value: bool) -> int:
+    """Where the text goes on, of which the first word opened nothing: behind it, but before a value."""
+    if not word:
+        return s.pos
+    start = SPACE(s.text, s.pos).end()
+    if value:
+        return start
+    start += len(word)
+    entry = p.entries.get(word)
+    if entry and entry.formal and entry.section and p.d.items:  # an element of the list may be a call still
+        end = SPACE(s.text, start).end() + len(p.d.items[0].strip())
+        start = end if s.text.startswith(p.d.items[0].strip(), end - len(p.d.items[0].strip())) else start
+    return start
 
 
 def data(s: State) -> Scan[None]:
@@ -363,3 +375,10 @@ def data(s: State) -> Scan[None]:
         if s.base + s.pos == start:
             s.say(s.text[s.pos : s.pos + 1])
             s.pos += 1
+
+
+def _ends(s: State, p: Program) -> Scan[bool]:
+    """Does nothing come after this, or something that begins anew?"""
+    if (yield from at(s, *p.beyond, eat=False)):
+        return True
+    return s.closed and SPACE(s.text, s.pos).end() == len(s.text)

@@ -238,6 +238,16 @@ class State(Source):
         self.note("meant-name", name)
         return meant
 
+    def addressed(self, to: str, name: str) -> str:
+        """The name of a call whose message goes to something that is not offered: to its namespace, or to another tool."""
+        whole = f"{to}.{name}"
+        if whole in self.names:
+            return whole
+        if f"{name}.".startswith(f"{to}."):
+            return name
+        self.note("other-name", name)
+        return name if self.offered(name) else to
+
     def start(self, call: Call) -> None:
         """The call is one: tell its name. Raises Malformed where a guarded call names no tool."""
         if call.started or call.name is None:

@@ -337,6 +337,7 @@ class Dialect:
     def __post_init__(self) -> None:
         """Raises UsageError for a dialect in which no call could ever be found."""
         check_call(self)
+        check_mark(self)
 
     def __hash__(self) -> int:  # a whole dialect takes 10 µs to hash, and caches ask for it with every reply
         return hash(self.name)
@@ -363,6 +364,16 @@ def check_call(d: Dialect) -> None:
             raise UsageError(
                 f"{where} holds no arguments: put Json(), JsonCall(), Tagged(…) or another such hole into it"
             )
+
+
+def check_mark(d: Dialect) -> None:
+    """Raises UsageError for a dialect whose calls begin with the tool's name, which marks nothing."""
+    lead = next((part for part in ((d.items or ("",))[0], d.open, *d.call) if part), None)
+    if lead is NAME and d.header is None and not d.guard:
+        raise UsageError(
+            f"the dialect {d.name!r}: nothing marks a call, which begins with the tool's name: put a literal before it, such as "
+            '"<call>", into call or open'
+        )
 
 
 def _names(part: Part) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
@@ -20,10 +21,12 @@ TOOL: Schema = {
         "input_schema": {"type": ["object", "null"]},
         "strict": FLAG,
         "defer_loading": FLAG,
+        "input_examples": {"type": ["array", "null"], "maxItems": 100, "items": {"type": "object"}},
+        "eager_input_streaming": FLAG,
     },
 }
 FIELDS = (
-    "name", "type", "description", "input_schema", "strict", "defer_loading",
+    "name", "type", "description", "input_schema", "strict", "defer_loading", "input_examples",
     "display_width_px", "display_height_px", "enable_zoom",
 )  # fmt: skip
 """The fields of a tool that are read; the others are named as ignored."""
@@ -49,11 +52,19 @@ def read_tools(tools: list[Payload], reading: Reading) -> list[Payload]:
                     f"a tool of the type {kind[:50]!r} is not known here; leave the type out and give an input_schema"
                 )
                 raise cannot(f"tools.{i}.type", said)
-            reading.ignored.add(f"tools.{i}.{kind}")
+            reading.hosted.append((kind, f"tools.{i}.{kind}"))
             continue
         reading.ignored.update(f"tools.{name}" for name in tool if name not in FIELDS)
-        out.append({"name": need(tool, "name", f"tools.{i}"), **known, **given(tool, "description", "strict")})
+        out.append({"name": need(tool, "name", f"tools.{i}"), **known, **given(tool, "strict"), **_described(tool)})
     return out
+
+
+def _described(tool: Payload) -> Payload:
+    """The description, with the examples of arguments behind it: that is where every model reads them."""
+    examples = [json.dumps(one, ensure_ascii=False) for one in tool.get("input_examples") or ()]
+    parts = [tool.get("description"), "\n".join(["Examples of its arguments:", *examples]) if examples else None]
+    said = "\n\n".join(part for part in parts if part)
+    return {"description": said} if said else {}
 
 
 def searched_here(tools: list[Payload]) -> bool:

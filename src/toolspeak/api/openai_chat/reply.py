@@ -39,6 +39,7 @@ class ReplyReader(Reading):
     def __init__(self, ids: Callable[[], str] | None = None) -> None:
         super().__init__(ids)
         self._finish = ""
+        self._begun = False
         self._usage = Usage()
         self._notes: list[Event] = []
 
@@ -47,12 +48,14 @@ class ReplyReader(Reading):
         return events + self._end() if self._payloads.done or self._payloads.whole else events
 
     def _payload(self, payload: Payload) -> list[Event]:
-        if "choices" not in payload and "usage" not in payload and self._payloads.whole:
+        choices = records(payload.get("choices"))
+        self._begun = self._begun or bool(choices)
+        if not choices and self._payloads.whole:
             raise ServerFailed(f"expected a chat completion, got: {excerpt(json.dumps(payload, ensure_ascii=False))}")
         if usage := record(payload.get("usage")):
             self._usage = read_usage(usage)
         events: list[Event] = []
-        for choice in records(payload.get("choices"))[:1]:
+        for choice in choices[:1]:
             if choice.get("index") in (None, 0):
                 events += self._choice(choice)
         return events
@@ -97,6 +100,8 @@ class ReplyReader(Reading):
         return [Noted(Note("no-done", "the stream ended without [DONE]")), *self._end()]
 
     def _end(self) -> list[Event]:
+        if not self._begun:
+            raise ServerFailed("expected a reply in the stream, and none came: no choices before its end")
         return self._finished(self._finish or "stop", FINISH, self._usage, self._notes)
 
 

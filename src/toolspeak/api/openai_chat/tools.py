@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from ...errors import InvalidTool, Refused
 from ...types import Schema, Tool
+from .. import custom_tools
 from ..body import FLAG, TEXT, cannot
 from ..choice import WORDS, of_name, of_word
 from ..payloads import Payload, record, records
@@ -66,9 +67,6 @@ TOOL_FIELDS: Mapping[str, Schema] = {
     "parallel_tool_calls": FLAG,
 }  # fmt: skip
 """The fields of a body that speak of tools."""
-
-INPUT: Schema = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-"""The arguments of a custom tool: the one text that it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +127,7 @@ def _described(at: int, tool: Payload) -> Payload:
         case "function" if "function" in tool:
             return tool["function"]
         case "custom" if "custom" in tool:
-            custom = record(tool["custom"])
-            if record(custom.get("format")).get("type", "text") != "text":
-                raise cannot(f"tools.{at}.custom.format", "no grammar can be given for the input here, only text")
-            return {"name": custom["name"], "description": custom.get("description"), "parameters": INPUT}
+            return custom_tools.function(tool["custom"])
         case "function" | "custom" as kind:
             raise Refused(f"tools.{at}.{kind}: expected an object, it is missing", param=f"tools.{at}.{kind}")
         case kind:

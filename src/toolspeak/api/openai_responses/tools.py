@@ -14,8 +14,9 @@ from typing import Any
 
 from ...errors import Refused
 from ...types import Schema, Tool
+from .. import custom_tools
 from ..body import FLAG, TEXT, cannot
-from ..choice import WORDS, of_name, of_word
+from ..choice import TURN_OFF, WORDS, of_name, of_word
 from ..payloads import Payload, record, records
 from .client_tools import CLIENT_TOOLS, client_tool
 
@@ -67,11 +68,13 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools that are offered; what of them says nothing to us; by their names their types and the names that calls of
+    """The tools that are offered; what of them says nothing to us; the types of those that their provider runs, each with
+    its name there; by their names their types and the names that calls of
     them are told with; which are not shown before a message refers to them; and whether those are searched for here."""
 
     tools: tuple[Tool[..., Any], ...]
     ignored: tuple[str, ...]
+    hosted: tuple[tuple[str, str], ...]
     names: Mapping[str, tuple[str, Payload]]
     deferred: Mapping[str, int | None]
     search: bool
@@ -86,7 +89,8 @@ def read_tools(value: Any, tools: Tools, loaded: Sequence[Loaded] = ()) -> Offer
     for one in loaded:
         for row in _each(one.tools, one.where):
             reading.load(*row, one.place)
-    return Offer(tools(reading.rows) or (), tuple(reading.ignored), reading.names, reading.deferred, search)
+    ignored = (*reading.ignored, *(where for _, where in reading.hosted))
+    return Offer(tools(reading.rows) or (), ignored, tuple(reading.hosted), reading.names, reading.deferred, search)
 
 
 class _Reading:
@@ -97,6 +101,7 @@ class _Reading:
         self.names: dict[str, tuple[str, Payload]] = {}
         self.deferred: dict[str, int | None] = {}
         self.ignored: list[str] = []
+        self.hosted: list[tuple[str, str]] = []
 
     def offer(self, where: str, namespace: str, tool: Payload) -> None:
         """Adds a tool of the body."""
@@ -104,10 +109,12 @@ class _Reading:
             self._add(row, namespace, tool)
             if tool.get("defer_loading") is True:
                 self.deferred[row["name"]] = None
-            if record(tool.get("format")).get("syntax") == "lark":
+            if not custom_tools.is_enforced(tool):
                 self.ignored.append(f"{where}.format")
-        elif (kind := tool["type"]) != "tool_search":  # we search where the client does not
-            self.ignored.append(f"{where}.{'description' if kind == 'namespace' else kind}")
+        elif tool["type"] == "namespace":
+            self.ignored.append(f"{where}.description")
+        elif tool["type"] != "tool_search":  # we search where the client does not
+            self.hosted.append((tool["type"], f"{where}.{tool['type']}"))
 
     def load(self, where: str, namespace: str, tool: Payload, place: int) -> None:
         """Adds a tool of the conversation, or refers to one of the body, at the place of a message."""
@@ -138,7 +145,7 @@ def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
     if not isinstance(tool.get("name"), str):
         hint = ", beside its type and not within `function`" if "function" in tool else ""
         raise Refused(f"{where}.name: a tool needs a name{hint}", code="invalid_value", param=f"{where}.name")
-    row = _custom(tool) if kind == "custom" else _function(tool)
+    row = custom_tools.function(tool) if kind == "custom" else _function(tool)
     return {**row, "name": full_name(namespace, tool["name"])}
 
 
@@ -168,19 +175,6 @@ def _function(tool: Payload) -> Payload:
     return {key: tool[key] for key in ("name", "description", "parameters", "strict") if tool.get(key) is not None}
 
 
-def _custom(tool: Payload) -> Payload:
-    """A custom tool as the function that it is for a model. A regex is held to; a grammar is told to the model."""
-    form = record(tool.get("format"))
-    taken: Payload = {"type": "string"}
-    said = tool.get("description") or ""
-    if form.get("type") == "grammar":
-        said += f"\n\nThe input must fit this {form.get('syntax')} grammar:\n{form.get('definition')}"
-        if form.get("syntax") == "regex":
-            taken["pattern"] = f"^(?:{form.get('definition')})$"
-    schema = {"type": "object", "properties": {"input": taken}, "required": ["input"], "additionalProperties": False}
-    return {"name": tool["name"], "description": said.strip(), "parameters": schema}
-
-
 def custom_input(arguments: str) -> str:
     """The text that a call of a custom tool was given, from the arguments of the function that stood for it."""
     try:
@@ -207,7 +201,8 @@ def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, t
         }
         left = tuple(tool for tool in offered if tool.name in allowed)
         return of_word(choice.get("mode") or "auto", left, "tool_choice")
-    raise cannot("tool_choice.type", f"{str(kind)[:100]!r} is a tool that runs at its provider")
+    said = f"{str(kind)[:100]!r} is a tool that runs at its provider, and nobody runs it here: {TURN_OFF}"
+    raise cannot("tool_choice.type", said)
 
 
 def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ...]) -> str:

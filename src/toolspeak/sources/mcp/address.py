@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ...errors import UsageError
 from ...schema.words import short
+from ..secrets import in_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,15 @@ class Address:
         parts = urlsplit(self.url)
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
+    @property
+    def secrets(self) -> list[str]:
+        """What no answer may bring back: the headers, and what the address holds besides the place."""
+        parts = urlsplit(self.url)
+        held = [value for pair in parts.query.split("&") if len(value := pair.partition("=")[2]) >= _KEY]
+        if parts.password:
+            held.append(parts.password)
+        return [*(one for value in self.headers.values() for one in in_header(value)), *held, *map(unquote, held)]
+
     def seen_from(self, folder: Path) -> str:
         """The server as its pins know it, however it is written; a place is told from `folder` where it lies in there.
 
@@ -59,6 +69,8 @@ class Address:
         return known if self.cwd is None or any(places) else f"{known} (in {here.removeprefix(base)})"
 
 
+_KEY = 16
+"""Characters of a value in an address's query that may be a key; a shorter one is a word."""
 _SWITCH = re.compile(r"-[^=]*")
 _PATH = re.compile(r"\.{1,2}|.*[/\\].*", re.DOTALL)
 
@@ -172,6 +184,13 @@ def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{file} cannot be read as JSON: {error}") from error
     return named_in(value, file)
+
+
+def with_names(spec: str) -> tuple[str, list[str]]:
+    """`http://…/mcp#a,b` in its parts: an MCP server, and the names of its tools that are wanted."""
+    head, mark, tail = spec.rpartition("#")
+    names = tail.split(",") if mark else [""]
+    return (head, names) if all(re.fullmatch(r"[\w.*\-/]+", name) for name in names) else (spec, [])
 
 
 def named_in(value: Any, file: Path) -> dict[str, Mapping[str, Any]]:

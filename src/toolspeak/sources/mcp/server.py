@@ -15,6 +15,7 @@ from ...schema.near import listed as listed_names
 from .. import home
 from ..hostile import refuse_duplicates, refuse_hostile, refuse_unsendable
 from ..pins import Pins
+from ..secrets import Secrets
 from .address import Address
 from .link import Link, listed
 from .results import value_of
@@ -23,6 +24,7 @@ from .transports import Request
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.shared.exceptions import MCPError
+    from mcp.types import CallToolResult
     from pydantic import ValidationError
 
 log = logging.getLogger(__name__)
@@ -48,6 +50,7 @@ class Server:
         self.timeout = timeout
         self.pins = pins
         self.accept = accept
+        self._secrets = Secrets(address.secrets)
         self.tools: dict[str, AnyTool] = {}
         self.names: tuple[str, ...] = ()
         """Of all tools that the server offers, wanted or not."""
@@ -90,7 +93,7 @@ class Server:
             request = Request()
             try:
                 with request:
-                    return value_of(await _asked(link.ready.result(), name, arguments))
+                    return self._value(await _asked(link.ready.result(), name, arguments))
             except ValidationError as error:
                 raise ToolError(
                     f"{self.address.shown} gave an answer that is no result of a tool: {_first_problem(error)}"
@@ -107,7 +110,14 @@ class Server:
                 log.info("%s: connecting again", self.address.shown)
         raise AssertionError("the second try gives a value or raises")
 
+    def _value(self, result: CallToolResult) -> Any:
+        try:
+            return self._secrets.out_of_data(value_of(result))
+        except ToolError as error:
+            raise ToolError(self._secrets.out_of(str(error))) from None
+
     def _why(self, error: MCPError, why: str, *, risky: bool) -> str:
+        why = self._secrets.out_of(why)
         if error.code != _CLOSED:
             return f"{self.address.shown} answered with an error: {why} ({error.code})"
         risk = ". The call may have run, so it was not made again" if risky else ""
@@ -128,8 +138,12 @@ class Server:
                 return self._link
             if self._link is not None:
                 await self._link.close()
-            self._link = await self._connected()
-            return self._link
+            link = await self._connected()
+            if self._closed:  # meanwhile, by somebody who does not wait for this
+                await link.close()
+                raise UsageError(f"the MCP server {self.address.shown} was closed")
+            self._link = link
+            return link
 
     async def _connected(self) -> Link:
         from mcp.shared.exceptions import MCPError
@@ -150,7 +164,8 @@ class Server:
                 ) from None
             if isinstance(error, MCPError):
                 raise ToolError(
-                    f"the MCP server {self.address.shown} does not tell its tools: {link.reason(error.message)}"
+                    f"the MCP server {self.address.shown} does not tell its tools: "
+                    f"{self._secrets.out_of(link.reason(error.message))}"
                 ) from error
             if isinstance(error, ValidationError):
                 raise ToolError(
@@ -187,6 +202,7 @@ class Server:
     def _take(self, offered: Sequence[dict[str, Any]]) -> None:
         """Takes over the definitions that may be. At first one that may not be is raised; later, when nobody waits for
         it, a tool that was known is kept as it was and refuses calls, and one that is new is left out."""
+        offered = self._secrets.out_of_data(list(offered))
         self.names = tuple(str(one.get("name", "")) for one in offered)
         self.offered = wanted = [one for one in offered if self._wants(str(one.get("name", "")))]
         refuse_duplicates((str(one.get("name", "")) for one in wanted), f"the MCP server {self.address.shown}")

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from ...errors import UsageError
 from ...models.exchange import clean_key
 from ...schema.near import did_you_mean, near
+from ..secrets import in_header
 from .document import Document
 from .fetching import Credentials
 
@@ -55,7 +56,7 @@ class Keys:
     @property
     def secrets(self) -> list[str]:
         """All that must not be shown, in each form in which it is sent."""
-        found = list(self.headers.values())
+        found = [one for value in self.headers.values() for one in in_header(value)]
         for secret in self.given.values():
             parts = [secret] if isinstance(secret, str) else [":".join(secret), secret[1]]
             found += [form for part in parts for form in (part, quote(part, safe=""), _coded(part))]

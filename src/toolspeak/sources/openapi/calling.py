@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from functools import lru_cache
-from html.entities import codepoint2name
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
 from ...api.failure import excerpt
 from ...errors import ToolError
-from ...models.address import redact
 from ..hostile import refuse_unsendable
+from ..secrets import Secrets
 from .auth import Keys
 from .bodies import form_of, written
 from .fetching import Answer, Bounds, Credentials, Sent, exchange
@@ -23,8 +20,8 @@ from .styles import Slot, header_text, own_names, path_part, plain_name, query_p
 
 SHOWN = 1_500
 """Characters of an error's body that are told."""
-EXACT = 8
-"""Characters of a secret that is looked for in good answers; a shorter one stands in them by chance."""
+CHARSET = re.compile("(?i)utf|us-ascii|iso|latin|windows|cp|koi8|gb|big5|euc|shift|tis|mac")
+"""How a charset begins that is one. Python knows others, some of which take time with the square of a text."""
 LITERAL = "/:@!$&'()*+,;=~-._%"
 """What stays as it is in the fixed parts of a path."""
 
@@ -68,9 +65,11 @@ def request_of(
     cookies: list[str] = []
     headers = {"Accept": operation.accept}
     for slot in operation.slots:
-        if slot.argument in given and (slot.place != "field" or form_of(operation.media) == "form"):
+        if slot.argument not in given:
+            continue
+        if slot.place != "field" or form_of(operation.media) == "form":
             _refuse_others(slot, given[slot.argument], operation, hidden)
-        if slot.argument not in given or slot.place in ("field", "body"):
+        if slot.place in ("field", "body"):
             continue
         value = given[slot.argument]
         if value is None and slot.place != "path" and not slot.json:
@@ -143,11 +142,12 @@ def _text(answer: Answer) -> str | None:
     ):
         return None
     charset = next((one.partition("=")[2].strip(' "') for one in more.split(";") if "charset=" in one.lower()), "utf-8")
+    if not CHARSET.match(charset):
+        charset = "utf-8"
     try:
         return answer.body.decode(charset)
     except (UnicodeDecodeError, LookupError):
-        told = kind.startswith("text/") or form_of(kind) in ("json", "text")
-        return answer.body.decode("utf-8", "replace") if told else None
+        return answer.body.decode("utf-8", "replace") if form_of(kind) in ("json", "text") else None
 
 
 def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
@@ -167,57 +167,9 @@ def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
 
 
 def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: Secrets, advice: str) -> str:
-    said = excerpt(secrets.out_of(text or ""), SHOWN) if text is not None else "a body that is no text"
+    said = "a body that is no text" if text is None else excerpt(secrets.out_of(text), SHOWN)
     where = f"{operation.found.method.upper()} {operation.found.path}"
     message = f"{where} answered {answer.status} {excerpt(answer.reason, 100)}".strip() + (f": {said}" if said else "")
     if answer.status in (401, 403) and advice:
         message += f" ({advice})"
     return secrets.out_of(message)
-
-
-class Secrets:
-    """The secrets that no answer brings back: servers echo keys, and escape what they echo.
-
-    They are looked for as they are, in the escapes of JSON, XML and URLs, in base64 of whatever they stand in, and in
-    hexadecimal digits. One that a server cuts into pieces, turns round or encodes twice over is not found.
-    """
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = list(dict.fromkeys(secrets))
-        long = sorted({one for one in self._secrets if len(one) >= EXACT}, key=len, reverse=True)
-        forms = [form for one in long for form in ("".join(map(_any_form, one)), *_coded_forms(one))]
-        self._escaped = re.compile("|".join(forms)) if forms else None
-
-    def out_of(self, text: str, *, exact: bool = False) -> str:
-        """The text without them, however they are escaped; but for `exact`, of what looks like one, too."""
-        if self._escaped:
-            text = self._escaped.sub("[hidden]", text)
-        return text if exact else redact(text, self._secrets)
-
-
-def _coded_forms(secret: str) -> list[str]:
-    """Patterns of a secret in hexadecimal digits, and in base64 of a text that it stands in, at each of the three places
-    at which it may begin there; what it shares with its neighbours is left out."""
-    raw = secret.encode()
-    forms = [f"(?i:{raw.hex()})"]
-    for before in range(3):
-        text = base64.b64encode(bytes(before) + raw).decode().rstrip("=")
-        whole = text[(before * 8 + 5) // 6 : (before + len(raw)) * 8 // 6]
-        forms.append("".join({"+": _any_letter("+-"), "/": _any_letter("/_")}.get(letter, letter) for letter in whole))
-    return forms
-
-
-def _any_letter(letters: str) -> str:
-    return f"(?:{'|'.join(map(_any_form, letters))})"
-
-
-@lru_cache(1024)
-def _any_form(character: str) -> str:
-    """A pattern of the ways in which JSON, XML and URLs write a character."""
-    code = ord(character)
-    digits = "".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in f"{code:x}")
-    forms = [re.escape(character), rf"\\{{1,4}}u0{{0,3}}{digits}", f"&#0{{0,4}}{code};", f"&#[xX]0{{0,4}}{digits};"]
-    forms += [rf"\\{{1,4}}{re.escape(character)}"] if character in '"\\/' else []
-    forms += [f"&{named};"] if (named := codepoint2name.get(code)) else []
-    forms += [f"%(?:25)?{digits}"] if 0x10 <= code < 0x80 else []
-    return f"(?:{'|'.join(forms)})"

@@ -68,33 +68,37 @@ def _said(error: Exception) -> str:
 
 def _plain(data: Any, name: str) -> Any:
     """The data with texts for names of fields, as JSON has them; each value that is used twice made once."""
-    left = MOST
-    within: set[int] = set()
 
     def copied(value: Any) -> Any:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise UsageError(f"{name} unfolds into more than {MOST:,} values")
-        if not isinstance(value, (dict, list)):
-            if value is None or isinstance(value, (str, int, float)):
-                return value
-            raise UsageError(f"{name} holds a value that JSON has no form for: {type(value).__name__}")
-        if id(cast("object", value)) in within:
-            raise UsageError(f"{name} holds a part that is inside itself")
-        within.add(id(cast("object", value)))
         if isinstance(value, dict):
             fields = cast("dict[Any, Any]", value).items()
-            made: Any = {key if isinstance(key, str) else _key(key, name): copied(part) for key, part in fields}
-        else:
-            made = [copied(part) for part in cast("list[Any]", value)]
-        within.discard(id(cast("object", value)))
-        return made
+            return {key if isinstance(key, str) else _key(key, name): copied(part) for key, part in fields}
+        if isinstance(value, list):
+            return [copied(part) for part in cast("list[Any]", value)]
+        if value is None or isinstance(value, (str, int, float)):
+            return value
+        raise UsageError(f"{name} holds a value that JSON has no form for: {type(value).__name__}")
 
     try:
+        if _unfolded(data, {}, name) > MOST:
+            raise UsageError(f"{name} unfolds into more than {MOST:,} values")
         return copied(data)
     except RecursionError:
         raise UsageError(f"{name} is nested too deeply") from None
+
+
+def _unfolded(value: Any, known: dict[int, int], name: str) -> int:
+    """How many values there are in data when each is written out wherever it is used; each is looked at once."""
+    if not isinstance(value, (dict, list)):
+        return 1
+    key = id(cast("object", value))
+    if key not in known:
+        known[key] = 0  # under way
+        inner = cast("dict[Any, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+        known[key] = 1 + sum(_unfolded(part, known, name) for part in inner)
+    if not known[key]:
+        raise UsageError(f"{name} holds a part that is inside itself")
+    return known[key]
 
 
 def _key(key: Any, name: str) -> str:

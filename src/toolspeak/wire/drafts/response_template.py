@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
-from ...errors import TemplateError
 from ..syntax import (
     ARGS,
     CALL,
@@ -28,47 +26,11 @@ from ..syntax import (
     Tagged,
     Thinking,
 )
+from .declared import THOUGHTS, Field, as_object, as_text, cannot, declared_fields, declared_starts, one_literal
 from .margins import MARK
 from .patterns import GAP, Piece, pattern_pieces
 
-THOUGHTS = ("thinking", "reasoning_content", "reasoning")
-FIELD_KEYS = frozenset(
-    [
-        "open",
-        "open_pattern",
-        "close",
-        "close_pattern",
-        "content",
-        "content_args",
-        "repeats",
-        "optional",
-        "join",
-        "transform",
-        "transform_each",
-    ]
-)
-TOP_KEYS = frozenset(("version", "defaults", "fields", "start_anchor", "start_anchor_pattern"))
-CONTENT_ARGS = {
-    "text": frozenset(["strip"]),
-    "json": frozenset(["unquoted_keys", "string_delims"]),
-    "xml-inline": frozenset(["tag_pattern", "value_parser", "merge_duplicates"]),
-}
 SLOTS = {"name": NAME, "id": ID}
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One declared field: its openers and closers as literals and slots, and the rest as it was declared."""
-
-    where: str
-    openers: tuple[tuple[Piece, ...], ...]
-    closers: tuple[str, ...]
-    told: Mapping[str, Any]
-
-    @property
-    def opener(self) -> str:
-        """The first opener as a text; "" for a field that is what no other field is."""
-        return _text(self.openers[0], f"{self.where}.open") if self.openers else ""
 
 
 def from_response_template(config: Mapping[str, Any]) -> Dialect:
@@ -77,22 +39,24 @@ def from_response_template(config: Mapping[str, Any]) -> Dialect:
     Raises TemplateError, which names the key, for what no dialect can say: fields other than the text, the thought
     and the calls, contents that are neither JSON nor tags, openers that are more than literals around the name.
     """
-    fields = _fields(config)
+    fields = declared_fields(config)
     calls, thought = fields.get("tool_calls"), next((fields[key] for key in THOUGHTS if key in fields), None)
     text = fields.get("content")
     if calls is None:
-        raise _cannot("fields", "expected a field tool_calls, there is none")
-    anchors = _literals(config, "start_anchor", "response_template")
+        raise cannot("fields", "expected a field tool_calls, there is none")
+    anchors = declared_starts(config)
     control = tuple(dict.fromkeys(mark for anchor in anchors for mark in MARK.findall(anchor)))
     if any(GAP in opener for opener in calls.openers):
         if len(calls.openers) > 1:
-            raise _cannot(f"{calls.where}.open", "expected one head of a message")
+            raise cannot(f"{calls.where}.open", "expected one head of a message")
         return _headed(calls, thought, text, anchors, control)
     thinking = None
     if thought:
-        _one([_text(opener, f"{thought.where}.open") for opener in thought.openers] or [""], f"{thought.where}.open")
-        opener, closer = thought.opener, _one(thought.closers, f"{thought.where}.close")
-        strips = _object(thought.told.get("content_args") or {}, f"{thought.where}.content_args").get("strip", True)
+        one_literal(
+            [as_text(opener, f"{thought.where}.open") for opener in thought.openers] or [""], f"{thought.where}.open"
+        )
+        opener, closer = thought.opener, one_literal(thought.closers, f"{thought.where}.close")
+        strips = as_object(thought.told.get("content_args") or {}, f"{thought.where}.content_args").get("strip", True)
         thinking = Thinking(f"{opener.rstrip()}\n", f"\n{closer.lstrip()}") if strips else Thinking(opener, closer)
     frame, stop = _around(text, calls)
     frame += tuple(anchor.strip() for anchor in anchors if MARK.match(anchor) and anchor.strip() not in frame)
@@ -119,101 +83,11 @@ def _edges(parts: Sequence[Part]) -> tuple[str, str]:
     return first if isinstance(first, str) else "", last if isinstance(last, str) and len(parts) > 1 else ""
 
 
-# ---------------------------------------------------------------------------- as declared
-
-
-def _cannot(where: str, why: str) -> TemplateError:
-    return TemplateError(f"this response template cannot be read into a dialect: {where}: {why}")
-
-
-def _object(value: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _cannot(where, f"expected an object, got {type(value).__name__}")
-    return cast("Mapping[str, Any]", value)
-
-
-def _fields(config: Mapping[str, Any]) -> dict[str, Field]:
-    """The fields by name, every key checked."""
-    config = _object(config, "response_template")
-    if unknown := sorted(set(map(str, config)) - TOP_KEYS):
-        raise _cannot(unknown[0], f"expected one of {', '.join(sorted(TOP_KEYS))}")
-    if config.get("version", 1) != 1:
-        raise _cannot("version", f"expected 1, got {config['version']!r}")
-    found: dict[str, Field] = {}
-    for name, told in _object(config.get("fields"), "fields").items():
-        where = f"fields.{name}"
-        if name not in ("content", "tool_calls", *THOUGHTS):
-            raise _cannot(where, f"a dialect knows content, tool_calls and {', '.join(THOUGHTS)}")
-        field = _object(told, where)
-        if unknown := sorted(set(map(str, field)) - FIELD_KEYS):
-            raise _cannot(f"{where}.{unknown[0]}", f"expected one of {', '.join(sorted(FIELD_KEYS))}")
-        _check(name, field, where)
-        closers = tuple(_text(pieces, f"{where}.close_pattern") for pieces in _anchors(field, "close", where))
-        found[name] = Field(where, _anchors(field, "open", where), tuple(c for c in closers if c), field)
-    return found
-
-
-def _check(name: str, field: Mapping[str, Any], where: str) -> None:
-    """Raise TemplateError for what would be read otherwise than it is declared."""
-    kind = field.get("content", "text")
-    if name != "tool_calls":
-        if kind != "text":
-            raise _cannot(f"{where}.content", f"expected text, got {kind!r}")
-        if field.get("transform", "{content}") != "{content}" or field.get("transform_each"):
-            raise _cannot(f"{where}.transform", "a dialect passes a text on as it is")
-    if field.get("join"):
-        raise _cannot(f"{where}.join", "a dialect puts nothing between the parts of a text")
-    known = CONTENT_ARGS.get(str(kind), frozenset[str]())
-    if unknown := sorted(set(map(str, _object(field.get("content_args") or {}, f"{where}.content_args"))) - known):
-        raise _cannot(f"{where}.content_args.{unknown[0]}", f"expected one of {', '.join(sorted(known)) or 'none'}")
-
-
-def _literals(told: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    """The one literal or several under the key; "eos", the end of the text, is none."""
-    given = told.get(key)
-    if given is None:
-        return ()
-    rows: Sequence[object] = cast("list[object]", given) if isinstance(given, list) else [given]
-    if not rows or not all(isinstance(row, str) and row for row in rows):
-        raise _cannot(f"{where}.{key}", "expected a text or a list of texts, none of them empty")
-    return tuple(cast("str", row) for row in rows if row != "eos")
-
-
-def _anchors(field: Mapping[str, Any], key: str, where: str) -> tuple[tuple[Piece, ...], ...]:
-    """What opens or closes a field, each as its pieces."""
-    pattern = field.get(f"{key}_pattern")
-    if pattern is None:
-        return tuple((literal,) for literal in _literals(field, key, where))
-    if key in field:
-        raise _cannot(f"{where}.{key}_pattern", f"expected it or {key}, not both")
-    if not isinstance(pattern, str):
-        raise _cannot(f"{where}.{key}_pattern", f"expected a regular expression, got {type(pattern).__name__}")
-    try:
-        pieces = pattern_pieces(pattern)
-    except ValueError as e:
-        raise _cannot(f"{where}.{key}_pattern", f"{e}, in {pattern!r}") from e
-    return (pieces,) if pieces else ()
-
-
-def _text(pieces: Sequence[Piece], where: str) -> str:
-    """The pieces as one text, without blanks at its ends. Raises TemplateError where they are more than that."""
-    if not all(isinstance(piece, str) and piece != GAP for piece in pieces):
-        raise _cannot(where, "expected a literal, without groups and without gaps")
-    return "".join(cast("Sequence[str]", pieces))
-
-
-def _one(texts: Sequence[str], where: str) -> str:
-    kinds = dict.fromkeys(text.strip() for text in texts)
-    if len(kinds) != 1:
-        raise _cannot(where, f"expected one literal, got {len(kinds)}")
-    return texts[0]
-
-
 def _around(text: Field | None, calls: Field) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The markers around a text that are no text, and what ends the reply."""
     if text is None:
         return (), ()
-    frame = dict.fromkeys(s.strip() for s in (*(_text(o, f"{text.where}.open") for o in text.openers), *text.closers))
+    frame = dict.fromkeys(s.strip() for s in (*(as_text(o, f"{text.where}.open") for o in text.openers), *text.closers))
     more = [s.strip() for s in calls.closers[1:]]
     frame.update(dict.fromkeys(more))
     stop = dict.fromkeys((*(text.closers if not text.openers else ()), *more))
@@ -226,7 +100,7 @@ def _around(text: Field | None, calls: Field) -> tuple[tuple[str, ...], tuple[st
 def _calls(field: Field) -> tuple[bool, tuple[Part, ...], tuple[tuple[Part, ...], ...]]:
     """Is the content a list of calls, the parts of one call, and other forms of it."""
     if not field.openers:
-        raise _cannot(f"{field.where}.open", "expected what opens a call")
+        raise cannot(f"{field.where}.open", "expected what opens a call")
     names = _slots(field)
     hole = _content(field, names)
     closer = field.closers[0] if field.closers else ""
@@ -245,12 +119,10 @@ def _call(
             continue
         slot = next((s for s, key in names.items() if key == piece.name), None)
         if slot not in SLOTS:
-            raise _cannot(
-                f"{field.where}.open_pattern", f"the group {piece.name!r} is neither a call's name nor its id"
-            )
+            raise cannot(f"{field.where}.open_pattern", f"the group {piece.name!r} is neither a call's name nor its id")
         parts.append(SLOTS[slot])
     if not isinstance(hole, JsonCall) and NAME not in parts:
-        raise _cannot(f"{field.where}.open_pattern", "nothing in it is the tool's name")
+        raise cannot(f"{field.where}.open_pattern", "nothing in it is the tool's name")
     ends = "\n".join((*_unclosed(opener, closer), *([closer] if closer else [])))
     return (*parts, hole, ends) if ends else (*parts, hole)
 
@@ -266,42 +138,42 @@ def _slots(field: Field) -> dict[str, str]:
     """Where the name, the arguments and the id of a call come from: a group, the content, or a key of it."""
     where, whole = f"{field.where}.transform", "{content}"
     told = field.told.get("transform", whole)
-    outer = {"function": whole} if told == whole else _object(told, where)
+    outer = {"function": whole} if told == whole else as_object(told, where)
     inner = outer.get("function", outer)
-    rows = {"name": "{content.name}", "arguments": "{content.arguments}"} if inner == whole else _object(inner, where)
+    rows = {"name": "{content.name}", "arguments": "{content.arguments}"} if inner == whole else as_object(inner, where)
     if unknown := sorted({*map(str, outer), *map(str, rows)} - {"type", "function", "id", "name", "arguments"}):
-        raise _cannot(f"{where}.{unknown[0]}", "expected a call's id, name and arguments, and nothing more")
+        raise cannot(f"{where}.{unknown[0]}", "expected a call's id, name and arguments, and nothing more")
     rows = {**rows, **{key: outer[key] for key in ("id",) if key in outer}}
     found = {key: _placeholder(value, where) for key, value in rows.items() if key in (*SLOTS, "arguments")}
     if not {"name", "arguments"} <= set(found):
-        raise _cannot(where, "expected a function with a name and arguments")
+        raise cannot(where, "expected a function with a name and arguments")
     return found
 
 
 def _placeholder(value: object, where: str) -> str:
     found = re.fullmatch(r"\{([\w.]+)\}", value) if isinstance(value, str) else None
     if not found:
-        raise _cannot(where, f"expected placeholders like {{content}}, got {value!r}")
+        raise cannot(where, f"expected placeholders like {{content}}, got {value!r}")
     return found[1]
 
 
 def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
     """The hole that the field's content is."""
     kind = field.told.get("content", "text")
-    told = _object(field.told.get("content_args") or {}, f"{field.where}.content_args")
+    told = as_object(field.told.get("content_args") or {}, f"{field.where}.content_args")
     outside = names["arguments"] == "content"
     if kind == "xml-inline" and outside:
         return _tagged(field, told)
     if kind != "json":
-        raise _cannot(f"{field.where}.content", f"expected json, or xml-inline as the arguments, got {kind!r}")
+        raise cannot(f"{field.where}.content", f"expected json, or xml-inline as the arguments, got {kind!r}")
     loose = bool(told.get("unquoted_keys") or told.get("string_delims"))
     if outside:
         return _loose(field, told) if loose else Json()
     if loose:
-        raise _cannot(f"{field.where}.content_args", "a whole call in JSON needs its usual quotes")
+        raise cannot(f"{field.where}.content_args", "a whole call in JSON needs its usual quotes")
     keys = {slot: path.rpartition(".")[2] for slot, path in names.items() if path.count(".") < 2}
     if not {"name", "arguments"} <= set(keys):
-        raise _cannot(f"{field.where}.transform", "expected keys of the content, no deeper ones")
+        raise cannot(f"{field.where}.transform", "expected keys of the content, no deeper ones")
     rows: list[tuple[str | Slot, Slot]] = [(keys["id"], ID)] if "id" in keys else []
     also = (("function", CALL),) if names["name"] == "content.name" else ()
     return JsonCall((*rows, (keys["name"], NAME), (keys["arguments"], ARGS)), also)
@@ -313,7 +185,7 @@ def _loose(field: Field, told: Mapping[str, Any]) -> Keywords:
     for given in cast("Sequence[object]", told.get("string_delims") or [['"', '"']]):
         pair = cast("list[object]", given) if isinstance(given, list) else []
         if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], str) or not pair[0]:
-            raise _cannot(f"{field.where}.content_args.string_delims", "expected pairs of equal quotes")
+            raise cannot(f"{field.where}.content_args.string_delims", "expected pairs of equal quotes")
         quotes.append(pair[0])
     return Keywords(
         "{",
@@ -329,25 +201,25 @@ def _loose(field: Field, told: Mapping[str, Any]) -> Keywords:
 def _tagged(field: Field, told: Mapping[str, Any]) -> Tagged:
     """Arguments in tags, from the pattern of one."""
     where = f"{field.where}.content_args"
-    parser = _object(told.get("value_parser") or {}, f"{where}.value_parser")
+    parser = as_object(told.get("value_parser") or {}, f"{where}.value_parser")
     if told.get("merge_duplicates"):
-        raise _cannot(f"{where}.merge_duplicates", "a parameter that comes twice is no list")
+        raise cannot(f"{where}.merge_duplicates", "a parameter that comes twice is no list")
     if parser.get("name", "text") not in ("text", "json"):
-        raise _cannot(f"{where}.value_parser", "expected text or json: a tool's schema tells the type")
+        raise cannot(f"{where}.value_parser", "expected text or json: a tool's schema tells the type")
     pattern = told.get("tag_pattern")
     if not isinstance(pattern, str):
-        raise _cannot(f"{where}.tag_pattern", "expected a regular expression")
+        raise cannot(f"{where}.tag_pattern", "expected a regular expression")
     try:
         pieces = pattern_pieces(pattern)
     except ValueError as e:
-        raise _cannot(f"{where}.tag_pattern", f"{e}, in {pattern!r}") from e
+        raise cannot(f"{where}.tag_pattern", f"{e}, in {pattern!r}") from e
     holes = [(i, piece.name) for i, piece in enumerate(pieces) if not isinstance(piece, str)]
     if [name for _, name in holes] != ["key", "value"] or GAP in pieces:
-        raise _cannot(f"{where}.tag_pattern", "expected literals around a key and its value")
+        raise cannot(f"{where}.tag_pattern", "expected literals around a key and its value")
     (i, _), (j, _) = holes
-    opener, mid, close = (_text(pieces[a:b], where) for a, b in ((0, i), (i + 1, j), (j + 1, len(pieces))))
+    opener, mid, close = (as_text(pieces[a:b], where) for a, b in ((0, i), (i + 1, j), (j + 1, len(pieces))))
     if not (opener.strip() and mid.strip() and close.strip()):
-        raise _cannot(f"{where}.tag_pattern", "expected a literal before the key, before the value and behind it")
+        raise cannot(f"{where}.tag_pattern", "expected a literal before the key, before the value and behind it")
     return Tagged(opener, mid, close)
 
 
@@ -363,16 +235,16 @@ def _headed(
     named = [i for i, piece in enumerate(pieces) if not isinstance(piece, str)]
     before, stop = "".join(p for p in pieces[: named[0]] if isinstance(p, str)) if named else "", pieces[-1]
     if len(named) != 1 or pieces[named[0] + 1 :] != (GAP, stop) or not isinstance(stop, str) or not anchors:
-        raise _cannot(where, "expected a head: a mark, the name, anything, a mark; and a start_anchor")
+        raise cannot(where, "expected a head: a mark, the name, anything, a mark; and a start_anchor")
     mark = MARK.match(before)
     if not mark or names["arguments"] != "content":
-        raise _cannot(where, "expected a head that begins with a mark, and arguments that are the content")
+        raise cannot(where, "expected a head that begins with a mark, and arguments that are the content")
     routes: list[tuple[str, Any]] = [(before[mark.end() :], "call")]
     for field, kind in ((thought, "thought"), (text, "text")):
         if field:
             head = field.opener.removeprefix(mark[0]).removesuffix(stop)
             if mark[0] + head + stop != field.opener:
-                raise _cannot(f"{field.where}.open", f"expected a head between {mark[0]} and {stop}")
+                raise cannot(f"{field.where}.open", f"expected a head between {mark[0]} and {stop}")
             routes.append((head, kind))
     ends = tuple(dict.fromkeys(c for f in (calls, thought, text) if f for c in f.closers))
     heads = {kind: mark[0] + head for head, kind in routes}

@@ -1,0 +1,92 @@
+"""Secrets that a server sends back: in whatever form one comes, no model reads it.
+
+They are looked for as they are, in the escapes of JSON, XML and URLs, in base64 of whatever they stand in, and in
+hexadecimal digits. One that a server cuts into pieces, turns round or encodes twice over is not found, nor is one that is
+short in a good answer, where it may stand by chance.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from html.entities import codepoint2name
+from typing import Any
+
+from ..models.address import redact
+
+EXACT = 8
+"""Characters of a secret that is looked for in good answers."""
+
+
+def in_header(value: str) -> Iterator[str]:
+    """The secrets in a header's value: all of it, what stands behind `Bearer` or the like, and of `Basic` what it holds."""
+    yield value
+    scheme, _, rest = value.strip().partition(" ")
+    if not rest:
+        return
+    yield rest.strip()
+    if scheme.lower() == "basic":
+        try:
+            pair = base64.b64decode(rest, validate=True).decode()
+        except ValueError:
+            return
+        yield pair
+        yield pair.partition(":")[2]
+
+
+class Secrets:
+    """The secrets that no answer brings back: servers echo keys, and escape what they echo."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = list(dict.fromkeys(filter(None, secrets)))
+        long = sorted({one for one in self._secrets if len(one) >= EXACT}, key=len, reverse=True)
+        forms = [form for one in long for form in ("".join(map(_any_form, one)), *_coded_forms(one))]
+        self._escaped = re.compile("|".join(forms)) if forms else None
+
+    def out_of(self, text: str, *, exact: bool = False) -> str:
+        """The text without them, however they are escaped; but for `exact`, of what looks like one, too."""
+        if self._escaped:
+            text = self._escaped.sub("[hidden]", text)
+        return text if exact else redact(text, self._secrets)
+
+    def out_of_data(self, value: Any) -> Any:
+        """The same for what is JSON data."""
+        if not self._escaped:
+            return value
+        text = json.dumps(value, ensure_ascii=False)
+        clean = self.out_of(text, exact=True)
+        try:
+            return value if clean == text else json.loads(clean)
+        except ValueError:  # a backslash was left over
+            return clean
+
+
+def _coded_forms(secret: str) -> list[str]:
+    """Patterns of a secret in hexadecimal digits, and in base64 of a text that it stands in, at each of the three places
+    at which it may begin there; what it shares with its neighbours is left out."""
+    raw = secret.encode()
+    forms = [f"(?i:{raw.hex()})"]
+    for before in range(3):
+        text = base64.b64encode(bytes(before) + raw).decode().rstrip("=")
+        whole = text[(before * 8 + 5) // 6 : (before + len(raw)) * 8 // 6]
+        forms.append("".join({"+": _any_letter("+-"), "/": _any_letter("/_")}.get(letter, letter) for letter in whole))
+    return forms
+
+
+def _any_letter(letters: str) -> str:
+    return f"(?:{'|'.join(map(_any_form, letters))})"
+
+
+@lru_cache(1024)
+def _any_form(character: str) -> str:
+    """A pattern of the ways in which JSON, XML and URLs write a character."""
+    code = ord(character)
+    digits = "".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in f"{code:x}")
+    forms = [re.escape(character), rf"\\{{1,4}}u0{{0,3}}{digits}", f"&#0{{0,4}}{code};", f"&#[xX]0{{0,4}}{digits};"]
+    forms += [rf"\\{{1,4}}{re.escape(character)}"] if character in '"\\/' else []
+    forms += [f"&{named};"] if (named := codepoint2name.get(code)) else []
+    forms += [f"%(?:25)?{digits}"] if 0x10 <= code < 0x80 else []
+    return f"(?:{'|'.join(forms)})"

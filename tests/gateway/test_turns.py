@@ -1,0 +1,170 @@
+"""What takes long is not done on the event loop, and what is done there comes in small steps: nobody waits behind a request.
+
+Nothing here looks at a clock: what counts is in which thread work is done, and how much of it comes between two turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from toolspeak.events import CallEnd, CallStart, Finished, TextDelta
+from toolspeak.gateway import answer
+from toolspeak.models.http import Http
+from toolspeak.models.scripted import Scripted
+from toolspeak.models.speaker import Speaker
+from toolspeak.models.within_bounds import IN_A_ROW, PIECE, within_bounds
+from toolspeak.plan import decide, speak
+from toolspeak.plan.stray_markers import LONGEST, StrayMarkers
+from toolspeak.types import Request
+
+CHAT = "/v1/chat/completions"
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"x": {}}}}}]
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
+    """For each work that can take long, whether it was done in this thread."""
+    here = threading.get_ident()
+    seen: dict[str, set[bool]] = {}
+
+    def noting(where: Any, name: str) -> None:
+        real = getattr(where, name)
+
+        def noted(*args: Any, **options: Any) -> Any:
+            seen.setdefault(name, set()).add(threading.get_ident() == here)
+            return real(*args, **options)
+
+        monkeypatch.setattr(where, name, noted)
+
+    for where, name in ((speak, "render"), (decide, "formed"), (answer, "with_estimate"), (Http, "_written")):
+        noting(where, name)
+    return seen
+
+
+def posted(serve_models: Callable[..., Any], model: Any, *bodies: dict[str, Any]) -> list[int]:
+    async def go() -> list[int]:
+        async with serve_models(m=model) as running, aiohttp.ClientSession() as session:
+            told: list[int] = []
+            for body in bodies:
+                async with session.post(running.url + CHAT, json={"model": "m", **body}) as reply:
+                    await reply.read()
+                    told.append(reply.status)
+            return told
+
+    return asyncio.run(go())
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+PARTS = {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}] * 3000}]}
+
+
+def test_a_long_prompt_is_rendered_and_counted_in_a_thread(
+    serve_models: Callable[..., Any], threads: dict[str, set[bool]]
+) -> None:
+    for body, here in ((said("Hi"), True), (said("<s> " * 50_000), False), (PARTS, False)):
+        threads.clear()
+        assert posted(serve_models, Speaker(Scripted("Hello"), "hermes"), {**body, "tools": TOOLS}) == [200]
+        assert threads == {"render": {here}, "with_estimate": {here}}
+
+
+@pytest.mark.parametrize("size", [10, 60_000])
+def test_a_long_reply_is_judged_in_a_thread(
+    serve_models: Callable[..., Any], threads: dict[str, set[bool]], size: int
+) -> None:
+    model = Speaker(Scripted(json.dumps([1] * size), chunk=1000), "hermes")
+    form = {"type": "json_schema", "json_schema": {"name": "r", "schema": {"type": "array"}}}
+    assert posted(serve_models, model, {**said("Hi"), "response_format": form}) == [200]
+    assert threads["formed"] == threads["with_estimate"] == {size == 10}
+
+
+def test_a_long_request_to_a_server_is_written_in_a_thread(
+    serve_models: Callable[..., Any], threads: dict[str, set[bool]]
+) -> None:
+    async def go() -> None:
+        async with serve_models(m=Scripted("Hello", repeat=True)) as behind:
+            for text, here in (("Hi", True), ("x" * 200_000, False)):
+                threads.clear()
+                async for _ in Http(behind.url + "/v1", "m").stream(Request([{"role": "user", "content": text}])):
+                    pass
+                assert threads["_written"] == {here}
+
+    asyncio.run(go())
+
+
+def test_a_request_that_is_left_while_a_thread_works_for_it_ends_well(serve_models: Callable[..., Any]) -> None:
+    async def go() -> None:
+        model = Speaker(Scripted(json.dumps([1] * 200_000), chunk=100_000, repeat=True), "hermes")
+        form = {"type": "json_schema", "json_schema": {"name": "r", "schema": {"type": "array"}}}
+        async with serve_models(m=model) as running, aiohttp.ClientSession() as session:
+            for wait in (0.0, 0.02, 0.1):
+                body = {"model": "m", **said("<s> " * 50_000), "response_format": form}
+                asking = asyncio.create_task(session.post(running.url + CHAT, json=body))
+                await asyncio.sleep(wait)
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+            async with session.post(running.url + CHAT, json={"model": "m", **said("Hi")}) as reply:
+                assert reply.status == 200
+
+    asyncio.run(go())
+
+
+def test_others_get_their_turn_while_a_reply_comes_at_once() -> None:
+    """A server that sends a whole reply in one piece, or a model that never waits, keeps nobody from running."""
+
+    async def go() -> tuple[int, list[Any]]:
+        turns, over = 0, False
+
+        async def others() -> None:
+            nonlocal turns
+            while not over:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async def never_waits() -> Any:
+            for _ in range(50 * IN_A_ROW):
+                yield TextDelta("a")
+            yield TextDelta("b" * 10 * PIECE)
+            yield CallStart("f", "1")
+            yield CallEnd()
+            yield Finished()
+
+        task = asyncio.create_task(others())
+        events = [event async for event in within_bounds(never_waits())]
+        over = True
+        await task
+        return turns, events
+
+    turns, events = asyncio.run(go())
+    assert turns >= 60
+    texts = [event.text for event in events if isinstance(event, TextDelta)]
+    assert "".join(texts) == "a" * 50 * IN_A_ROW + "b" * 10 * PIECE
+    assert max(map(len, texts)) == PIECE
+
+
+@pytest.mark.parametrize("run", ["<tool_call>", "\n<tool_call>\n", "<|python_tag|>", "[TOOL_CALLS]"])
+def test_a_run_of_markers_is_held_back_no_further_than_a_call_could_need(run: str) -> None:
+    """What is held back is looked at again with each piece: so it is bounded."""
+    stray, told = StrayMarkers(), 0
+    for number in range(1, 1000):
+        told += sum(len(event.text) for event in stray.feed([TextDelta(run)]) if isinstance(event, TextDelta))
+        assert number * len(run) - told <= LONGEST
+    assert [event.text for event in stray.feed([TextDelta("x"), Finished()]) if isinstance(event, TextDelta)]
+
+
+def test_a_million_broken_markers_are_not_a_million_notes() -> None:
+    async def go() -> int:
+        model = Speaker(Scripted("Hello"), "hermes")
+        request = Request([{"role": "user", "content": "<|im_start|>" * 20_000}])
+        return len([event async for event in model.stream(request)])
+
+    assert asyncio.run(go()) < 2000

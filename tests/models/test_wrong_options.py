@@ -1,0 +1,52 @@
+"""What cannot be an option, a setting or a text is told at the door, with what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import toolspeak as ts
+
+SERVER = "http://127.0.0.1:9/v1#m"
+
+
+def weather(city: str) -> str:
+    """The weather."""
+    return city
+
+
+WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "a model's option": (lambda: ts.model(SERVER, dialekt="hermes"), "dialekt: no option.*Did you mean 'dialect'"),
+    "a server's option": (
+        lambda: ts.model(SERVER, timout=3),
+        "timout: no option of this model. Did you mean 'timeout'",
+    ),
+    "a provider's option": (lambda: ts.model("ollama:m", retry=3), "retry: no option.*Did you mean 'retries'"),
+    "another model's option": (lambda: ts.model("local", timeout=3), "timeout: no option of this model"),
+    "a script's option": (lambda: ts.model("scripted:x", chunks=3), "Did you mean 'chunk'"),
+    "a verb's option": (
+        lambda: ts.run("Hi", temprature=1),
+        "temprature: no option of a verb. Did you mean 'temperature'",
+    ),  # type: ignore[call-arg]
+    "seed": (lambda: ts.run("Hi", model=SERVER, seed="7"), "seed: expected a whole number, received '7'"),  # type: ignore[arg-type]
+    "seed, a truth value": (lambda: ts.run("Hi", model=SERVER, seed=True), "seed: expected a whole number"),
+    "seed, too large": (lambda: ts.run("Hi", model=SERVER, seed=2**70), "seed: expected a whole number"),
+    "timeout": (lambda: ts.model(SERVER, timeout=-1), "timeout: expected a number of seconds above 0, received -1"),
+    "timeout, a text": (lambda: ts.model(SERVER, timeout="3"), "timeout: expected a number of seconds"),
+    "timeout, endless": (lambda: ts.Http(SERVER, timeout=float("inf")), "timeout: expected a number of seconds"),
+    "retries": (lambda: ts.model(SERVER, retries=-1), "retries: expected a whole number from 0"),
+    "look": (lambda: ts.model(SERVER, look="no"), "look: expected True or False, received 'no'"),  # type: ignore[arg-type]
+    "a dialect's file": (lambda: ts.model(SERVER, dialect="acorn.py"), "a file is read by --dialect.*give the Dialect"),
+    "a text": (lambda: ts.parse(None, "hermes"), "text: expected what a model wrote, a str, received NoneType"),  # type: ignore[arg-type]
+    "a dialect": (lambda: ts.parse("x", None), "expected the name of a dialect or a Dialect, received NoneType"),  # type: ignore[arg-type]
+    "a decoder's dialect": (lambda: ts.Decoder(7), "expected the name of a dialect or a Dialect, received int"),  # type: ignore[arg-type]
+    "a grammar's dialect": (lambda: ts.grammar(None, [weather]), "expected the name of a dialect or a Dialect"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("made", "words"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_is_a_usage_error_that_says_what_was_meant(made: Callable[[], Any], words: str) -> None:
+    with pytest.raises(ts.UsageError, match=words):
+        made()

@@ -1,0 +1,73 @@
+"""Custom tools with a grammar: calls are held to it, in every dialect, and asked for again where they do not fit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import toolspeak as ts
+from toolspeak.api import openai_chat, openai_responses
+from toolspeak.dialects import get
+from toolspeak.types import Tool, ToolCall
+from toolspeak.wire.syntax import Raw
+from toolspeak.wire.write import write_calls
+
+pytest.importorskip("llguidance")
+
+GRAMMAR = r"""
+start: head part+ tail
+head: "*** Begin" LF
+part: "*** File: " /.+/ LF change+
+change: ("+" | "-" | " ") /.*/ LF
+tail: "*** End" LF?
+%import common.LF
+"""
+RIGHT = '*** Begin\n*** File: a "b".py\n-x = {1: "<a>"}\n+y = \\\\n\n*** End\n'
+WRONG = RIGHT.replace("*** End", "*** Ende")
+FORM = {"type": "grammar", "syntax": "lark", "definition": GRAMMAR}
+PATCH = {"type": "custom", "name": "patch", "description": "Changes files.", "format": FORM}
+DIALECTS = [name for name in ts.dialects() if not any(isinstance(part, Raw) for part in get(name).call)]
+
+
+def tool(made: dict[str, Any] = PATCH) -> Tool[..., Any]:
+    [one] = openai_responses.read_request({"model": "m", "input": "Hi", "tools": [made]}).request.tools or ()
+    return one
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_call_is_held_to_the_grammar_in_every_dialect(name: str) -> None:
+    d, patch = get(name), tool()
+    said = [write_calls([ToolCall("call_1", "patch", {"input": text})], d) for text in (WRONG, RIGHT)]
+    model = ts.Speaker(ts.Scripted(said), d)
+    reply = ts.decide("Change a file", tools=[patch], model=model)
+    assert [call.arguments["input"].rstrip("\n") for call in reply.calls] == [RIGHT.rstrip("\n")]
+    assert len(model.model.requests) == 2
+    assert "does not fit its grammar: at line 5" in str(model.model.requests[1])
+
+
+def test_a_grammar_says_where_a_text_leaves_it() -> None:
+    for text, said in ((WRONG, "at line 5, column 8"), ("*** Begin\n", "it ends too early"), ("", "it ends too early")):
+        [problem] = ts.Toolbox(tool()).validate(ToolCall("", "patch", {"input": text})).problems
+        assert said in problem.message
+    assert not ts.Toolbox(tool()).validate(ToolCall("", "patch", {"input": RIGHT})).problems
+
+
+def test_the_same_grammar_by_chat_completions() -> None:
+    """Its shape there is another one."""
+    form = {"type": "grammar", "grammar": {"syntax": "lark", "definition": GRAMMAR}}
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}],
+            "tools": [{"type": "custom", "custom": {"name": "patch", "description": "Changes files.", "format": form}}]}  # fmt: skip
+    [one] = openai_chat.read_request(body).request.tools or ()
+    assert json.dumps(one.parameters) == json.dumps(tool().parameters)
+
+
+def test_a_regex_is_part_of_the_grammar_of_a_call() -> None:
+    digits = tool({**PATCH, "format": {"type": "grammar", "syntax": "regex", "definition": "[0-9]{3}|none"}})
+    text = ts.grammar("hermes", [digits], choice="patch")
+    matcher = pytest.importorskip("llguidance")
+    for value, fits in (("123", True), ("none", True), ("12", False), ("none!", False)):
+        m = matcher.LLMatcher(matcher.LLTokenizer("byte"), text)
+        whole = write_calls([ToolCall("", "patch", {"input": value})], get("hermes")).encode()
+        assert (m.try_consume_tokens([*whole]) == len(whole)) is fits
