@@ -37,7 +37,7 @@ full: $(DEV) fetch  ## everything that there is to run: all inputs of the proper
 	$(PYTEST) --hypothesis-profile=full $(ARGS)
 	$(MAKE) test-clients CLIENTS=full ARGS=
 	$(MAKE) fuzz SECONDS=600 ARGS=
-	$(MAKE) soak MINUTES=10 ARGS=
+	$(MAKE) soak MINUTES=30 ARGS=
 
 test-clients: $(DEV) fetch  ## run the clients that people use against the gateway, each in an environment of its own
 	CLIENTS=$(CLIENTS) $(BIN)/python tests/clients/roster.py

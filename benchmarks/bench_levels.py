@@ -41,7 +41,7 @@ class Chooser:
     """Weighs by another model, and ends where the tool is chosen: no arguments are filled."""
 
     name = "chooser"
-    capabilities: frozenset[Capability] = frozenset({"score", "weighs", "tools"})
+    capabilities: frozenset[Capability] = frozenset({"score", "scored", "tools"})
 
     def __init__(self, model: Any) -> None:
         self.scorer: Scorer = getattr(model, "model", model)

@@ -168,7 +168,7 @@ def _shown(model: Model, index: Any, count: int) -> Model:
 
     routed = model if isinstance(model, Routed) else Routed(model, strict=False)
     # one that decides by likelihood tells tools apart better than headings: see docs/levels.md
-    if getattr(index, "groups", ()) and not isinstance(model, Routed) and "weighs" not in model.capabilities:
+    if getattr(index, "groups", ()) and not isinstance(model, Routed) and "scored" not in model.capabilities:
         from .search.levelled import Levelled
 
         routed = Levelled(model, strict=False)

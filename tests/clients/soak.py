@@ -2,8 +2,9 @@
 
     python tests/clients/soak.py [--minutes 10] [--clients 24] [--seed 1]
 
-Fails where an answer was a 500, where an accepted request was neither answered nor told why, or where sockets, running
-requests or memory are left behind. Prints what came, and what the process held at the start and at the end.
+Among it are whole sessions as coding agents have them (see `soak_sessions.py`). Fails where an answer was a 500, where a
+request of a session was refused, where an accepted request was neither answered nor told why, or where sockets, running requests
+or memory are left behind. Prints what came, and what the process held at the start and at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from typing import Any
 
 import aiohttp
 from asking import FUNCTIONS
-from upstream import PLAYED
+from soak_sessions import session
+from upstream import PLAYED, spoken
 
 WAIT = 60.0
 """Seconds after which an answer has not come."""
@@ -68,7 +70,7 @@ class Upstream:
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.open += 1
-        with suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+        with suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError, asyncio.CancelledError):
             while await self._answer(reader, writer):
                 pass
         writer.close()
@@ -80,7 +82,9 @@ class Upstream:
         body = json.loads(await reader.readexactly(int(found[1]))) if found else {}
         words = re.findall(r"\[(\w+)\]", json.dumps(body.get("messages") or body.get("prompt") or ""))
         text = PLAYED.get(words[-1] if words else "plain", PLAYED["plain"])[-1]
-        if words and words[-1] == "long":
+        if "[[run_command" in json.dumps(body.get("messages", "")):
+            text = spoken(body["messages"]) or ""
+        elif words and words[-1] == "long":
             text = "A long story. " * 400
         if body.get("model") == "sick":
             return await self._sick(writer, text)
@@ -154,6 +158,7 @@ class Seen:
 
     statuses: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+    sessions: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     requests: int = 0
     left: int = 0
 
@@ -214,8 +219,24 @@ class Client:
             await self._plain(method, path, b"")
         elif kind < 0.18:
             await self._plain("POST", path, self.chance.choice(BODIES))
+        elif kind < 0.23:
+            await self._session("sick" if self.chance.random() < 0.3 else "good")
         else:
-            await self._generate(path, leaves=kind < 0.33, slow=kind > 0.95)
+            await self._generate(path, leaves=kind < 0.38, slow=kind > 0.95)
+
+    async def _session(self, model: str) -> None:
+        """All requests of an agent's session, one behind the other."""
+
+        async def post(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+            self.seen.requests += 1
+            async with self._sent("POST", path, json.dumps(body).encode()) as answer:
+                return answer.status, await answer.read()
+            return 599, b""  # the connection broke
+
+        wrong = await session(post, model, self.chance)
+        self.seen.sessions[model, "given up" if wrong is None else "ended"] += 1
+        if wrong:
+            self._wrong(wrong)
 
     async def _plain(self, method: str, path: str, body: bytes) -> None:
         async with self._sent(method, path, body) as answer:
@@ -352,6 +373,7 @@ def report(
     print(f"{seen.requests:,} requests in {seconds:.0f} s, {seen.left:,} of them left by their client")
     for what, count in sorted(seen.statuses.items()):
         print(f"  {what:<32} {count:>8,}")
+    print("sessions: " + ", ".join(f"{model} {how} {count}" for (model, how), count in sorted(seen.sessions.items())))
     print(f"open files: {before[0]} before, {after[0]} after; upstream connections left: {stub.open}")
     print(f"threads: {before[2]} before, {after[2]} after; requests still running: {busy:g}")
     print(f"memory, MB: {before[1]:.1f} before, {warm:.1f} warm, {after[1]:.1f} after")

@@ -29,6 +29,7 @@ SECRET = "upstream-canary-8f2c"
 """Stands in everything that the server says of itself: a client must never see it."""
 TOKEN = "canary-7f3a"
 """What a tool of a program finds: an answer that holds it has been through all steps."""
+TITLE = "A title"
 STEP = re.compile(r"\[\[([\w-]+) (\S+?)\]\]")
 """A call to make: the arguments are written as in an address, which no program quotes or escapes."""
 PIECE = 4
@@ -83,7 +84,7 @@ def stepped(messages: list[dict[str, Any]], texts: list[str], dialect: str) -> s
         return f"The tools say: {TOKEN if TOKEN in texts[-1] else 'nothing'}"
     name, arguments = steps[before]
     if not any(name in text for message, text in zip(messages, texts, strict=True) if message.get("role") == "system"):
-        return "A title"  # a question beside the task, without its tools
+        return TITLE  # a question beside the task, without its tools
     return write_calls([ts.ToolCall("", name, dict(parse_qsl(arguments)))], ts.dialect(dialect))
 
 

@@ -142,7 +142,7 @@ path = 5
         'gateway.toml:22: limits.body: expected a whole number of at least 1, got "10MB"',
         "gateway.toml:23: limits.depht: there is no such field. Did you mean 'depth'?",
         "gateway.toml:25: store.path: expected a text, got 5",
-        "gateway.toml:26: widgets: there is no such field. There are aliases, keys, limits, models, server, store.",
+        "gateway.toml:26: widgets: there is no such field. There are aliases, hosted, keys, limits, models, server, store.",
     ]
     for line in expected:
         assert any(one.startswith(line) for one in told), f"{line}\nis not in\n" + "\n".join(told)

@@ -115,7 +115,7 @@ class Weighing(ts.Scripted):
         ]
 
 
-def test_a_model_that_weighs_decides_by_likelihood() -> None:
+def test_a_model_that_is_scored_decides_by_likelihood() -> None:
     reply = ts.decide("What is 1 plus 2?", tools=[add], model=Speaker(Weighing("add"), way="scored"))
     assert [call.name for call in reply.calls] == ["add"]
     assert sorted(reply.calls[0].arguments.values()) == [1, 2]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import toolspeak as ts
-from strategies import CASES, CHATML, HERMES, Case, header
+from strategies import CASES, CHATML, HERMES, NO, Case, header
+from toolspeak.evals.recording import recorded
+from toolspeak.gateway.models import made
+from toolspeak.gateway.settings import ModelSettings
 from toolspeak.models import gguf
 from toolspeak.models.abilities import Abilities, Finding
-from toolspeak.models.adaptive import Adaptive
+from toolspeak.models.adaptive import Adaptive, as_tuned, calling
 from toolspeak.models.http import Http
-from toolspeak.models.strategy import Known, strategy
+from toolspeak.models.rungs import ladder
+from toolspeak.models.strategy import Known, Strategy, strategy
+from toolspeak.search.shown import Routed
 from toolspeak.wire.detect import by_template
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
@@ -48,7 +54,7 @@ def model_of(case: Case, folder: Path) -> Any:
 def test_each_case_is_asked_as_the_table_says(case: Case, tmp_path: Path) -> None:
     model = model_of(case, tmp_path)
     assert model.strategy.line == f"{case.asked}: {case.why}"
-    assert ("weighs" in model.capabilities) == (case.asked == "scored")
+    assert ("scored" in model.capabilities) == (case.asked == "scored")
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.asked != "scored"], ids=lambda case: case.known)
@@ -107,6 +113,67 @@ def test_no_template_of_a_model_of_half_a_billion_weights_leads_to_scoring(sourc
             assert bool(chosen.template) == (own is not None and known.completes)
         small = strategy(Known("mine", template=text, parameters=499_999_999, **SOURCES[source]))
         assert small.way == ("scored" if own is None else "prompted")
+
+
+def strategy_of(model: Any) -> Strategy:
+    """How a model is asked, whatever is put around it."""
+    while not isinstance(model, Adaptive | ts.Speaker):
+        model = getattr(model, "upstreams", None) or model.model
+        model = model[0].model if isinstance(model, list | tuple) else model
+    return model.strategy
+
+
+FILE_DOORS: dict[str, Callable[[str], Any]] = {
+    "its name": lambda path: calling(ts.model(f"local:{path}")),
+    "ts.Local": lambda path: calling(ts.Local(path)),
+    "ts.model(ts.Local)": lambda path: calling(ts.model(ts.Local(path))),
+    "ts.Speaker": lambda path: ts.Speaker(ts.Local(path)),
+    "a recorder": lambda path: recorded(ts.Local(path)),
+    "many tools": lambda path: Routed(ts.Local(path), strict=False),
+    "the gateway": lambda path: made(ModelSettings("m", (f"local:{path}",))).model,
+    "asked again": lambda path: ladder([f"model:local:{path}"], ts.Speaker(ts.Scripted("x"))).others.popitem()[1],
+    "asked again in a dialect": lambda path: ladder(["dialect"], calling(ts.Local(path))).others.popitem()[1],
+}
+"""The ways of handing over a file that say nothing of how it is asked."""
+SERVER_DOORS: dict[str, Callable[[Abilities], Any]] = {
+    "looked at": lambda seen: Adaptive(Http(seen.address, seen.model), abilities=seen),
+    "refusing tools": lambda seen: refusing(Http(seen.address, seen.model), seen),
+    "the gateway's modes": lambda seen: [
+        made(ModelSettings("m", (f"{seen.address}#m",), mode=mode)).model for mode in ("auto", "native", "chat", "raw")
+    ],
+}
+
+
+def refusing(http: Http, seen: Abilities) -> Adaptive:
+    model = Adaptive(http, look=False)
+    model.refused = "it refused them"
+    model._settle(seen)
+    return model
+
+
+@pytest.mark.parametrize("parameters", [0, 500_000_000, 3_000_000_000])
+@pytest.mark.parametrize("template", [CHATML, HERMES, ""])
+def test_no_door_scores_a_model_of_half_a_billion_weights_unless_it_is_chosen(
+    parameters: int, template: str, tmp_path: Path
+) -> None:
+    path = str(header(tmp_path / "m.gguf", "mine", template, parameters or 7_000_000_000))
+    for name, door in FILE_DOORS.items():
+        model = door(path)
+        assert strategy_of(model).way == "prompted", name
+        assert "scored" not in model.capabilities, name
+    found = {name: Finding("yes") for name in ("chat", "completions")} | {"tools": Finding("no", NO)}
+    seen = Abilities("http://127.0.0.1:9/v1", "m", "openai", found, "llama.cpp", template=template, score_way="forced",
+                     parameters=parameters)  # fmt: skip
+    for name, door in SERVER_DOORS.items():
+        models = door(seen)
+        for model in models if isinstance(models, list) else [models]:
+            assert strategy_of(model).way != "scored", name
+    chosen = [
+        ts.Speaker(ts.Local(path), way="scored"),
+        as_tuned(ts.Local(path), Strategy("scored")),
+        as_tuned(Http(seen.address, "m"), Strategy("scored", server={"score_way": "forced"})),
+    ]
+    assert [strategy_of(model).way for model in chosen] == ["scored"] * 3
 
 
 @pytest.mark.parametrize(

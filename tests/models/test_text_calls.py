@@ -60,9 +60,10 @@ def chunked(text: str, size: int = 3) -> bytes:
 class Ignores:
     """A server that takes `tools` and ignores them: its model writes `text`, and after a result `It rains.`"""
 
-    def __init__(self, text: str, size: int = 3) -> None:
+    def __init__(self, text: str, size: int = 3, *, streams: bool = True) -> None:
         self.text = text
         self.size = size
+        self.streams = streams
         self.asked: list[dict[str, Any]] = []
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
@@ -71,7 +72,7 @@ class Ignores:
         body = await request.json()
         self.asked.append(body)
         text = "It rains." if body["messages"][-1]["role"] == "tool" else self.text
-        if body.get("stream"):
+        if body.get("stream") and self.streams:
             return web.Response(body=chunked(text, self.size), content_type="text/event-stream")
         message = {"role": "assistant", "content": text}
         return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
@@ -113,6 +114,23 @@ def test_a_stream_shows_the_call_and_none_of_its_text(serve: Serve, name: str, t
             assert [event.name for event in events if isinstance(event, CallStart)] == ["weather"]
             assert json.loads("".join(e.json for e in events if isinstance(e, ArgumentsDelta))) == {"city": "Xiamen"}
             assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "It rains."
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("server", [Ignores, Refuses])
+@pytest.mark.parametrize("name", ["Qwen2.5-7B-Instruct", "mine"])
+def test_a_server_that_streams_nothing(serve: Serve, name: str, server: type[Ignores]) -> None:
+    """It answers in one piece, whatever is asked."""
+    refuses = server is Refuses and name == "mine"
+    text = '{"tool": "weather", "tool_input": {"city": "Xiamen"}}' if refuses else HERMES
+
+    async def main() -> None:
+        async with serve(server(text, streams=False)) as running:
+            model = f"{running.url}/v1#{name}"
+            events = [e async for e in ts.astream(QUESTION, tools=[weather], model=model)]
+            assert [event.name for event in events if isinstance(event, CallStart)][:1] == ["weather"]
+            assert (await ts.acall(QUESTION, tools=[weather], model=model)).arguments == {"city": "Xiamen"}
 
     asyncio.run(main())
 

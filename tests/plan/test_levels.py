@@ -157,7 +157,7 @@ class Channel:
     name = "channel"
 
     def __init__(self, **likely: float) -> None:
-        self.capabilities: frozenset[Capability] = frozenset({"score", "weighs", "tools"})
+        self.capabilities: frozenset[Capability] = frozenset({"score", "scored", "tools"})
         self.likely = likely
         self.weighed: list[str] = []
         self.offered: list[list[str]] = []

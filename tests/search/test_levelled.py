@@ -135,6 +135,6 @@ def test_what_is_pinned_stands_in_every_list() -> None:
 
 
 def test_a_model_that_decides_by_likelihood_is_searched_for() -> None:
-    model = ts.Scripted([calls(("lamp_show", {}))], capabilities=["tools", "weighs"])
+    model = ts.Scripted([calls(("lamp_show", {}))], capabilities=["tools", "scored"])
     ts.call("Show me the lamp", tools=ts.ToolIndex(TOOLS, groups=GROUPS), model=model)
     assert "lamp_show" in names(model, 0)

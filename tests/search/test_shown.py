@@ -225,14 +225,14 @@ def test_what_fits_nothing_fills_the_slots(choice: str) -> None:
 
 
 def test_one_who_decides_by_likelihood_does_not_search() -> None:
-    model = Scripted([said("Hello")], capabilities=["tools", "score", "weighs"])
+    model = Scripted([said("Hello")], capabilities=["tools", "score", "scored"])
     heard(routed(model), asking("Cancel my hotel"))
     assert len(names(model.requests[0])) == 10
 
 
 @pytest.mark.parametrize(("count", "given"), [(40, 40), (41, 10)])
 def test_one_who_decides_by_likelihood_is_given_more_at_once(count: int, given: int) -> None:
-    model = Scripted([said("Hello")], capabilities=["tools", "score", "weighs"])
+    model = Scripted([said("Hello")], capabilities=["tools", "score", "scored"])
     heard(routed(model), asking("Set the weather of the user", tools=TOOLS[:count]))
     assert len(names(model.requests[0])) == given
 

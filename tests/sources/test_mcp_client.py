@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,15 @@ def test_a_model_calls_them(told: Told) -> None:
         reply = ts.run("Say hi", tools=box, model=model)
     assert reply.text == "It said hi."
     assert reply.steps[0].results[0].text == "hi"
+
+
+def test_a_server_gets_no_variables_but_a_few(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY_OF_MINE", "secret")
+    told.offer(tool("environment"))
+    with told.tools(env={"FOR_IT": "1"}) as box:
+        names = call(box, "environment").split()
+    assert {"FOR_IT", "PATH"} <= {*names}
+    assert "A_KEY_OF_MINE" not in names
 
 
 def test_in_async_code_and_without_with(told: Told) -> None:
@@ -391,7 +401,7 @@ class Web(ThreadingHTTPServer):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.over = threading.Event()
+        self.over, self.listing = threading.Event(), threading.Event()
         self.accepts: list[str] = []
 
 
@@ -417,6 +427,7 @@ class Asked(BaseHTTPRequestHandler):
             result = {}
         elif method == "tools/list":
             if self.server.silent == "list":
+                self.server.listing.set()
                 self.server.over.wait(60)
             result = {
                 "tools": [
@@ -536,6 +547,21 @@ def test_a_server_that_never_tells_its_tools_is_given_up_on(web: Web) -> None:
     with pytest.raises(ts.ToolError, match=r"gave no session and no tools within 0.2 s"):
         ts.mcp(address(web), timeout=0.2, pins=False).open()
     assert not web.over.is_set()
+
+
+def test_who_is_closed_while_it_connects_is_not_connected(web: Web) -> None:
+    web.silent = "list"
+    box = ts.mcp(address(web), timeout=PATIENT, pins=False)
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(box.open)
+        web.listing.wait()
+        box.close()
+        web.silent = ""
+        web.over.set()
+        with pytest.raises(ts.UsageError, match="was closed"):
+            opening.result()
+    with box:
+        assert call(box, "count") == "1"
 
 
 def test_a_key(web: Web) -> None:

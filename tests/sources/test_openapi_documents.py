@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
 from collections.abc import Callable, Iterator
@@ -328,6 +329,18 @@ def test_secrets_reach_no_error_no_log_and_no_model(library: Library, caplog: py
     assert "a-wrong-secret-key" not in json.dumps(call(box, "echo", word="a"))
     assert library.asked[-1]["headers"]["X-Key"] == "a-wrong-secret-key"
     assert "auth=… for key" in refused(ts.openapi(f"{library.url}/openapi.json"), "getBook", id=1)
+
+
+@pytest.mark.parametrize(
+    ("header", "secret"),
+    [("Bearer a-token-of-mine", "a-token-of-mine"), ("Basic bWU6YS1wYXNzd29yZA==", "a-password"), ("token  a-key-of-mine", "a-key-of-mine")],
+)  # fmt: skip
+def test_what_a_header_holds_is_hidden_without_its_scheme_too(library: Library, header: str, secret: str) -> None:
+    box = ts.openapi(DOCUMENT, server=library.url, headers={"Authorization": header}, only="echo")
+    answer = json.dumps(call(box, "echo", word=f"x-{secret}-{base64.b64encode(secret.encode()).decode()}"))
+    assert "[hidden]" in answer
+    assert secret not in answer
+    assert base64.b64encode(secret.encode()).decode()[:8] not in answer
 
 
 @pytest.mark.parametrize("how", ESCAPES)

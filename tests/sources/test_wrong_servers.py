@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from toolspeak.sources.mcp import transports
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
@@ -72,6 +73,15 @@ def test_an_answer_without_end_is_broken_off(server: Server, why: str, web: Http
         look(box)
 
 
+def test_a_server_that_does_not_leave_off_is_let_go(web: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it writes is small, well-formed and asked for by nobody."""
+    monkeypatch.setattr(transports, "FLOOD", 1_000_000)
+    note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x" * 4096}}
+    with tools_of(Server("stdio", "tools/call", [{"json": note}, {"times": -1}]), web) as box:
+        with pytest.raises(ts.ToolError, match="more than 1,000,000 bytes in a minute"):
+            look(box)
+
+
 def test_a_list_of_tools_without_end_is_broken_off(web: Http) -> None:
     """Each page is within its bound; all of them together are not."""
     page = {
@@ -123,6 +133,25 @@ def test_any_damaged_document_is_refused_or_does_what_it_says(servers: Any) -> N
     cases = [openapi_documents.changed(rng) for _ in range(120)]
     found = [(case.change, openapi_documents.problem(case, *servers)) for case in cases]
     assert [one for one in found if one[1]] == []
+
+
+@pytest.mark.parametrize("place", ["schemes", "path", "reference", "server"])
+def test_an_error_is_no_longer_than_it_need_be(place: str) -> None:
+    long = "x" * 40_000
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "paths": {"/x": {"get": {}}},
+        "servers": [{"url": "http://127.0.0.1:9"}],
+    }
+    more: dict[str, Any] = {
+        "schemes": {"components": {"securitySchemes": {long: {"type": "http", "scheme": "bearer"}}}},
+        "path": {"paths": {f"/{long}": {"get": {"parameters": [7]}}}},
+        "reference": {"paths": {"/x": {"get": {"parameters": [{"$ref": f"#/{long}"}]}}}},
+        "server": {"servers": [{"url": "http://{v}", "variables": {"v": {"default": "a", "enum": [long] * 90}}}]},
+    }[place]
+    with pytest.raises(ts.UsageError) as caught:
+        ts.openapi(document | more, auth={"other": "a-secret"} if place == "schemes" else None)
+    assert len(str(caught.value)) < 9_000
 
 
 @pytest.mark.parametrize("how", sorted(openapi_documents.ECHOES))

@@ -74,7 +74,7 @@ def test_a_server_has_a_profile_by_its_address_and_model() -> None:
     assert isinstance(likely, Adaptive)
     assert isinstance(likely.model, ts.Speaker)
     assert isinstance(likely.model.model, Weighing)
-    assert "weighs" in likely.capabilities
+    assert "scored" in likely.capabilities
 
 
 def test_no_profile_holds_a_password() -> None:

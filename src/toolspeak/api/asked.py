@@ -8,6 +8,9 @@ from typing import Any
 
 from ..types import Request
 
+HOSTED = "hosted"
+"""The type, in `Asked.names`, of a tool of the operator's that stands for one of the provider's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -16,7 +19,8 @@ class Asked:
     `stream`: events rather than one body. `usage`: tell the tokens spent at the end of a stream. `n` replies
     are wanted, each to a request of its own in `several` where there are several. `thoughts`: tell the reasoning. `ignored` are the names of fields that say nothing to us; the
     gateway names them in a header. `echo` is what the API repeats of the request in its reply; `names` has by the names of tools
-    their types and the names that calls of them are told with, where the API has several types. `previous` is the
+    their types and the names that calls of them are told with, where the API has several types; `hosted` are the
+    types of the tools that were left out because their provider runs them, each with its name in `ignored`. `previous` is the
     id of the stored response to go on from, and `store` whether to keep this one.
     """
 
@@ -30,6 +34,7 @@ class Asked:
     ignored: tuple[str, ...] = ()
     echo: Mapping[str, Any] = field(default_factory=dict[str, Any])
     names: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict[str, tuple[str, Mapping[str, Any]]])
+    hosted: tuple[tuple[str, str], ...] = ()
     previous: str = ""
     store: bool = False
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..sources.mcp.address import named_in, servers_in
+from ..sources.mcp.address import named_in, servers_in, with_names
 from ..sources.modules import load, offered
 from ..toolbox import Toolbox
 
@@ -41,7 +41,7 @@ def runnable(box: Toolbox) -> Toolbox:
 def names_in(spec: str) -> list[str]:
     """The names of tools that stand behind their source."""
     if spec.startswith(MCP):
-        return of_server(spec.removeprefix(MCP))[1]
+        return with_names(spec.removeprefix(MCP))[1]
     if spec.startswith(OPENAPI):
         return _of_document(spec.removeprefix(OPENAPI))[1]
     return _of_file(spec)[1]
@@ -64,20 +64,13 @@ def _of_document(spec: str) -> tuple[str, list[str]]:
     return named[1], named[2].split(",")
 
 
-def of_server(spec: str) -> tuple[str, list[str]]:
-    """`http://…/mcp#a,b` in its parts: an MCP server, and the names of its tools that are wanted."""
-    head, mark, tail = spec.rpartition("#")
-    names = tail.split(",")
-    return (head, names) if mark and all(re.fullmatch(r"[\w.*\-/]+", name) for name in names) else (spec, [])
-
-
 def _offered(spec: str) -> list[Any]:
     if spec.startswith(OPENAPI):
         return _operations(*_of_document(spec.removeprefix(OPENAPI)))
     if spec.startswith(MCP):
         from ..sources.mcp import mcp
 
-        server, only = of_server(spec.removeprefix(MCP))
+        server, only = with_names(spec.removeprefix(MCP))
         return [mcp(server, only=only)]
     path, names = _of_file(spec)
     if not path.is_file():

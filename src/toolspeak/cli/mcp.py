@@ -68,11 +68,12 @@ def accept(server: str, tools: tuple[str, ...], pins: str | None) -> None:
     tools named or of all.
     """
     from ..sources.mcp import accept as accepted
-    from .files import MCP, of_server
+    from ..sources.mcp.address import with_names
+    from .files import MCP
     from .screen import answers
 
     with answers() as out:
-        where, only = of_server(server.removeprefix(MCP))
+        where, only = with_names(server.removeprefix(MCP))
         found = accepted(where, *tools, pins=pins or True, only=only)
         for name, difference in found.items():
             out.line(f"accepted {name}" + (f"\n{difference}" if difference else ""))

@@ -106,7 +106,7 @@ async def _counted(model: Model, tools: Tools) -> int | None:
     if not isinstance(model, Counter) or (isinstance(model, Speaker) and not _here(model.model)):
         return None
     try:
-        if "weighs" in model.capabilities:  # it is shown one tool at a time
+        if "scored" in model.capabilities:  # it is shown one tool at a time
             return await model.count(Request(prompt="\n".join(map(_definition, tools))))
         bare = await model.count(Request([PLAIN]))
         whole = await model.count(Request([PLAIN], tools))

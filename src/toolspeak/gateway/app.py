@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, cast
 
@@ -16,12 +16,13 @@ from ..drive import Done
 from ..events import Event
 from ..models.offload import offloaded
 from ..models.pool import on_retry
-from ..types import Reply, Schema
+from ..types import Reply, Request, Schema
 from .admission import Admission
 from .body import Gone, check_head, checked_body, read_body
 from .door import Door
 from .exchange import Exchange, Receive, Scope, Send
 from .health import Readiness
+from .hosted import HostedTools, Running, answered
 from .models import Models, Served, check_able
 from .observe import Observer
 from .record import UNKNOWN
@@ -38,6 +39,10 @@ log = logging.getLogger(__name__)
 
 FINAL = frozenset({"no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"})
 """Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
+
+
+Events = AsyncGenerator[tuple[int, Event | Done[Reply]]]
+"""The events of replies, each with the number of its reply."""
 
 
 class Stream:
@@ -71,6 +76,7 @@ class Gateway:
         self.settings = settings
         self.observer = observer or Observer()
         self.models = Models(settings.models, settings.limits, aliases=settings.aliases, default=settings.default)
+        self.hosted = HostedTools(settings.hosted)
         self.door = Door(settings)
         self.toolsets = Toolsets()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
@@ -174,22 +180,23 @@ class Gateway:
         async with self.admitted(exchange):
             asked = await (session.read(body) if session else exchange.understand(codec.read_request, body))
             check_format(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
+            asked, running = await self.hosted.join(asked)
             served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
             exchange.tell_ignored(asked.ignored)
             check_able(asked, served)
             stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
             if asked.stream:
                 exchange.writer = cast("Writer", codec.ReplyWriter(asked, stamp))
-                await self._stream(Stream(exchange, exchange.writer), asked, served, session)
+                await self._stream(Stream(exchange, exchange.writer), _events(asked, served, running), session)
             else:
-                await self._whole(exchange, codec, asked, served, stamp, session)
+                await self._whole(exchange, codec, asked, _events(asked, served, running), stamp, session)
 
-    async def _stream(self, stream: Stream, asked: Asked, served: Served, session: Session | None) -> None:
+    async def _stream(self, stream: Stream, made: Events, session: Session | None) -> None:
         limits = self.settings.limits
         hear, feed = stream.exchange.record.hear, stream.writer.feed
         opened, write = stream.opened, stream.exchange.write
         stream.exchange.keep_alive(stream.alive, limits.first, limits.keep_alive)
-        async with aclosing(_events(asked, served)) as events:
+        async with aclosing(made) as events:
             async for choice, event in events:
                 if isinstance(event, Done):
                     continue
@@ -203,11 +210,11 @@ class Gateway:
         await stream.exchange.end()
 
     async def _whole(
-        self, exchange: Exchange, codec: Codec, asked: Asked, served: Served, stamp: Stamp, session: Session | None
+        self, exchange: Exchange, codec: Codec, asked: Asked, made: Events, stamp: Stamp, session: Session | None
     ) -> None:
         hear = exchange.record.hear
         found: dict[int, Reply] = {}
-        async with aclosing(_events(asked, served)) as events:
+        async with aclosing(made) as events:
             async for choice, event in events:
                 if isinstance(event, Done):
                     found[choice] = event.value
@@ -222,6 +229,11 @@ class Gateway:
         await exchange.reply_json(200, told)
 
 
-def _events(asked: Asked, served: Served) -> AsyncGenerator[tuple[int, Event | Done[Reply]]]:
-    """The events of all the replies that are wanted, each with the number of its reply."""
-    return side_by_side([served.answer(request, whole=not asked.stream) for request in asked.requests])
+def _events(asked: Asked, served: Served, running: Mapping[str, Running]) -> Events:
+    """The events of all the replies that are wanted, each with the number of its reply. Calls of tools that are `running`
+    here are run."""
+
+    def ask(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
+        return served.answer(request, whole=not asked.stream)
+
+    return side_by_side([answered(one, running, ask) if running else ask(one) for one in asked.requests])

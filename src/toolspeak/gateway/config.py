@@ -16,6 +16,7 @@ from ..sources.dialects import load_dialect
 from ..wire.syntax import Dialect
 from ..wire.templates.engine import render_template
 from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
+from .hosted import box
 from .keys import PREFIX
 from .models import Models
 from .settings import Key, Limits, ModelSettings, Rates, Settings, Store
@@ -53,6 +54,8 @@ def _settings(top: Table) -> Settings:
     known = one_of(*models) if models else text
     named = top.table("aliases")
     aliases = {alias: named.take(alias, known, "") for alias in named.names()}
+    running = top.table("hosted")
+    hosted = {kind: running.take(kind, _source, "") for kind in running.names()}
     settings = Settings(
         models,
         host=server.take("host", text, "127.0.0.1"),
@@ -64,6 +67,7 @@ def _settings(top: Table) -> Settings:
         store=_store(top.table("store")) if top.has("store") else None,
         aliases=aliases,
         default=server.take("default_model", known, None),
+        hosted=hosted,
     )
     server.close()
     top.close()
@@ -92,6 +96,8 @@ def _model(name: str, table: Table) -> ModelSettings:
         pinned=table.take("pinned", many(text), ()),
         repeats_noticed=table.take("repeats_noticed", whole(0, ENOUGH), 3),
         repeats_ended=table.take("repeats_ended", whole(0, ENOUGH), 10),
+        clear_results=table.take("clear_results", whole(0, ENOUGH), 0),
+        keep_results=table.take("keep_results", whole(1, ENOUGH), 5),
         key=table.secret("key"),
     )
     table.close()
@@ -114,6 +120,15 @@ def _dialect(value: Any, folder: Path) -> Dialect:
         return load_dialect(text(value), folder)
     except ToolspeakError as error:
         raise Unexpected(f"the name of a dialect: {error}") from None
+
+
+def _source(value: Any) -> str:
+    """A tool that stands for one of a provider's."""
+    try:
+        box(text(value))
+    except ToolspeakError as error:
+        raise Unexpected(f"a tool of an MCP server: {error}") from None
+    return value
 
 
 def _upstream(value: Any) -> str:
@@ -219,6 +234,13 @@ def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     return origins
 
 
+def _names(settings: Settings) -> list[str]:
+    """What stands for names that clients use."""
+    lines = [f"alias   {alias}: {name}" for alias, name in settings.aliases.items()]
+    lines += [f"default {settings.default}"] if settings.default else []
+    return lines + [f"hosted  {kind}: {bare(source)}" for kind, source in settings.hosted.items()]
+
+
 def summary(settings: Settings) -> list[str]:
     """What the settings come to, a line for each thing; no secrets."""
     workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
@@ -226,8 +248,7 @@ def summary(settings: Settings) -> list[str]:
     for name, model in settings.models.items():
         spoken = f", dialect {get_dialect(model.dialect).name}" if model.dialect else ""
         lines.append(f"model   {name}: {', '.join(map(bare, model.upstreams))} ({model.mode}{spoken})")
-    lines += [f"alias   {alias}: {name}" for alias, name in settings.aliases.items()]
-    lines += [f"default {settings.default}"] if settings.default else []
+    lines += _names(settings)
     for key in settings.keys:
         rates = [
             f"{value:,} {text}"

@@ -20,6 +20,7 @@ from ..models.names import model as named_model
 from ..models.pool import Care, Pool
 from ..models.speaker import Speaker
 from ..models.strategy import Way
+from ..plan.clearing import clear_results
 from ..plan.repeats import ended, in_a_row, noticed
 from ..schema.near import did_you_mean, listed, near
 from ..search import ToolIndex
@@ -46,26 +47,32 @@ class Served:
     def answer(self, request: Request, *, whole: bool = False) -> AsyncGenerator[Event | Done[Reply]]:
         """The events of a reply; see `answer.answer`."""
         live = self.settings.arguments == "live"
-        request, times = self._noticed(request)
+        request, times, notes = self._as_read(request)
         if 0 < self.settings.repeats_ended <= times:
             return in_words(ended(request.messages, times), request, Note("repeats-ended", str(times)))
         events = answer(request, self._asked(request), tries=self.settings.tries, live=live, whole=whole)
-        if 0 < times == self.settings.repeats_noticed:
-            return with_note(Note("repeats-noticed", str(times)), events)
+        for note in notes:
+            events = with_note(note, events)
         return events
 
-    def _noticed(self, request: Request) -> tuple[Request, int]:
-        """The request as a model reads it that goes in circles, and how often it has made its last calls, where it is free to
-        make others."""
+    def _as_read(self, request: Request) -> tuple[Request, int, list[Note]]:
+        """The request with the conversation as the model reads it; how often the model, where it is free to call what it
+        likes, has made its last calls; and what is to be noted."""
+        rule, messages, notes = self.settings, request.messages, list[Note]()
         wanted = request.choice if request.tools else "none"
-        times = in_a_row(request.messages) if wanted == "auto" else 0
-        if self.settings.repeats_noticed:
-            request = replace(request, messages=noticed(request.messages, self.settings.repeats_noticed))
-        return request, times
+        times = in_a_row(messages) if wanted == "auto" else 0
+        if rule.repeats_noticed:
+            messages = noticed(messages, rule.repeats_noticed)
+        if 0 < times == rule.repeats_noticed:
+            notes.append(Note("repeats-noticed", str(times)))
+        if rule.clear_results:
+            messages, cleared = clear_results(messages, rule.clear_results, rule.keep_results)
+            notes += [Note("results-cleared", str(cleared))] if cleared else []
+        return replace(request, messages=messages), times, notes
 
     async def narrowed(self, request: Request) -> Request:
         """The request with the tools that the model would be shown first."""
-        request, _ = self._noticed(request)
+        request, *_ = self._as_read(request)
         asked = self._asked(request)
         return await asked.narrowed(request) if isinstance(asked, Routed) else request
 

@@ -50,7 +50,8 @@ class ModelSettings:
     `shown` is how many of many tools are chosen for a question (None: what suits the model; 0: all are
     shown, however many), `shown_tokens` what the definitions of those that are shown may have, `pinned` are names of tools
     that are always shown, or patterns of them. `repeats_noticed` is how often in a row the same call may have the same result before
-    the model reads so, `repeats_ended` how often before the reply says so and calls no more (0: never). `key` is the upstream's.
+    the model reads so, `repeats_ended` how often before the reply says so and calls no more (0: never). Of a conversation of more than `clear_results` tokens (0: however
+    many) old results are cleared, all but the last `keep_results`. `key` is the upstream's.
     """
 
     name: str
@@ -66,6 +67,8 @@ class ModelSettings:
     pinned: tuple[str, ...] = ()
     repeats_noticed: int = 3
     repeats_ended: int = 10
+    clear_results: int = 0
+    keep_results: int = 5
     key: str | None = field(default=None, repr=False)
 
 
@@ -107,7 +110,8 @@ class Settings:
     """A whole gateway. Once there are `keys`, every route needs one; `insecure` lets anybody in from anywhere without.
 
     `aliases` are names or patterns (`large-*`) of models that clients ask for, with the model that answers; the first that
-    fits counts. `default` is the model for any other name. `cors` are the origins of web pages that may ask, `*` for any.
+    fits counts. `default` is the model for any other name. `hosted` are tools of the operator's by the types of those that a
+    provider runs (`web_search`). `cors` are the origins of web pages that may ask, `*` for any.
     """
 
     models: Mapping[str, ModelSettings]
@@ -121,3 +125,4 @@ class Settings:
     store: Store | None = None
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     default: str | None = None
+    hosted: Mapping[str, str] = field(default_factory=dict[str, str])

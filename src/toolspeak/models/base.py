@@ -12,10 +12,10 @@ from typing import Literal, Protocol, runtime_checkable
 from ..events import Event
 from ..types import Request
 
-Capability = Literal["tools", "required", "prompt", "schema", "grammar", "free", "tags", "score", "weighs"]
+Capability = Literal["tools", "required", "prompt", "schema", "grammar", "free", "tags", "score", "scored"]
 """tools: takes tools natively. required: and is held to `choice`. prompt: continues an exact text.
 schema, grammar: holds its sampling to them. free: a grammar may say words as well as calls. tags: holds its sampling to
-structural tags. score: gives log-likelihoods. weighs: decides on calls by them, so that neither what it is told of its
+structural tags. score: gives log-likelihoods. scored: decides on calls by them, so that neither what it is told of its
 mistakes nor other sampling changes a call."""
 
 

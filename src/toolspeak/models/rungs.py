@@ -54,7 +54,7 @@ def ladder(given: Sequence[str | Model] | None, model: Model) -> Ladder:
             shown = voice.dialect.name if kind == "dialect" and isinstance(voice, Speaker) else voice.name
             kind = by = _unlike(f"{kind}:{shown}", others)
             others[by] = voice
-        rungs.append(Rung(kind, by, "weighs" in voice.capabilities))
+        rungs.append(Rung(kind, by, "scored" in voice.capabilities))
     return Ladder(tuple(rungs), others)
 
 

@@ -58,8 +58,8 @@ class Speaker:
         self.dialect = self.strategy.dialect or get(DEFAULT)
         self.variables = known.variables if variables is None else variables
         self.name = model.name
-        own: set[Capability] = {"weighs"} if self.strategy.way == "scored" else set()
-        self.capabilities: frozenset[Capability] = (model.capabilities - {"weighs"}) | TAUGHT | own
+        own: set[Capability] = {"scored"} if self.strategy.way == "scored" else set()
+        self.capabilities: frozenset[Capability] = (model.capabilities - {"scored"}) | TAUGHT | own
 
     @property
     def template(self) -> str | None:

@@ -35,13 +35,13 @@ GREEDY = 0.3
 class Rung:
     """One way of asking again: `told`, `alone`, `dialect:…`, `sampling` or `model:…`.
 
-    `by` names who is asked, "" for the model itself; the driver knows who that is. `weighs`: who is asked decides on
+    `by` names who is asked, "" for the model itself; the driver knows who that is. `scored`: who is asked decides on
     calls by likelihood, so that neither what it is told of its mistakes nor other sampling changes what it decides.
     """
 
     name: str
     by: str = ""
-    weighs: bool = False
+    scored: bool = False
 
     @property
     def kind(self) -> str:
@@ -50,14 +50,14 @@ class Rung:
     @property
     def idle(self) -> bool:
         """Whether it cannot change a call by itself."""
-        return self.weighs and self.kind in ("told", "alone", "sampling")
+        return self.scored and self.kind in ("told", "alone", "sampling")
 
 
 def usual(can: Collection[str]) -> tuple[Rung, ...]:
     """The rungs of a model that can do that, where no others are asked for: it is told, then held to the one tool."""
-    weighs = "weighs" in can
+    scored = "scored" in can
     held = "required" in can or "grammar" in can
-    return (Rung("told", weighs=weighs), *([Rung("alone", weighs=weighs)] if held else []))
+    return (Rung("told", scored=scored), *([Rung("alone", scored=scored)] if held else []))
 
 
 class Climb:
@@ -71,7 +71,7 @@ class Climb:
         self.first = self.request = request
         self.left = list(rungs)
         self.rung = self.by = ""
-        self.forced = self.telling = self.anew = self._weighs = False
+        self.forced = self.telling = self.anew = self._scored = False
         self._before = (request, False)
 
     def up(self, reply: Reply | None, *, same: bool = False, wrong: Sequence[ToolCall] = ()) -> bool:
@@ -83,7 +83,7 @@ class Climb:
         while self.left:
             rung = self.left.pop(0)
             self._before = (self.request, self.forced)
-            self._weighs = rung.weighs and bool(self.request.tools)
+            self._scored = rung.scored and bool(self.request.tools)
             if self._taken(rung, reply, same, wrong):
                 self._stands(rung.name, rung.by)
                 return True
@@ -91,7 +91,7 @@ class Climb:
 
     def tell_again(self, *, same: bool) -> bool:
         """Goes on telling after the last rung; False where telling is no rung, or brought the `same` reply again."""
-        if same or self._weighs or not self.telling:
+        if same or self._scored or not self.telling:
             return False
         self._stands("told", self.by)
         return True
@@ -124,20 +124,20 @@ class Climb:
 
     def _taken(self, rung: Rung, reply: Reply | None, same: bool, wrong: Sequence[ToolCall]) -> bool:
         """Whether the rung changes anything. Prepares what is to be asked on it."""
-        weighs = self._weighs
+        scored = self._scored
         match rung.kind:
             case "told":
                 stale, self.telling = same and self.telling, True
-                return reply is not None and not weighs and not stale
+                return reply is not None and not scored and not stale
             case "alone":
-                # One that weighs had fixed on the tool already: who is asked after it gets that tool alone.
-                return reply is not None and self._narrow(reply, wrong) and not weighs
+                # One that is scored had fixed on the tool already: who is asked after it gets that tool alone.
+                return reply is not None and self._narrow(reply, wrong) and not scored
             case "dialect":
                 self._force(reply)
                 return bool(self.request.tools) and self.request.choice != "none"
             case "sampling":
-                self.request = sampled_otherwise(self.request) if not weighs else self.request
-                return not weighs
+                self.request = sampled_otherwise(self.request) if not scored else self.request
+                return not scored
             case _:
                 self.request, self.forced = self.first, False
                 return True

@@ -39,7 +39,7 @@ def levels(
     as those that the conversation has used. `can` is what the model can do; at most `looks` lists are looked into."""
     if request.choice == "none":
         yield from _handed_on(replace(request, tools=tuple(beside)), Usage())
-    elif "weighs" in can:
+    elif "scored" in can:
         yield from _weighed(request, root, beside, looks)
     else:
         yield from _asked(request, root, beside, looks)

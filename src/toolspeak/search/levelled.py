@@ -132,8 +132,8 @@ class Levelled(Routed):
 
     def _at_once(self, request: Request) -> bool:
         """Whether there is nothing to choose by levels: few tools, or one that is demanded."""
-        weighs = "weighs" in self.capabilities and not isinstance(self.model, Scorer)
-        return weighs or self.fits(request) or request.choice not in ("auto", "required")
+        scored = "scored" in self.capabilities and not isinstance(self.model, Scorer)
+        return scored or self.fits(request) or request.choice not in ("auto", "required")
 
     async def _by_levels(self, request: Request) -> AsyncGenerator[Event]:
         try:

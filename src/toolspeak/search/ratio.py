@@ -52,7 +52,7 @@ async def learn(model: Model, tools: Toolset, bound: int) -> bool:
     told = sum(map(size, tools))
     if model.name in _ratios or not isinstance(model, Counter) or told < NEAR * bound:
         return False
-    if "weighs" in model.capabilities:  # it is shown one tool at a time
+    if "scored" in model.capabilities:  # it is shown one tool at a time
         return False
     _ratios[model.name] = found = await _asked(model, tools, told)
     while len(_ratios) > MOST:

@@ -196,7 +196,7 @@ class Routed:
         tools = request.tools or ()
         if request.prompt is not None or not tools:
             return True
-        if request.deferred and "weighs" not in self.capabilities:
+        if request.deferred and "scored" not in self.capabilities:
             return False
         if not self._by_room:
             return self._few(tools)
@@ -211,7 +211,7 @@ class Routed:
             return True
         if self._shown is not None or len(tools) > MOST:
             return False
-        if "weighs" in self.capabilities:
+        if "scored" in self.capabilities:
             return len(tools) <= WEIGHED_SPARE * self.shown
         return len(tools) <= SPARE * self.shown and sum(map(size, tools)) * ratio(self.model) <= self.tokens
 
@@ -277,7 +277,7 @@ class Routed:
 
     def _searches(self, request: Request, apart: Sequence[str]) -> bool:
         """Whether the model can search for what is not at the head; for what is deferred the client may have a search."""
-        if "weighs" in self.capabilities:
+        if "scored" in self.capabilities:
             return False
         return bool(apart) if request.search else not request.deferred.keys() >= set(apart)
 
@@ -314,7 +314,7 @@ class Routed:
         """What is shown of the tools."""
         times, whole = ratio(self.model), self.whole
         room = Room(self.shown, self.tokens / times, None if whole is None else whole / times)
-        if "weighs" in self.capabilities:
+        if "scored" in self.capabilities:
             return weighed(indexed, request, self.pinned, room)
         opened = [place for name, place in indexed.places.items() if name not in request.deferred]
         if self._by_room and _room_for(indexed, opened, room):

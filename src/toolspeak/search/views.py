@@ -152,7 +152,7 @@ class _Making:
         self._take([*found, *self._open], tokens, self.room.count)
 
     def choose(self, upto: int, choice: str) -> None:
-        """As `begin`, for a model that weighs: nothing that fits nothing, unless a call is required."""
+        """As `begin`, for a model that is scored: nothing that fits nothing, unless a call is required."""
         demanded = _places(self.indexed, [choice])
         self._take([*demanded, *self.indexed.matching(self.pinned)], None)
         self.best = dict(ranked(self._search, self.messages[:upto], self.room.count))

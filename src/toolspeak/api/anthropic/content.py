@@ -140,11 +140,12 @@ def _error_in(text: str) -> str | None:
 
 class Reading:
     """Messages from turns. `ignored` gathers the names of what says nothing here, `references` those of tools that a
-    message refers to, each with the first place of such a message."""
+    message refers to, each with the first place of such a message, `hosted` the types of tools that a provider runs."""
 
     def __init__(self) -> None:
         self.ignored: set[str] = set()
         self.references: dict[str, int] = {}
+        self.hosted: list[tuple[str, str]] = []
         self._called: set[str] = set()
         self._at = 0
 

@@ -217,6 +217,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         stream=fields.get("stream") is True,
         thoughts=request.thinking is True and thinking.get("display") != "omitted",
         ignored=_ignored(fields, thinking, output, reading),
+        hosted=tuple(reading.hosted),
     )
 
 
@@ -248,7 +249,7 @@ def _schema(form: Any) -> Schema | None:
 
 def _ignored(fields: Payload, thinking: Payload, output: Payload, reading: Reading) -> tuple[str, ...]:
     known: Mapping[str, Any] = BODY["properties"]
-    names = {name for name in fields if name not in known} | reading.ignored
+    names = {name for name in fields if name not in known} | reading.ignored | {where for _, where in reading.hosted}
     if thinking.get("type", "disabled") not in THINKING:
         names.add("thinking.type")
     names |= {f"thinking.{name}" for name in thinking if name not in ("type", "display")}

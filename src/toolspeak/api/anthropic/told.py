@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import Refused
-from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
-from ...types import Finish, Note, Reply, Usage
+from ...events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from ...types import Finish, Note, Reply, ToolResult, Usage
 from ...wire.collect import add_usage
 from ..asked import Asked, Stamp
 from ..openai_chat.written import write_estimated, write_notes
@@ -18,6 +18,8 @@ from ..payloads import Payload, dumped
 from .reply import STOPPED
 
 SIGNATURE = "unsigned"
+RAN = "srvtoolu_"
+"""How the ids of calls begin that no client runs."""
 REASONS: dict[Finish, str] = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
@@ -67,11 +69,13 @@ class ReplyWriter:
             case ThoughtDelta(text):
                 return self._thought(text) if self._asked.thoughts else b""
             case CallStart(name, id):
-                return self._end() + self._begin("call", {"type": "tool_use", "id": id, "name": name, "input": {}})
+                return self._end() + self._begin("call", _use(name, id, self._asked) | {"input": {}})
             case ArgumentsDelta(piece):
                 return self._delta({"type": "input_json_delta", "partial_json": piece})
             case CallEnd():
                 return self._end()
+            case CallResult(result):
+                return self._begin("result", _found(result)) + self._end()
             case Noted(note):
                 self._notes.append(note)
             case Finished():
@@ -127,15 +131,35 @@ def write_reply(replies: Sequence[Reply], asked: Asked, stamp: Stamp) -> Payload
     """The body of a reply; the API has one only."""
     reply = replies[0]
     blocks: list[Payload] = []
-    if reply.thought and asked.thoughts:
-        blocks.append({"type": "thinking", "thinking": reply.thought, "signature": SIGNATURE})
-    if reply.text:
-        blocks.append({"type": "text", "text": reply.text})
-    blocks += [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in reply.calls]
+    for step in reply.steps:
+        blocks += [*_blocks(step.reply, asked), *(_found(result) for result in step.results)]
+    blocks += _blocks(reply, asked)
     body = _message(blocks, stamp) | _stop(reply.finish, reply.notes) | {"usage": write_usage(reply.usage)}
     if reply.notes:
         body["toolspeak"] = write_notes(reply.notes)
     return body
+
+
+def _blocks(reply: Reply, asked: Asked) -> list[Payload]:
+    """What a reply says, and its calls."""
+    blocks: list[Payload] = []
+    if reply.thought and asked.thoughts:
+        blocks.append({"type": "thinking", "thinking": reply.thought, "signature": SIGNATURE})
+    if reply.text:
+        blocks.append({"type": "text", "text": reply.text})
+    return blocks + [_use(call.name, call.id, asked) | {"input": call.arguments} for call in reply.calls]
+
+
+def _use(name: str, key: str, asked: Asked) -> Payload:
+    """The block of a call without its input: one that was run here is told as one of the provider's."""
+    if name in asked.names:
+        return {"type": "server_tool_use", "id": f"{RAN}{key}", "name": name}
+    return {"type": "tool_use", "id": key, "name": name}
+
+
+def _found(result: ToolResult) -> Payload:
+    """The block that says that a search was made here; what it found is for the model."""
+    return {"type": f"{result.name}_tool_result", "tool_use_id": f"{RAN}{result.id}", "content": []}
 
 
 def _message(blocks: list[Payload], stamp: Stamp) -> Payload:

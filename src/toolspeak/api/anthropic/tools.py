@@ -52,7 +52,7 @@ def read_tools(tools: list[Payload], reading: Reading) -> list[Payload]:
                     f"a tool of the type {kind[:50]!r} is not known here; leave the type out and give an input_schema"
                 )
                 raise cannot(f"tools.{i}.type", said)
-            reading.ignored.add(f"tools.{i}.{kind}")
+            reading.hosted.append((kind, f"tools.{i}.{kind}"))
             continue
         reading.ignored.update(f"tools.{name}" for name in tool if name not in FIELDS)
         out.append({"name": need(tool, "name", f"tools.{i}"), **known, **given(tool, "strict"), **_described(tool)})

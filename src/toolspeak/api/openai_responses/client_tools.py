@@ -203,3 +203,23 @@ def _ran(row: Payload) -> str:
     end = "It took too long." if outcome.get("type") == "timeout" else f"Exit code: {outcome.get('exit_code')}"
     printed = [str(row.get(name) or "").rstrip("\n") for name in ("stdout", "stderr")]
     return "\n".join([*filter(None, printed), end])
+
+
+# ------------------------------------------------------------------ searches that were made here
+
+SEARCH = "web_search_call"
+"""The item of a search in the web that was made for a client."""
+STEPS = {SEARCH: ("in_progress", "searching", "completed")}
+"""What a stream tells of it."""
+WHOLE = {*CALLED, SEARCH}
+"""The items that say nothing before they are whole."""
+
+
+def searched(arguments: str) -> Payload:
+    """What the item of a search says: the first text among the arguments is what was searched for."""
+    try:
+        values = record(json.loads(arguments)).values()
+    except (ValueError, RecursionError):
+        values = ()
+    query = next((value for value in values if isinstance(value, str)), "")
+    return {"action": {"type": "search", "query": query}}

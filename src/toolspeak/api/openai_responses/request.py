@@ -130,6 +130,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         ignored=tuple(sorted({*_ignored(fields), *unread, *offer.ignored})),
         echo=_echo(fields),
         names=offer.names,
+        hosted=offer.hosted,
         previous=fields.get("previous_response_id") or "",
         store=fields.get("store") is not False,
     )

@@ -68,11 +68,13 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools that are offered; what of them says nothing to us; by their names their types and the names that calls of
+    """The tools that are offered; what of them says nothing to us; the types of those that their provider runs, each with
+    its name there; by their names their types and the names that calls of
     them are told with; which are not shown before a message refers to them; and whether those are searched for here."""
 
     tools: tuple[Tool[..., Any], ...]
     ignored: tuple[str, ...]
+    hosted: tuple[tuple[str, str], ...]
     names: Mapping[str, tuple[str, Payload]]
     deferred: Mapping[str, int | None]
     search: bool
@@ -87,7 +89,8 @@ def read_tools(value: Any, tools: Tools, loaded: Sequence[Loaded] = ()) -> Offer
     for one in loaded:
         for row in _each(one.tools, one.where):
             reading.load(*row, one.place)
-    return Offer(tools(reading.rows) or (), tuple(reading.ignored), reading.names, reading.deferred, search)
+    ignored = (*reading.ignored, *(where for _, where in reading.hosted))
+    return Offer(tools(reading.rows) or (), ignored, tuple(reading.hosted), reading.names, reading.deferred, search)
 
 
 class _Reading:
@@ -98,6 +101,7 @@ class _Reading:
         self.names: dict[str, tuple[str, Payload]] = {}
         self.deferred: dict[str, int | None] = {}
         self.ignored: list[str] = []
+        self.hosted: list[tuple[str, str]] = []
 
     def offer(self, where: str, namespace: str, tool: Payload) -> None:
         """Adds a tool of the body."""
@@ -107,8 +111,10 @@ class _Reading:
                 self.deferred[row["name"]] = None
             if not custom_tools.is_enforced(tool):
                 self.ignored.append(f"{where}.format")
-        elif (kind := tool["type"]) != "tool_search":  # we search where the client does not
-            self.ignored.append(f"{where}.{'description' if kind == 'namespace' else kind}")
+        elif tool["type"] == "namespace":
+            self.ignored.append(f"{where}.description")
+        elif tool["type"] != "tool_search":  # we search where the client does not
+            self.hosted.append((tool["type"], f"{where}.{tool['type']}"))
 
     def load(self, where: str, namespace: str, tool: Payload, place: int) -> None:
         """Adds a tool of the conversation, or refers to one of the body, at the place of a message."""

@@ -7,7 +7,7 @@ Thoughts are told as reasoning text, or as its summary where one was asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import Refused
@@ -24,11 +24,11 @@ from ...events import (
 )
 from ...types import Finish, Note, Reply, Usage
 from ...wire.collect import add_usage
-from ..asked import Asked, Stamp
+from ..asked import HOSTED, Asked, Stamp
 from ..openai_chat import write_error as write_error
 from ..openai_chat.written import KEEP_ALIVE, write_estimated, write_notes
 from ..payloads import Payload, dumped, record
-from .client_tools import CALLED, CLIENT_TOOLS
+from .client_tools import CALLED, CLIENT_TOOLS, SEARCH, STEPS, WHOLE, searched
 from .tools import custom_input
 
 REASONS: dict[Finish, str] = {
@@ -205,6 +205,9 @@ class Building:
             # Such an item says nothing before its arguments are whole: clients refuse one without them.
             self._begin_item(_Item("function_call", {"type": client.item, **named}), client.prefix)
             return ""
+        if kind == HOSTED:
+            self._begin_item(_Item("function_call", {"type": SEARCH}), "ws")
+            return ""
         if kind == "custom":
             item = _Item("function_call", {"type": "custom_tool_call", **named, "input": ""})
             return self._add(item, "ctc", "")
@@ -244,9 +247,10 @@ class Building:
             case "custom_tool_call":
                 told = self._tell("response.custom_tool_call_input.delta", **at, delta=value["input"])
                 told += self._tell("response.custom_tool_call_input.done", **at, input=value["input"])
-            case kind if kind in CALLED:
+            case kind if kind in WHOLE:
                 begun = value | {"status": "in_progress"}
                 told = self._tell("response.output_item.added", output_index=len(self.output), item=begun)
+                told += "".join(self._tell(f"response.web_search_call.{word}", **at) for word in STEPS.get(kind, ()))
             case _:
                 named = {"name": value["name"], "arguments": value["arguments"]}
                 told = self._tell("response.function_call_arguments.done", **at, **named)
@@ -280,6 +284,8 @@ class Building:
                 return value | {"input": custom_input(text)}
             case kind if kind in CALLED:
                 return value | CALLED[kind].fields(text)
+            case kind if kind == SEARCH:
+                return value | searched(text)
             case _:
                 return value | {"arguments": text or "{}"}
 
@@ -339,7 +345,8 @@ def write_reply(replies: Sequence[Reply], asked: Asked, stamp: Stamp) -> Payload
 
 def _events(reply: Reply) -> list[Event]:
     """A reply as the events that it could have come in."""
-    events: list[Event] = [Noted(note) for note in reply.notes]
+    events: list[Event] = [event for step in reply.steps for event in _events(replace(step.reply, notes=()))[:-1]]
+    events += [Noted(note) for note in reply.notes]
     if reply.thought:
         events.append(ThoughtDelta(reply.thought))
     if reply.logprobs:

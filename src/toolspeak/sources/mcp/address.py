@@ -186,6 +186,13 @@ def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
     return named_in(value, file)
 
 
+def with_names(spec: str) -> tuple[str, list[str]]:
+    """`http://…/mcp#a,b` in its parts: an MCP server, and the names of its tools that are wanted."""
+    head, mark, tail = spec.rpartition("#")
+    names = tail.split(",") if mark else [""]
+    return (head, names) if all(re.fullmatch(r"[\w.*\-/]+", name) for name in names) else (spec, [])
+
+
 def named_in(value: Any, file: Path) -> dict[str, Mapping[str, Any]]:
     """The servers that a file's JSON names. UsageError where it names none."""
     found = servers_in(value)

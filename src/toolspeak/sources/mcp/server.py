@@ -138,8 +138,12 @@ class Server:
                 return self._link
             if self._link is not None:
                 await self._link.close()
-            self._link = await self._connected()
-            return self._link
+            link = await self._connected()
+            if self._closed:  # meanwhile, by somebody who does not wait for this
+                await link.close()
+                raise UsageError(f"the MCP server {self.address.shown} was closed")
+            self._link = link
+            return link
 
     async def _connected(self) -> Link:
         from mcp.shared.exceptions import MCPError

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of one line over standard output, and of all that comes over HTTP in answer to one request."""
+FLOOD = 16 * LARGEST
+"""Bytes that a process may write in a minute: nobody asked for more, and all servers share one thread."""
 UNANSWERED = 1_000
 """Requests of a server's own that wait for an answer: one that reads none does not heap them up here."""
 TRIES = 100
@@ -294,7 +296,8 @@ async def _read(process: asyncio.subprocess.Process, arriving: Any, ended: Calla
     from mcp.shared.message import SessionMessage
     from mcp.types import jsonrpc_message_adapter
 
-    stdout = cast("asyncio.StreamReader", process.stdout)
+    stdout, clock = cast("asyncio.StreamReader", process.stdout), asyncio.get_running_loop().time
+    since, size = clock(), 0
     with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with arriving:
             while True:
@@ -304,6 +307,11 @@ async def _read(process: asyncio.subprocess.Process, arriving: Any, ended: Calla
                     return ended(f"it wrote a line of more than {LARGEST:,} bytes")
                 if not line:
                     return None
+                if clock() - since > 60:
+                    since, size = clock(), 0
+                size += len(line)
+                if size > FLOOD:
+                    return ended(f"it wrote more than {FLOOD:,} bytes in a minute")
                 try:
                     message: Any = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
                 except ValueError as error:
