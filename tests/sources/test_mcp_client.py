@@ -110,6 +110,15 @@ def test_a_model_calls_them(told: Told) -> None:
     assert reply.steps[0].results[0].text == "hi"
 
 
+def test_a_server_gets_no_variables_but_a_few(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY_OF_MINE", "secret")
+    told.offer(tool("environment"))
+    with told.tools(env={"FOR_IT": "1"}) as box:
+        names = call(box, "environment").split()
+    assert {"FOR_IT", "PATH"} <= {*names}
+    assert "A_KEY_OF_MINE" not in names
+
+
 def test_in_async_code_and_without_with(told: Told) -> None:
     told.offer(tool("echo"), tool("slow"), tool("unwanted"))
 

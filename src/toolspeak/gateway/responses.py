@@ -72,8 +72,8 @@ class Session:
 def _not_stored(where: str) -> Refused:
     if where:
         said = (
-            f"{where}: no items are stored here, so that none can be named by its id: send the item itself (with "
-            "`store: false` most clients do), or have the gateway's operator turn the store on"
+            f"{where}: no items are stored here, so that none can be named by its id: send the item itself (set "
+            "`store: false` in the client, such as providerOptions.openai.store), or have the gateway's operator turn the store on"
         )
         return Refused(said, code="unsupported_value", param=where)
     said = (

@@ -134,17 +134,13 @@ class Adaptive:
         """What asks where a call must come, if that is not the model itself."""
         if self.strategy.way != "native" or self._wanted["way"] is not None:
             return None
-        seen = self.abilities
-        if self.http.api == "ollama" and not (seen and "required" in seen.capabilities):
-            held = True  # it has no word for a choice, but its `format` holds to a call
-        else:
-            by_field = bool(seen and (seen.grammar_field or seen.tag_field or seen.can("schema")))
-            held = by_field and bool(seen and "required" not in seen.capabilities)
-        if not held:
+        can = self.abilities.capabilities if self.abilities else frozenset[Capability]()
+        by_field = bool(can & {"grammar", "tags", "schema"})
+        # Ollama has no word for a choice, but its `format` holds to a call.
+        if "required" in can or not (by_field or self.http.api == "ollama"):
             return None
-        by_schema = not (seen and (seen.grammar_field or seen.tag_field))
         plain = replace(known, tools=None, scores=False, completes=False)
-        asked = strategy(Known() if by_schema else plain)
+        asked = strategy(plain if can & {"grammar", "tags"} else Known())
         return Speaker(self._wrap(self._plain()), strategy=replace(asked, why="a call must come"))
 
     @property
@@ -269,7 +265,9 @@ class Adaptive:
             if self._wanted["exact"]:
                 await self.look()
             elif self._wanted["way"] is None:
-                self._settle(await self._probed())
+                seen = await abilities(self.http)
+                self.http.model = seen.model
+                self._settle(seen)
             if not hosted(self.http.address.shown):
                 self.context = await context_of_server(self.http)
         except (UnknownModel, UsageError) as error:
@@ -285,11 +283,6 @@ class Adaptive:
             self.strategy = replace(self.strategy, why=why)
         log.info("%s: %s", self.name, self.strategy.line)
         return True
-
-    async def _probed(self) -> Abilities:
-        seen = await abilities(self.http)
-        self.http.model = seen.model
-        return seen
 
 
 async def look(model: Model) -> None:

@@ -173,11 +173,11 @@ async def _asked(model: Http, request: Request, judge: Judge) -> Finding:
 
 
 async def _ask(model: Http, request: Request) -> Heard:
-    listener = Listener(request, own_dialect(None, model.model)) if request.tools else None
+    listener = Listener(request, own_dialect(None, model.model))
     events: list[Event] = []
     async with aclosing(model.stream(request)) as stream:
         async for event in stream:
-            events += listener.hear(event) if listener else (event,)
+            events += listener.hear(event)
     return Heard(collect(events), events)
 
 

@@ -65,21 +65,20 @@ class TextCalls:
         """The URL that a request goes to."""
         return self.server.endpoint
 
+    @property
+    def own(self) -> Dialect | None:
+        """The dialect of the model, as far as it is known: a server without a name for its model is asked for one first."""
+        return own_dialect(self.dialect, self.server.model)
+
     def body(self, request: Request) -> bytes:
         """The exact body of a request."""
-        return self.server.body(guarded(self.server, request, own_dialect(self.dialect, self.server.model)))
+        return self.server.body(guarded(self.server, request, self.own))
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        own = own_dialect(self.dialect, self.server.model)
-        async with aclosing(natively(self.server, request, own, by=self.model)) as events:
+        async with aclosing(natively(self.server, request, self.own, by=self.model)) as events:
             listener: Listener | None = None
             async for event in events:
-                # A server without a name for its model was asked for one by now.
-                dialect = own_dialect(self.dialect, self.server.model)
-                if not listens(request, dialect):
-                    yield event
-                    continue
-                listener = listener or Listener(request, dialect)
+                listener = listener or Listener(request, self.own)
                 for one in listener.hear(event):
                     yield one
 
@@ -92,11 +91,6 @@ class TextCalls:
         await self.server.aclose()
 
 
-def listens(request: Request, dialect: Dialect | None) -> bool:
-    """Whether the text of the reply to a request is read for calls."""
-    return bool(request.tools) and request.schema is None and (dialect is not None or request.choice != "none")
-
-
 class Listener:
     """Turns the events of a server into events with the calls that its text holds. `dialect` None is for a model that
     nobody knows."""
@@ -106,6 +100,7 @@ class Listener:
         self._tools = (*self._offered, *request.hidden)
         self._dialect = dialect
         self._may_call = request.choice != "none"
+        self._listens = bool(request.tools) and request.schema is None and (self._may_call or dialect is not None)
         self._reader: _Reader | None = None
         self._calls = 0
         self._text = ""
@@ -114,7 +109,7 @@ class Listener:
 
     def hear(self, event: Event) -> list[Event]:
         """The events that take the place of one of the server's."""
-        return self._stray.feed(self._read(event))
+        return self._stray.feed(self._read(event)) if self._listens else [event]
 
     def _read(self, event: Event) -> list[Event]:
         if self._reader is None and isinstance(event, TextDelta):
@@ -298,10 +293,7 @@ def markers(dialect: Dialect) -> tuple[str, ...]:
     return tuple(word for word in literals(dialect) if not word.startswith('"'))
 
 
-@lru_cache(256)
 def own_dialect(dialect: str | Dialect | None, model: str | None) -> Dialect | None:
     """The dialect to read a native model's text in: the one that is given, else that of models called like this `model`;
     None where neither tells one."""
-    if dialect is not None:
-        return dialect if isinstance(dialect, Dialect) else get(dialect)
-    return by_its_name(model)
+    return by_its_name(model) if dialect is None else get(dialect)
