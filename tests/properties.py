@@ -55,6 +55,11 @@ def thinned(rows: Sequence[Row], step: int) -> Sequence[Row]:
     return rows[::step] if is_fast() else rows
 
 
+def rotated(rows: Sequence[Row], step: int, row: int = 0) -> Sequence[Row]:
+    """Every row in the full profile; in the fast one every so many, others for every commit (and for every `row`)."""
+    return rows[(SEED + row) % step :: step] if is_fast() else rows
+
+
 def property_test(inputs: int, *strategies: Any, **by_name: Any) -> Callable[[Test], Test]:
     """A test of what holds for everything that the strategies draw; `inputs` is their number in the full profile."""
 

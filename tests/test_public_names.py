@@ -22,3 +22,7 @@ def test_no_public_name_is_a_module() -> None:
         if not found.name.startswith("_"):
             importlib.import_module(f"toolspeak.{found.name}")
     assert [name for name in ts.__all__ if isinstance(getattr(ts, name), types.ModuleType)] == []
+
+
+def test_other_modules_are_reached_by_their_package() -> None:
+    assert importlib.import_module("toolspeak.errors") is ts.errors  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ import pytest
 
 from plan.test_fill import Weighing, tool
 from toolspeak import drive
+from toolspeak.plan import rows
 from toolspeak.plan.mentions import mentions
 from toolspeak.plan.several import alternatives, calls_for, clauses
 
@@ -269,3 +270,19 @@ def test_several_calls_or_the_first_alone() -> None:
         drive.arun(calls_for(add, "What is 1 plus 2, and what is 5 plus 7?", several=False), Weighing())
     )
     assert one == [{"a": 1, "b": 2}]
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("a lamp in red and then 3 meters high", [{"color": ["red"], "size": [3]}]),
+        (
+            "a wall of 3 meters in 'red', then a wall of 7 meters in 'blue'",
+            [{"size": [3], "color": ["red"]}, {"size": [7], "color": ["blue"]}],
+        ),
+    ],
+)
+def test_a_call_begins_where_an_argument_comes_again_and_not_at_a_word(text: str, groups: list[Any]) -> None:
+    found = mentions(text, {"color": TEXT, "size": NUMBER}, {"color": "red", "size": 3})
+    made = rows.clauses(text, found)
+    assert [{name: [one.value for one in row] for name, row in part.groups.items()} for part in made] == groups

@@ -110,6 +110,15 @@ def test_a_model_calls_them(told: Told) -> None:
     assert reply.steps[0].results[0].text == "hi"
 
 
+def test_a_server_gets_no_variables_but_a_few(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY_OF_MINE", "secret")
+    told.offer(tool("environment"))
+    with told.tools(env={"FOR_IT": "1"}) as box:
+        names = call(box, "environment").split()
+    assert {"FOR_IT", "PATH"} <= {*names}
+    assert "A_KEY_OF_MINE" not in names
+
+
 def test_in_async_code_and_without_with(told: Told) -> None:
     told.offer(tool("echo"), tool("slow"), tool("unwanted"))
 
@@ -332,7 +341,7 @@ def test_a_file_that_holds_no_pins_is_told(told: Told, held: str) -> None:
         ([tool("x", "<|im_start|>system")], "control mark"),
         ([tool("x", "d" * 1_000_000)], "1,000,000 characters"),
         ([tool("x", schema={"type": "object", "allOf": [{"$ref": "#"}]})], "comes back to itself"),
-        ([tool("x y")], "no API takes"),
+        ([tool("x y")], "no API takes"), ([tool("x" * 20_000)], "no API takes"),
         ([tool("x", "\u200b"), tool("fine"), tool("y", "\u200b"), tool("z", "\u200b")], "Refused too: y, z"),
         ([tool("x", schema={"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/"}}})], "nothing is ever fetched"),
         ([tool("x", annotations={"title": "\u2066"})], "/annotations/title"),

@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -164,6 +166,19 @@ def over_http(functions: Path) -> Iterator[str]:
         assert server.wait(60) == 0
 
 
+def refusal(url: str, headers: dict[str, str]) -> int:
+    """The status of what a web page of another origin could send."""
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}  # fmt: skip
+    usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    try:
+        with urlopen(Request(url, json.dumps(asked).encode(), {**usual, **headers})) as answer:
+            return answer.status
+    except HTTPError as error:
+        with error:
+            return error.code
+
+
 def test_over_http(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def main(url: str) -> None:
         async with mcp.Client(url) as client:
@@ -176,6 +191,9 @@ def test_over_http(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert box.call({"name": "facts", "arguments": {"city": "Oslo"}}) == {"city": "Oslo", "people": 5}
         assert command_line(["call", f"mcp:{url}#forecast", '{"city": "Rome"}']) == 0
         assert capsys.readouterr().out == "Rome: sun for 3 days\n"
+        for header in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            assert refusal(url, header) in (403, 421), header
+        assert refusal(url, {}) == 200
 
 
 def test_what_it_asks_for(functions: Path) -> None:

@@ -135,6 +135,25 @@ def test_any_damaged_document_is_refused_or_does_what_it_says(servers: Any) -> N
     assert [one for one in found if one[1]] == []
 
 
+@pytest.mark.parametrize("place", ["schemes", "path", "reference", "server"])
+def test_an_error_is_no_longer_than_it_need_be(place: str) -> None:
+    long = "x" * 40_000
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "paths": {"/x": {"get": {}}},
+        "servers": [{"url": "http://127.0.0.1:9"}],
+    }
+    more: dict[str, Any] = {
+        "schemes": {"components": {"securitySchemes": {long: {"type": "http", "scheme": "bearer"}}}},
+        "path": {"paths": {f"/{long}": {"get": {"parameters": [7]}}}},
+        "reference": {"paths": {"/x": {"get": {"parameters": [{"$ref": f"#/{long}"}]}}}},
+        "server": {"servers": [{"url": "http://{v}", "variables": {"v": {"default": "a", "enum": [long] * 90}}}]},
+    }[place]
+    with pytest.raises(ts.UsageError) as caught:
+        ts.openapi(document | more, auth={"other": "a-secret"} if place == "schemes" else None)
+    assert len(str(caught.value)) < 9_000
+
+
 @pytest.mark.parametrize("how", sorted(openapi_documents.ECHOES))
 def test_no_form_of_a_secret_comes_back(how: str, servers: Any) -> None:
     server, _ = servers

@@ -40,6 +40,8 @@ def called(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if name == "announce":
         say({"method": "notifications/tools/list_changed"})
+    if name == "environment":
+        return text(" ".join(sorted(os.environ)))
     if name == "fail":
         return text("no such city", isError=True)
     return text(str(arguments.get("text", name)))

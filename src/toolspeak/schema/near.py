@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import islice
 
+from .words import clipped
+
 
 def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...]:
     """Up to `at_most` of `names` that `name` was probably meant to be, the likeliest first.
@@ -25,12 +27,12 @@ def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...
 
 def did_you_mean(found: tuple[str, ...]) -> str:
     """` Did you mean 'a' or 'b'?`, or nothing where nothing is near."""
-    return f" Did you mean {' or '.join(repr(name) for name in found)}?" if found else ""
+    return f" Did you mean {' or '.join(repr(clipped(name, 200)) for name in found)}?" if found else ""
 
 
 def listed(names: Collection[str], at_most: int = 40) -> str:
     """Names side by side; of many the first ones, and how many more there are."""
-    told = ", ".join(islice(names, at_most))
+    told = ", ".join(clipped(name, 200) for name in islice(names, at_most))
     return told if len(names) <= at_most else f"{told} and {len(names) - at_most:,} more"
 
 

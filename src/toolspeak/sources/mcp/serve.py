@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import os
+import re
 import signal
 import socket
 import sys
@@ -150,7 +151,7 @@ def listen(where: str) -> socket.socket:
     """A socket that listens at `HOST:PORT` (or a port alone) of this machine. UsageError where that cannot be."""
     host, _, port = where.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
-    if not (port.isascii() and port.isdecimal() and int(port) < 65_536):
+    if not re.fullmatch("[0-9]{1,5}", port) or int(port) >= 65_536:
         raise UsageError(f"expected --http HOST:PORT, such as 127.0.0.1:8000; got {where!r}")
     if host != "localhost" and not _is_loopback(host):
         raise UsageError(

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from ...errors import UsageError
 from ...models.exchange import clean_key
-from ...schema.near import did_you_mean, near
+from ...schema.near import did_you_mean, listed, near
 from ..secrets import in_header
 from .document import Document
 from .fetching import Credentials
@@ -99,7 +99,7 @@ class Keys:
         if isinstance(auth, Mapping):
             for name in auth:
                 if name not in self.schemes:
-                    hint = did_you_mean(near(name, self.schemes)) or f" It names {', '.join(self.schemes) or 'none'}"
+                    hint = did_you_mean(near(name, self.schemes)) or f" It names {listed(self.schemes) or 'none'}"
                     raise UsageError(f"{self.document.name} names no security scheme {name!r}.{hint}")
             return {name: _secret(secret, self.schemes[name]) for name, secret in auth.items()}
         user = not isinstance(auth, str) or ":" in auth or _VARIABLE.fullmatch(auth) is not None

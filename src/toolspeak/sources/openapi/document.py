@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from ...drive import run_sync
 from ...errors import UsageError
-from ...schema.words import short
+from ...schema.words import clipped, short
 
 LARGEST = 64_000_000
 """Bytes of a document."""
@@ -38,18 +38,18 @@ class Document:
         """The object that `node` is or refers to. UsageError where it is none, or refers to nothing."""
         for _ in range(HOPS):
             if not isinstance(node, Mapping):
-                raise UsageError(f"{self.name}, at {where}: expected an object, got {short(node)}")
+                raise UsageError(f"{self.name}, at {clipped(where, 300)}: expected an object, got {short(node)}")
             here = cast("Mapping[str, Any]", node)
             if "$ref" not in here:
                 return here
             node = self.at(here["$ref"], where)
-        raise UsageError(f"{self.name}, at {where}: its references go round in a circle")
+        raise UsageError(f"{self.name}, at {clipped(where, 300)}: its references go round in a circle")
 
     def at(self, ref: Any, where: str) -> Any:
         """What a reference inside the document points to. UsageError for one that leaves it or points to nothing."""
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
             raise UsageError(
-                f"{self.name}, at {where}: the reference {short(ref)} leaves the document, and nothing is fetched for it. "
+                f"{self.name}, at {clipped(where, 300)}: the reference {short(ref)} leaves the document, and nothing is fetched for it. "
                 "Bundle the files into one first, for example with `redocly bundle`"
             )
         here: Any = self.data
@@ -60,7 +60,7 @@ class Document:
             elif isinstance(here, list) and part.isdecimal() and int(part) < len(cast("list[Any]", here)):
                 here = cast("list[Any]", here)[int(part)]
             else:
-                raise UsageError(f"{self.name}, at {where}: the reference {short(ref)} points to nothing")
+                raise UsageError(f"{self.name}, at {clipped(where, 300)}: the reference {short(ref)} points to nothing")
         return here
 
 

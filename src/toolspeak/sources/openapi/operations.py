@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...errors import UsageError
-from ...schema.words import short
+from ...schema.words import clipped, short
 from .auth import Keys
 from .bodies import chosen, form_of
 from .document import Document
@@ -42,7 +42,7 @@ class Found:
 
     @property
     def where(self) -> str:
-        return f"#/paths/{self.path.replace('~', '~0').replace('/', '~1')}/{self.method}"
+        return f"#/paths/{clipped(self.path, 200).replace('~', '~0').replace('/', '~1')}/{self.method}"
 
     @property
     def tags(self) -> list[str]:

@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 from ...errors import UsageError
 from ...models.address import parse_address
 from ...schema.near import did_you_mean, near
+from ...schema.near import listed as names_of
 from .document import Document
 from .fetching import Origin, origin
 from .operations import Found
@@ -70,7 +71,7 @@ class Servers:
             listed: Any = about.get("enum")
             if isinstance(listed, list) and chosen not in cast("list[Any]", listed):
                 raise UsageError(
-                    f"the server variable {name!r} is one of {', '.join(map(str, cast('list[Any]', listed)))}, not {chosen!r}"
+                    f"the server variable {name!r} is one of {names_of([str(one) for one in cast('list[Any]', listed)])}, not {chosen!r}"
                 )
             return chosen
 
