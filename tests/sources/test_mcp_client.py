@@ -341,7 +341,7 @@ def test_a_file_that_holds_no_pins_is_told(told: Told, held: str) -> None:
         ([tool("x", "<|im_start|>system")], "control mark"),
         ([tool("x", "d" * 1_000_000)], "1,000,000 characters"),
         ([tool("x", schema={"type": "object", "allOf": [{"$ref": "#"}]})], "comes back to itself"),
-        ([tool("x y")], "no API takes"),
+        ([tool("x y")], "no API takes"), ([tool("x" * 20_000)], "no API takes"),
         ([tool("x", "\u200b"), tool("fine"), tool("y", "\u200b"), tool("z", "\u200b")], "Refused too: y, z"),
         ([tool("x", schema={"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/"}}})], "nothing is ever fetched"),
         ([tool("x", annotations={"title": "\u2066"})], "/annotations/title"),

@@ -22,7 +22,7 @@ import click
 from ..errors import MissingExtra
 from .agents import AGENTS, Place, Setting
 from .base import Command, complete_file, model_option
-from .serve import address_of, read_settings
+from .serve import address_of, read_settings, serve
 
 if TYPE_CHECKING:
     from ..gateway.app import Gateway
@@ -68,10 +68,9 @@ def _served(model: str | None, config: str | None) -> tuple[Settings, str, str]:
     """The gateway's settings, the name of the model that answers, and the command that serves the same. Raises UsageError."""
     from ..models.names import DEFAULT, VARIABLE
 
-    flags: dict[str, Any] = {
-        "config": config, "models": (), "host": "127.0.0.1", "port": 0, "workers": 1, "cors": (), "insecure": False, "api_key": None,
-        "aliases": (), "default": None,
-    }  # fmt: skip
+    options = [one for one in serve.params if isinstance(one, click.Option)]
+    flags: dict[str, Any] = {str(one.name): () if one.multiple else None for one in options}
+    flags |= {"config": config, "host": "127.0.0.1", "port": 0, "workers": 1, "insecure": False}
     file = ["--config", config] if config else []
     if config:
         settings = read_settings(flags)

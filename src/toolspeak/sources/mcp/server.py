@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvalidTool, ToolError, ToolspeakError, UsageError
 from ...schema.infer import AnyTool, as_tool
 from ...schema.near import listed as listed_names
+from ...schema.words import clipped
 from .. import home
 from ..hostile import refuse_duplicates, refuse_hostile, refuse_unsendable
 from ..pins import Pins
@@ -212,7 +213,7 @@ class Server:
             try:
                 made[one["name"]] = self._tool(one)
             except InvalidTool as error:
-                refused[one["name"]] = f"{error}. To do without it: without=[{one['name']!r}]"
+                refused[one["name"]] = f"{error}. To do without it: without=[{clipped(one['name'], 200)!r}]"
         refused |= self._unaccepted([one for one in wanted if one["name"] in made])
         if refused and not self._opened:
             first, *others = refused
