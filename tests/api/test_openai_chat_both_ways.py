@@ -212,9 +212,10 @@ def test_what_is_not_known_is_named() -> None:
         metadata={"a": "b"},
         user=None,
         prediction={},
+        web_search_options={},
         chat_template_kwargs={"x": 1, "enable_thinking": True},
     )
-    assert asked.ignored == ("chat_template_kwargs.x", "metadata", "prediction", "store")
+    assert asked.ignored == ("chat_template_kwargs.x", "metadata", "prediction", "store", "web_search_options")
     assert asked.request.thinking is True
 
 

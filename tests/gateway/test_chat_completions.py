@@ -323,7 +323,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"tools": [{"type": "function", "function": {"name": "no name"}}]}, "is no name for a tool"),
     ({"tools": [WEATHER, WEATHER]}, "weather"),
     ({"modalities": ["text", "audio"]}, "only text"),
-    ({"extra_body": {"web_search_options": {}}}, "nothing is searched"),
     ({"n": 9}, "^.*n: expected"),
     ({"top_logprobs": 3}, "needs logprobs"),
     ({"tools": [WEATHER], "logprobs": True}, "logprobs cannot be told together with tools"),

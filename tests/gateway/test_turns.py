@@ -6,8 +6,10 @@ Nothing here looks at a clock: what counts is in which thread work is done, and 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,7 @@ import aiohttp
 import pytest
 
 from toolspeak.events import CallEnd, CallStart, Finished, TextDelta
-from toolspeak.gateway import answer
+from toolspeak.gateway import answer, body, trim
 from toolspeak.models.http import Http
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
@@ -48,12 +50,12 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
     return seen
 
 
-def posted(serve_models: Callable[..., Any], model: Any, *bodies: dict[str, Any]) -> list[int]:
+def posted(serve_models: Callable[..., Any], model: Any, *sent: dict[str, Any]) -> list[int]:
     async def go() -> list[int]:
         async with serve_models(m=model) as running, aiohttp.ClientSession() as session:
             told: list[int] = []
-            for body in bodies:
-                async with session.post(running.url + CHAT, json={"model": "m", **body}) as reply:
+            for one in sent:
+                async with session.post(running.url + CHAT, json={"model": "m", **one}) as reply:
                     await reply.read()
                     told.append(reply.status)
             return told
@@ -71,9 +73,9 @@ PARTS = {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}
 def test_a_long_prompt_is_rendered_and_counted_in_a_thread(
     serve_models: Callable[..., Any], threads: dict[str, set[bool]]
 ) -> None:
-    for body, here in ((said("Hi"), True), (said("<s> " * 50_000), False), (PARTS, False)):
+    for sent, here in ((said("Hi"), True), (said("<s> " * 50_000), False), (PARTS, False)):
         threads.clear()
-        assert posted(serve_models, Speaker(Scripted("Hello"), "hermes"), {**body, "tools": TOOLS}) == [200]
+        assert posted(serve_models, Speaker(Scripted("Hello"), "hermes"), {**sent, "tools": TOOLS}) == [200]
         assert threads == {"render": {here}, "with_estimate": {here}}
 
 
@@ -168,3 +170,48 @@ def test_a_million_broken_markers_are_not_a_million_notes() -> None:
         return len([event async for event in model.stream(request)])
 
     assert asyncio.run(go()) < 2000
+
+
+# ------------------------------------------------------------------ what is left of a request
+
+
+def test_what_a_refused_request_held_is_let_go_of_at_once(
+    serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No circle of an error, its traceback and its request waits for the garbage collector."""
+    bodies: list[Any] = []
+    real = body.parse_body
+
+    class Body(dict[str, Any]):
+        pass
+
+    def parsed(*args: Any) -> Any:
+        made = Body(real(*args))
+        bodies.append(weakref.ref(made))
+        return made
+
+    monkeypatch.setattr(body, "parse_body", parsed)
+    gc.collect()
+    gc.disable()
+    try:
+        wrong = [{"messages": [{"role": 1}] * 5}, {"messages": [{"role": 1}] * 20_000}, {**said("Hi"), "model": "none"}]
+        assert posted(serve_models, Scripted("Hello", repeat=True), *wrong) == [400, 400, 404]
+        assert [one() for one in bodies] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def test_memory_is_given_back_once_for_many_large_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trim, "SOON", 0)
+    given: list[int] = []
+
+    async def go() -> None:
+        trimmer = trim.Trimmer(lambda: given.append(threading.get_ident()))
+        for size in (10, trim.LARGE, trim.LARGE, trim.LARGE):
+            trimmer.ended(size)
+        while not given:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(go())
+    assert len(given) == 1
+    assert threading.get_ident() not in given

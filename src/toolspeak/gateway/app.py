@@ -34,6 +34,7 @@ from .settings import Settings
 from .several import side_by_side
 from .store import ResponseStore
 from .toolsets import Toolsets
+from .trim import Trimmer
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +86,7 @@ class Gateway:
         self.admission = Admission(settings.limits)
         self.readiness = Readiness()
         self.open: set[Exchange] = set()
+        self._trimmer = Trimmer()
 
     def drain(self) -> None:
         """Takes nothing new from now on; what is under way goes on."""
@@ -115,7 +117,9 @@ class Gateway:
             await self._tell(exchange, exchange.ended or error)
         finally:
             exchange.close()
+            _let_go(exchange.ended)
             self.open.discard(exchange)
+            self._trimmer.ended(exchange.received + record.bytes)
             self.observer.end(record, span, gone=exchange.gone)
 
     async def _tell(self, exchange: Exchange, error: Exception) -> None:
@@ -227,6 +231,14 @@ class Gateway:
         if session:
             await session.save(told)
         await exchange.reply_json(200, told)
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Takes from an error the places in the code where it was: they hold the request's body, and the error is held by the
+    request, in a circle that only a look through all memory would find."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def _events(asked: Asked, served: Served, running: Mapping[str, Running]) -> Events:

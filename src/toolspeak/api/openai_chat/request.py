@@ -132,7 +132,6 @@ BODY: Schema = {
         "chat_template_kwargs": {"type": ["object", "null"], "maxProperties": 64},
         "modalities": {"type": ["array", "null"], "maxItems": 8, "items": {"type": "string", "maxLength": 32}},
         "audio": {"type": ["object", "null"]},
-        "web_search_options": {"type": ["object", "null"]},
     },
 }  # fmt: skip
 """The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
@@ -175,9 +174,7 @@ def _refuse(fields: Mapping[str, Any]) -> None:
     """Refuses what is understood, would change the answer, and cannot be had."""
     if "audio" in fields or set(fields.get("modalities", ())) - {"text"}:
         raise cannot("audio" if "audio" in fields else "modalities", "only text can be answered here")
-    if "web_search_options" in fields:
-        raise cannot("web_search_options", "nothing is searched here; offer a tool that does")
-    if fields.get("top_logprobs") and not fields.get("logprobs"):
+    if {name for name in ("logprobs", "top_logprobs") if fields.get(name)} == {"top_logprobs"}:
         raise Refused("top_logprobs: it needs logprobs to be true", code="invalid_value", param="top_logprobs")
 
 
