@@ -348,9 +348,16 @@ def wrong(status: int, text: str) -> str:
 
 async def problem(session: aiohttp.ClientSession, url: str, case: Body) -> str:
     """Asks a gateway; what is wrong with its answer, "" for nothing."""
-    raw = json.dumps(case.body).encode()
-    async with session.post(url + case.path, data=raw, headers={"content-type": "application/json"}) as response:
-        return wrong(response.status, await response.text(errors="replace"))
+    raw, told = json.dumps(case.body).encode(), ""
+    for _ in range(AT_ONCE + 1):  # on a busy machine every kept connection may be one that was just closed
+        try:
+            async with session.post(
+                url + case.path, data=raw, headers={"content-type": "application/json"}
+            ) as response:
+                return wrong(response.status, await response.text(errors="replace"))
+        except aiohttp.ClientConnectionError as error:
+            told = f"no answer: {error}"
+    return told
 
 
 async def problems(session: aiohttp.ClientSession, url: str, cases: Iterable[Body]) -> list[tuple[Body, str]]:

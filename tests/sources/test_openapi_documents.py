@@ -170,6 +170,12 @@ def test_no_list_leads_to_another_path(library: Library, path: str, style: str, 
     assert len(library.asked) == before
 
 
+@pytest.mark.parametrize("path", ["/../x", "/a/../../x", "/%2e%2e/x", "/a/%252e%252e", "/..\\x", "/..;a=b/x", "/./x"])
+def test_no_path_of_a_document_leads_out_of_its_server(path: str) -> None:
+    with pytest.raises(ts.UsageError, match=r"a path has no part that is `.` or `..`"):
+        ts.openapi(one_operation({}, path, "get"), server="https://api.example/v1")
+
+
 def test_several_arguments_make_no_path_of_dots(library: Library) -> None:
     parts = [{"name": name, "in": "path", "required": True} for name in "ab"]
     operation = {"operationId": "f", "parameters": parts}

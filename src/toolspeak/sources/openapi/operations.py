@@ -14,7 +14,7 @@ from .auth import Keys
 from .bodies import chosen, form_of
 from .document import Document
 from .schemas import Schemas
-from .styles import DEFAULTS, STYLES, Place, Slot
+from .styles import DEFAULTS, STYLES, Place, Slot, climbs
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 SAFE = ("get", "head", "query")
@@ -73,6 +73,8 @@ def found_in(document: Document) -> list[Found]:
             continue
         if not path.startswith("/"):
             raise UsageError(f"{document.name}, at #/paths: a path begins with /, got {short(path)}")
+        if climbs(path):
+            raise UsageError(f"{document.name}, at #/paths: a path has no part that is `.` or `..`, got {short(path)}")
         item = document.follow(raw, f"#/paths/{path}")
         for method, node in item.items():
             if method not in METHODS:

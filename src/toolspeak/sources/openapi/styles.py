@@ -72,6 +72,15 @@ def whole_segments(path: str) -> bool:
     return True
 
 
+def climbs(path: str) -> bool:
+    """Whether a path leads out of the folder that it begins in, whatever of it a server decodes before it looks."""
+    for _ in range(3):
+        if {part.partition(";")[0] for part in path.replace("\\", "/").split("/")} & {".", ".."}:
+            return True
+        path = unquote(path)
+    return False
+
+
 def own_names(slot: Slot, value: Any) -> list[str]:
     """The names of parameters that a value brings with it: those of the fields of an object that is told in pieces."""
     if slot.json or not slot.explode or slot.style == "deepObject" or not isinstance(value, dict):
