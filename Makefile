@@ -1,13 +1,14 @@
 # Every target makes what it needs: the virtual environment when it is missing or when its pins changed.
 # Variables: VENV (default .venv), PYTHON (default python3), ARGS (passed on to pytest or the demo),
-# JOBS (processes that test, default one for each core and at most 4; 0 tests in one process and shows what is printed),
+# JOBS (processes that test, default one more than cores, since some tests wait, and at most 4; 0 tests in one
+# process and shows what is printed),
 # SECONDS (how long to fuzz, default 60), MINUTES (how long to soak, default 10), CLIENTS (some or full: which clients).
 
 VENV ?= .venv
 PYTHON ?= python3
 UV ?= uv
 ARGS ?=
-JOBS ?= auto
+JOBS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 SECONDS ?= 60
 MINUTES ?= 10
 CLIENTS ?= some

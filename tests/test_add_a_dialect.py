@@ -20,6 +20,9 @@ def project(folder: Path) -> None:
     """What of this project the page works with."""
     shutil.copytree(ROOT / "src", folder / "src", ignore=IGNORED)
     shutil.copytree(ROOT / "tests" / "dialects", folder / "tests" / "dialects", ignore=IGNORED)
+    shutil.copytree(ROOT / "tests" / "loopback_only", folder / "tests" / "loopback_only", ignore=IGNORED)
+    for name in ("conftest.py", "properties.py"):
+        shutil.copy(ROOT / "tests" / name, folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
     (folder / "bin").mkdir()
     for name, rest in {"toolspeak": f'-c "{SHIM}" "$@"', "python": '"$@"'}.items():

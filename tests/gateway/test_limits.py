@@ -217,7 +217,7 @@ def test_what_is_not_plain_json_is_refused_by_its_headers(serve_models: Callable
 )
 def test_json_that_is_none_or_too_much_is_told_soon(raw: bytes, said: str) -> None:
     assert said in refused(raw)
-    assert costs_at_most(4, lambda: refused(raw), plain(len(raw)))
+    assert costs_at_most(8, lambda: refused(raw), plain(len(raw)))
 
 
 def test_what_json_leaves_open_is_settled() -> None:

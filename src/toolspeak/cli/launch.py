@@ -49,6 +49,11 @@ def launch(agent: str, arguments: tuple[str, ...], model: str | None, config: st
 
     A gateway serves the model on a free port for as long as the agent runs. The agent is told by variables and arguments;
     its own settings stay as they are. ARGS are for the agent. At the end a summary is written to standard error.
+
+    \b
+    toolspeak launch claude --model ollama:NAME
+    toolspeak launch codex --model http://localhost:8000/v1#NAME -- exec "Fix the failing test"
+    toolspeak launch opencode --print
     """
     settings, name, serving = _served(model, config)
     if only_print:
