@@ -51,7 +51,7 @@ def launch(agent: str, arguments: tuple[str, ...], model: str | None, config: st
     its own settings stay as they are. ARGS are for the agent. At the end a summary is written to standard error.
 
     \b
-    toolspeak launch claude --model ollama:NAME
+    toolspeak launch aider --model ollama:NAME
     toolspeak launch codex --model http://localhost:8000/v1#NAME -- exec "Fix the failing test"
     toolspeak launch opencode --print
     """
