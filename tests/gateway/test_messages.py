@@ -154,10 +154,12 @@ def test_the_beta_client(serve_models: Serve) -> None:
 
 @pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "weather"}])
 def test_a_call_that_is_demanded_is_asked_for_until_it_comes(serve_models: Serve, choice: Any) -> None:
-    model = hermes("I would rather talk.", CALL)
-    reply = talk(serve_models, model, lambda c: c.messages.create(**ASKED, tools=[WEATHER], tool_choice=choice))
-    assert reply.content[-1].input == {"city": "Xiamen"}
-    assert reply.model_extra["toolspeak"]["notes"][0]["rule"] == "asked-again"
+    other = CALL.replace('"weather"', '"now"')
+    model = hermes(other if choice["type"] == "tool" else "I would rather talk.", CALL)
+    tools = [WEATHER, {"name": "now", "input_schema": {"type": "object"}}]
+    reply = talk(serve_models, model, lambda c: c.messages.create(**ASKED, tools=tools, tool_choice=choice))
+    assert [block.input for block in reply.content if block.type == "tool_use"] == [{"city": "Xiamen"}]
+    assert "asked-again" in [note["rule"] for note in reply.model_extra["toolspeak"]["notes"]]
 
 
 def test_no_call_where_none_may_come(serve_models: Serve) -> None:

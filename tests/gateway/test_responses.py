@@ -172,8 +172,11 @@ def test_a_call_that_must_come_comes(asked: Callable[..., Any], choice: Any) -> 
             fields: dict[str, Any] = {"model": "m", "input": "Hi", "tools": [WEATHER], "tool_choice": choice}
             async with client.responses.stream(**fields) as stream:
                 reply = await stream.get_final_response()
-        assert [item.type for item in reply.output][-1] == "function_call"
-        assert reply.to_dict()["toolspeak"]["notes"][0]["rule"] == "asked-again"
+        async with asked(hermes("I would rather talk.", CALL)) as client:
+            whole = await client.responses.create(**fields)
+        for one in (reply, whole):
+            assert [item.type for item in one.output].count("function_call") == 1
+            assert one.to_dict()["toolspeak"]["notes"][0]["rule"] == "asked-again"
 
     asyncio.run(go())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..types import Request
+from ..types import Reply, Request, Step
 
 HOSTED = "hosted"
 """The type, in `Asked.names`, of a tool of the operator's that stands for one of the provider's."""
@@ -48,6 +48,11 @@ class Asked:
             return (request,) * self.n
         seed = min(request.seed, 2**63 - self.n)
         return (request, *(replace(request, seed=seed + i) for i in range(1, self.n)))
+
+    def told_steps(self, reply: Reply) -> tuple[Step, ...]:
+        """The steps of a reply that a client is shown: those in which tools of the operator's were run. Steps in which
+        a model was asked again are nobody's business."""
+        return reply.steps if any(kind == HOSTED for kind, _ in self.names.values()) else ()
 
 
 @dataclass(frozen=True, slots=True)
