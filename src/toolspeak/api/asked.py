@@ -49,7 +49,7 @@ class Asked:
         seed = min(request.seed, 2**63 - self.n)
         return (request, *(replace(request, seed=seed + i) for i in range(1, self.n)))
 
-    def told_steps(self, reply: Reply) -> tuple[Step, ...]:
+    def visible_steps(self, reply: Reply) -> tuple[Step, ...]:
         """The steps of a reply that a client is shown: those in which tools of the operator's were run. Steps in which
         a model was asked again are nobody's business."""
         return reply.steps if any(kind == HOSTED for kind, _ in self.names.values()) else ()

@@ -131,7 +131,7 @@ def write_reply(replies: Sequence[Reply], asked: Asked, stamp: Stamp) -> Payload
     """The body of a reply; the API has one only."""
     reply = replies[0]
     blocks: list[Payload] = []
-    for step in asked.told_steps(reply):
+    for step in asked.visible_steps(reply):
         blocks += [*_blocks(step.reply, asked), *(_found(result) for result in step.results)]
     blocks += _blocks(reply, asked)
     body = _message(blocks, stamp) | _stop(reply.finish, reply.notes) | {"usage": write_usage(reply.usage)}

@@ -337,7 +337,7 @@ class ReplyWriter:
 def write_reply(replies: Sequence[Reply], asked: Asked, stamp: Stamp) -> Payload:
     """The one body of the one reply."""
     building = Building(asked, stamp)
-    steps = asked.told_steps(replies[0])
+    steps = asked.visible_steps(replies[0])
     for event in _events(replace(replies[0], steps=steps)):
         building.feed(event)
     building.end()
