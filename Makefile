@@ -2,7 +2,7 @@
 # Variables: VENV (default .venv), PYTHON (default python3), ARGS (passed on to pytest or the demo),
 # JOBS (processes that test, default one more than cores, since some tests wait, and at most 4; 0 tests in one
 # process and shows what is printed),
-# SECONDS (how long to fuzz, default 60), MINUTES (how long to soak, default 10), CLIENTS (some or full: which clients).
+# SECONDS (how long to fuzz, default 60), MINUTES (how long to soak, default 10), ROWS and KILLS (of a batch), CLIENTS (some or full: which clients).
 
 VENV ?= .venv
 PYTHON ?= python3
@@ -10,6 +10,8 @@ UV ?= uv
 ARGS ?=
 JOBS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 SECONDS ?= 60
+ROWS ?= 1000000
+KILLS ?= 20
 MINUTES ?= 10
 CLIENTS ?= some
 
@@ -21,9 +23,12 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 COMPILE := $(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
+# Tests start hundreds of processes: each would compile what it loads where Python is told to keep nothing.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # one pip at a time in an environment
-.PHONY: help demo test full test-clients memory fuzz soak fetch lint format bench bench-decode bench-gateway docs lock clean
+.PHONY: help demo test full test-clients test-browser test-ray kills memory fuzz soak fetch lint format bench bench-decode bench-gateway docs wheel measure lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -34,9 +39,11 @@ demo: $(RUN)  ## watch a small embedded model call Python functions
 test: $(DEV) fetch  ## fetch what the tests need, then run them with the network blocked
 	$(PYTEST) $(ARGS)
 
-full: $(DEV) fetch  ## everything that there is to run: all inputs of the properties, the clients, long fuzzing, a long soak
+full: $(DEV) fetch  ## everything that there is to run: all inputs of the properties, the clients, a cluster, long fuzzing, a long soak
 	$(PYTEST) --hypothesis-profile=full $(ARGS)
 	$(MAKE) test-clients CLIENTS=full ARGS=
+	$(MAKE) test-browser ARGS=
+	$(MAKE) test-ray ARGS=
 	$(MAKE) fuzz SECONDS=600 ARGS=
 	$(MAKE) soak MINUTES=30 ARGS=
 
@@ -44,8 +51,18 @@ test-clients: $(DEV) fetch  ## run the clients that people use against the gatew
 	CLIENTS=$(CLIENTS) $(BIN)/python tests/clients/roster.py
 	CLIENTS=$(CLIENTS) $(BIN)/python -m pytest tests/clients $(ARGS)
 
+test-browser: $(DEV) $(VENV)/.browser fetch  ## look at the page of `toolspeak ui` with headless Chromium, which the system must have
+	BROWSER=1 $(BIN)/python -m pytest tests/browser $(ARGS)
+
+test-ray: $(DEV)  ## run batches on a Ray cluster of two nodes on this machine, Ray in an environment of its own
+	$(BIN)/python tests/ray/ray_environment.py
+	RAY=1 $(BIN)/python -m pytest tests/ray $(ARGS)
+
 soak: $(DEV)  ## mixed traffic against a gateway for MINUTES (default 10): nothing may leak, and no request go unanswered
 	$(BIN)/python tests/clients/soak.py --minutes $(MINUTES) $(ARGS)
+
+kills: $(DEV)  ## kill a batch of ROWS rows (default a million) KILLS times (default 20): every id must come out once
+	$(BIN)/python tests/batch/kills.py $(ROWS) $(KILLS)
 
 memory: $(DEV)  ## attack a gateway, class by class, until its memory is flat
 	$(BIN)/python tests/gateway/memory.py $(ARGS)
@@ -56,7 +73,7 @@ fuzz: $(DEV) $(VENV)/.fuzz  ## feed dialects damaged texts and endpoints wrong b
 # What the tests need from outside: the weights of the two embedded models, the leaderboard's data, and the packages
 # they compare with. All are kept in caches, so that a second run needs no network.
 fetch: $(DEV)
-	$(if $(wildcard src/toolspeak/models/weights.py),$(BIN)/python -m toolspeak.models.weights)
+	$(if $(wildcard src/toolspeak/models/embedded/weights.py),$(BIN)/python -m toolspeak.models.embedded.weights)
 	$(if $(wildcard src/toolspeak/search/minilm.py),$(BIN)/python -m toolspeak.search.minilm)
 	$(if $(wildcard src/toolspeak/evals/__main__.py),$(BIN)/python -m toolspeak.evals)
 	$(if $(wildcard tests/peers.py),$(BIN)/python tests/peers.py)
@@ -83,12 +100,22 @@ bench-gateway: $(DEV)  ## measure the gateway beside a pass-through and LiteLLM'
 docs: $(RUN) $(VENV)/.docs  ## build the documentation into site/
 	$(BIN)/zensical build --clean --strict
 
+wheel: $(DEV)  ## build the source distribution and the wheel into dist/, and run the wheel in a new environment
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python scripts/check_wheel.py dist
+
+measure: $(DEV)  ## measure the code, beside h11, starlette and magentic (ARGS=--rooms: package by package)
+	@$(BIN)/python scripts/measure_code.py $(ARGS)
+
 # The pins are made from pyproject.toml by uv (https://docs.astral.sh/uv), for every platform and every
 # Python from 3.11 on. Run `make lock` after changing a dependency there, and to move to newer versions.
 lock:  ## refresh the pins in requirements/ (needs uv)
 	$(COMPILE) pyproject.toml --extra local --extra server --group build -o requirements/run.txt
-	$(COMPILE) pyproject.toml --extra dense --extra mcp --extra openapi --group test --group bench --group lint -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra dense --extra mcp --extra openapi --extra batch --group test --group bench --group lint -c requirements/run.txt -o requirements/dev.txt
+	$(subst --generate-hashes,,$(COMPILE)) pyproject.toml --extra ray -c requirements/run.txt -c requirements/dev.txt -o requirements/ray.txt
 	$(COMPILE) --group fuzz -c requirements/run.txt -c requirements/dev.txt -o requirements/fuzz.txt
+	$(COMPILE) --group browser -c requirements/run.txt -c requirements/dev.txt -o requirements/browser.txt
 	$(COMPILE) --group docs -c requirements/run.txt -c requirements/dev.txt -o requirements/docs.txt
 
 clean:  ## remove the virtual environment and everything that was built
@@ -118,6 +145,11 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 # atheris has wheels for some Pythons only: where it does not install, the fuzzer does without it.
 $(VENV)/.fuzz: $(VENV)/.run requirements/fuzz.txt
 	@$(PIP) install --require-hashes -r requirements/fuzz.txt || echo "atheris does not install for this Python"
+	@touch $@
+
+# The browser itself is the system's: Chromium on the path, or named in $$CHROMIUM.
+$(VENV)/.browser: $(VENV)/.run requirements/browser.txt
+	@$(PIP) install --require-hashes -r requirements/browser.txt
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run requirements/docs.txt

@@ -3,7 +3,7 @@
     python benchmarks/ablation.py [--examples 100:150] [--run DIR]
 
 The method was set on these examples; how it does on others is measured by `toolspeak eval`, whose folder --run names,
-and told in the same page. Writes benchmarks/results/ablation.md and the plots, and the tables into docs/weak-models.md.
+and told in the same page. Writes benchmarks/results/ablation.md and the plots, and the tables into docs/explanation/weak-models.md.
 Likelihoods are remembered in benchmarks/.memo, so that a variant costs what it asks anew; words are not made, for they
 make no difference to what is counted.
 """
@@ -26,17 +26,19 @@ from unittest.mock import patch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "src"))
 
-from toolspeak import evals
+from toolspeak import evals, stems
 from toolspeak.evals import plots
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models.base import Capability
-from toolspeak.models.local import Local
-from toolspeak.plan import choose, deeds, evident, fill, settle, several, units, words
+from toolspeak.models.embedded.local import Local
+from toolspeak.nlu import action_verbs, assignment, evidence, intent, slots
+from toolspeak.nlu.entities import units
+from toolspeak.nlu.multiple import calls
 from toolspeak.types import Request
-from toolspeak.wire.collect import collect
+from toolspeak.wire.reading.collect import collect
 
 GROUPS = ("simple", "multiple", "parallel", "live_simple", "live_multiple", "irrelevance")
-PAGE = HERE.parent / "docs" / "weak-models.md"
+PAGE = HERE.parent / "docs" / "explanation" / "weak-models.md"
 IMAGES = HERE.parent / "docs" / "images"
 Variant = tuple[str, Sequence[tuple[Any, str, Any]]]
 
@@ -104,24 +106,24 @@ def always(value: Any) -> Callable[..., Any]:
 
 VARIANTS: list[Variant] = [
     ("all of it", []),
-    ("a call, whatever is asked", [(choose, "surplus", always(1e9))]),
-    ("no words compared for a tool", [(choose, name, 0.0) for name in ("NAME_WORTH", "SHARE_WORTH", "TOLD_WORTH")]),
+    ("a call, whatever is asked", [(intent, "surplus", always(1e9))]),
+    ("no words compared for a tool", [(intent, name, 0.0) for name in ("NAME_WORTH", "SHARE_WORTH", "TOLD_WORTH")]),
     (
         "no numbers counted for a tool",
-        [(choose, name, 0.0) for name in ("NUMBERS_FIT", "NUMBERS_EXACT", "NUMBER_WANTED")],
+        [(intent, name, 0.0) for name in ("NUMBERS_FIT", "NUMBERS_EXACT", "NUMBER_WANTED")],
     ),
-    ("what is asked for has no say", [(choose, name, 0.0) for name in ("SOUGHT_WORTH", "UNSOUGHT")]),
-    ("arguments have no say", [(choose, name, 0.0) for name in ("FILLED_WORTH", "COPIED_WORTH")]),
-    ("no words around numbers", [(words, "nearness", always(0.0))]),
-    ("nothing given out word for word", [(settle.pieces, "marked", always([]))]),
+    ("what is asked for has no say", [(intent, name, 0.0) for name in ("SOUGHT_WORTH", "UNSOUGHT")]),
+    ("arguments have no say", [(intent, name, 0.0) for name in ("FILLED_WORTH", "COPIED_WORTH")]),
+    ("no words around numbers", [(stems, "nearness", always(0.0))]),
+    ("nothing given out word for word", [(assignment.pieces, "marked", always([]))]),
     (
         "no form, name or option looked for",
-        [(evident, "by_form", always({})), (evident, "named", always([])), (evident, "option", always(None))],
+        [(evidence, "by_form", always({})), (evidence, "named", always([])), (evidence, "option", always(None))],
     ),
     ("no units read", [(units, "spoken_for", always(0.0))]),
-    ("no verbs of tools compared", [(deeds, "differ", always(False))]),
-    ("no pieces grown to names", [(fill.pieces, "grown", lambda _text, span: span)]),
-    ("one call at most", [(several, "alternatives", first_alone), (several, "clauses", always([]))]),
+    ("no verbs of tools compared", [(action_verbs, "differ", always(False))]),
+    ("no pieces grown to names", [(slots.pieces, "grown", lambda _text, span: span)]),
+    ("one call at most", [(calls, "alternatives", first_alone), (calls, "clauses", always([]))]),
 ]
 
 

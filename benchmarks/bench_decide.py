@@ -30,7 +30,7 @@ import toolspeak as ts
 from toolspeak.errors import GenerationError
 from toolspeak.events import Event
 from toolspeak.models.base import Capability, Model
-from toolspeak.models.local import Local
+from toolspeak.models.embedded.local import Local
 from toolspeak.types import Request
 
 HERE = Path(__file__).resolve().parent

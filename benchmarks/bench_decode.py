@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from toolspeak.dialects import get, names
 from toolspeak.types import Tool, ToolCall
 from toolspeak.wire.decode import Decoder, parse
-from toolspeak.wire.syntax import Dialect, Raw
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.dialect import Dialect, Raw
+from toolspeak.wire.prompt.calls import write_calls
 
 KB = 1_000
 SIZE, SMALL, LARGE = 100 * KB, 10 * KB, 1_000 * KB

@@ -25,13 +25,13 @@ from toolspeak import drive
 from toolspeak.evals import bfcl
 from toolspeak.events import Event, Finished, Noted
 from toolspeak.models.base import Capability, Scorer
-from toolspeak.models.counting import about
-from toolspeak.plan.choose import choose
-from toolspeak.plan.groups import Group, tools_in, tree
-from toolspeak.plan.signature import EXAMPLES
+from toolspeak.nlu.intent import choose
+from toolspeak.nlu.prompt import EXAMPLES
+from toolspeak.plan.token_estimate import about
 from toolspeak.search import groups
-from toolspeak.search.levelled import Levelled
-from toolspeak.search.shown import Routed
+from toolspeak.search.group_tree import Group, tools_in, tree
+from toolspeak.search.hierarchy import HierarchyRouter
+from toolspeak.search.router import ToolRouter
 from toolspeak.types import Request
 
 FIRST = 100
@@ -158,8 +158,8 @@ async def main() -> None:
         return
     chooser = Chooser(ts.model(given.model))
     ways = {
-        "search": Routed(chooser, index, shown=10),
-        "levels": Levelled(chooser, index=index, most=given.most, looks=given.looks),
+        "search": ToolRouter(chooser, index, shown=10),
+        "levels": HierarchyRouter(chooser, index=index, most=given.most, looks=given.looks),
     }
     for way, model in ways.items():
         print(json.dumps({"way": way, "tools": len(tools), **await measured(model, chooser, tools, asked)}), flush=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from toolspeak.models import weights
-from toolspeak.models.local import Local
-from toolspeak.plan.signature import LOOK_UP, REPLY, framed
+from toolspeak.models.embedded import weights
+from toolspeak.models.embedded.local import Local
+from toolspeak.nlu.prompt import LOOK_UP, REPLY, framed
 from toolspeak.types import Tool
 
 ROUNDS = 3

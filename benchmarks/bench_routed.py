@@ -5,7 +5,7 @@
 
 The tools are the 1,096 of `bench_search.py`; the cases are BFCL's examples 100 to 149 of simple_python, multiple, live_simple and
 live_multiple, taken from each in turn, judged by the leaderboard's own checker. Each is put to the embedded model
-with all tools, of which `Routed` shows what a hybrid `ToolIndex` chooses; with the right tool among nine that a seed drew;
+with all tools, of which `ToolRouter` shows what a hybrid `ToolIndex` chooses; with the right tool among nine that a seed drew;
 and with the right tool among the nine that the index finds most like it. The right tool stands in each as its case defines
 it, since one name has several definitions there. With `--own` the cases are those of `benchmarks/cases/own` that want one
 call, and their tools stand among the others.
@@ -32,18 +32,17 @@ sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 from bench_search import CATEGORIES, leaderboard
 
 import toolspeak as ts
+from toolspeak import stems
 from toolspeak.drive import run_sync
-from toolspeak.evals import bfcl
-from toolspeak.evals import bfcl_package as package
+from toolspeak.evals import bfcl, bfcl_package as package
 from toolspeak.evals.case import Case
 from toolspeak.evals.stats import difference, wilson
 from toolspeak.models.base import Counter
-from toolspeak.models.speaker import speaking
-from toolspeak.plan import words
-from toolspeak.plan.units import FULL
+from toolspeak.models.fallback import calling
+from toolspeak.nlu.entities.units import FULL
 from toolspeak.search import ToolIndex
 from toolspeak.search.embed import Embedder, embedder
-from toolspeak.search.shown import Routed
+from toolspeak.search.router import ToolRouter
 from toolspeak.types import Reply, Request, Tool
 
 Row = tuple[str, str, str]
@@ -62,7 +61,7 @@ ARMS = ("routed", "among ten", "among its ten")
 """What the index chooses; the right tool and nine drawn; what the index chooses, the right tool in any case."""
 GOOD = ", as good"
 """What follows an arm's name where a call to a twin counts."""
-SAYING_NOTHING = words.stems("calc compute")
+SAYING_NOTHING = stems.stems("calc compute")
 """Words of names that say as little as "calculate" does."""
 
 
@@ -79,7 +78,7 @@ def rows(count: int = 8, kept: Path | None = None, *, own: bool = False) -> Iter
         tools = (*tools, *new_tools(every, {tool.name for tool in tools}))
         held = [(case.messages[-1]["content"], name_of(case)) for case in every]
     index = ToolIndex(tools, embed=embed)
-    model = speaking(ts.model("local"))
+    model = calling(ts.model("local"))
     chosen = every[:count]
     done = read(kept)
     for case in chosen:
@@ -126,7 +125,7 @@ def put(case: Case, index: ToolIndex, model: Any, embed: Embedder, before: Mappi
     """Whether each arm that was not measured `before` was right, how long it took, and what was shown."""
     right = next(tool for tool in case.tools if tool.name == name_of(case))
     index = having(right, index, embed)
-    routed = Routed(model, index)
+    routed = ToolRouter(model, index)
     seen = shown(routed, case, index)
     made = {
         **before,
@@ -137,16 +136,16 @@ def put(case: Case, index: ToolIndex, model: Any, embed: Embedder, before: Mappi
     if ARMS[0] not in made:
         put_to(case, ARMS[0], index, routed, made)
     if ARMS[1] not in made:
-        put_to(case, ARMS[1], among(case, right, index), Routed(model), made)
+        put_to(case, ARMS[1], among(case, right, index), ToolRouter(model), made)
     made["offered"] = made.get(f"{ARMS[0]}, called") in {tool.name for tool in case.tools} - {right.name}
     if made["held"]:  # what is asked then is the same, and the model decides alike
         made |= {key.replace(ARMS[0], ARMS[2]): value for key, value in made.items() if key.startswith(ARMS[0])}
     else:
-        put_to(case, ARMS[2], [*seen[: SHOWN - 1], right], Routed(model), made)
+        put_to(case, ARMS[2], [*seen[: SHOWN - 1], right], ToolRouter(model), made)
     return made
 
 
-def put_to(case: Case, arm: str, tools: Any, model: Routed, made: dict[str, Any]) -> None:
+def put_to(case: Case, arm: str, tools: Any, model: ToolRouter, made: dict[str, Any]) -> None:
     """Puts a case to a model, and notes what came of it."""
     begin = perf_counter()
     try:
@@ -168,7 +167,7 @@ def having(tool: AnyTool, index: ToolIndex, embed: Embedder) -> ToolIndex:
     return ToolIndex([tool if one is old else one for one in index], embed=embed)
 
 
-def shown(routed: Routed, case: Case, index: ToolIndex) -> Sequence[AnyTool]:
+def shown(routed: ToolRouter, case: Case, index: ToolIndex) -> Sequence[AnyTool]:
     """What the model is shown first."""
     return routed.narrowed_now(Request(list(case.messages), tuple(index))).tools or ()
 
@@ -207,7 +206,7 @@ def as_good(expected: Any, reply: Reply) -> bool:
 
 def name_words(name: str) -> set[str]:
     """What the words of a tool's name that say something are compared by."""
-    return words.stems(" ".join(words.parts(name.rpartition(".")[2]))) - SAYING_NOTHING
+    return stems.stems(" ".join(stems.parts(name.rpartition(".")[2]))) - SAYING_NOTHING
 
 
 def matched(given: list[tuple[str, Any]], wanted: dict[str, list[Any]]) -> bool:
@@ -225,7 +224,7 @@ def matched(given: list[tuple[str, Any]], wanted: dict[str, list[Any]]) -> bool:
 
 def unit(name: str) -> str:
     """The unit that an argument's name ends with, or ""."""
-    last = words.parts(name)[-1:]
+    last = stems.parts(name)[-1:]
     return FULL.get(last[0].casefold(), "") if last else ""
 
 

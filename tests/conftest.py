@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import signal
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from properties import SEED, register_profiles
+from properties import SEED, is_fast, register_profiles
 
 GUARD = Path(__file__).parent / "loopback_only"
 
@@ -35,11 +38,35 @@ def _follow_no_profiles() -> None:
     """Whoever runs this may have tuned a model: here each is asked as it is; nor does it matter which tools they accepted."""
     os.environ["TOOLSPEAK_PROFILES"] = "off"
     os.environ["TOOLSPEAK_PINS"] = "off"
+    os.environ["TOOLSPEAK_APPROVALS"] = str(Path(tempfile.gettempdir()) / f"toolspeak-tests-{os.getpid()}.sqlite")
+
+
+def _one_thread_for_a_product() -> None:
+    """Tests run in more processes than there are cores: threads of numpy and llama.cpp would wait for each other, spinning."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 
 
 def _hear_ctrl_c() -> None:
     """A shell without job control has what it starts in the background ignore Ctrl-C, and so would the programs here."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _our_loggers() -> list[logging.Logger]:
+    return [
+        logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.split(".")[0] == "toolspeak"
+    ]
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """What a test sets of our loggers, as `--verbose` does, the next one does not find."""
+    before = {log: (log.level, log.handlers[:], log.propagate) for log in _our_loggers()}
+    yield
+    for log in _our_loggers():
+        level, handlers, log.propagate = before.get(log, (logging.NOTSET, [], True))
+        log.setLevel(level)
+        log.handlers[:] = handlers
 
 
 BEGAN = time.monotonic()
@@ -55,6 +82,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"the {minutes:g} minutes of --minutes are over")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Costly tests are left to the full profile, and begin first there, for `--minutes` ends it."""
+    if is_fast():
+        for item in items:
+            if item.get_closest_marker("costly"):
+                item.add_marker(pytest.mark.skip(reason="costly: .ci/run, or --hypothesis-profile=full"))
+    else:
+        items.sort(key=lambda item: item.get_closest_marker("costly") is None)
+
+
 def pytest_report_header() -> str:
     return f"properties: new inputs of seed {SEED}"
 
@@ -63,5 +100,6 @@ def pytest_report_header() -> str:
 _keep_to_loopback()
 _forget_settings()
 _follow_no_profiles()
+_one_thread_for_a_product()
 _hear_ctrl_c()
 register_profiles()

@@ -4,7 +4,7 @@ Hypothesis draws the inputs of a property. Three profiles say how many:
 
 - `fast`, the default: a tenth of the inputs. Most of them are the same in every run. The rest are new for every
   commit, so that a run of the same commit tests the same inputs again, and time still finds new ones.
-- `full` (`make full`): all inputs, the same in every run.
+- `full` (`make full`): all inputs, the same in every run. Tests that are marked `costly` run in it alone.
 - `search`: all inputs, new in every run.
 """
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from test_docs import ROOT, blocks, commands, looks_like, run_python
 
 PAGE = ROOT / "docs" / "how-to" / "add-a-dialect.md"
@@ -30,6 +32,7 @@ def project(folder: Path) -> None:
         (folder / "bin" / name).chmod(0o755)
 
 
+@pytest.mark.costly
 def test_the_page_is_followed_step_by_step(tmp_path: Path) -> None:
     project(tmp_path)
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"

@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import metadata
 from pathlib import Path
 
 import grimp
@@ -42,7 +43,7 @@ MAX_BOOLEANS = 4
 NOT_A_NAME = frozenset(
     ["told", "said", "asked", "found", "made", "kept", "heard", "shown", "given", "taken", "held", "formed"]
 )
-"""Words that no new module and no new public name bears: they say that something happened, not what a thing is."""
+"""Words that no module, definition, field or import's alias bears: they say that something happened, not what a thing is."""
 EXCEPTIONS: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("exceptions.json").read_text("utf-8"))
 """What breaks a cap today, and by how much. Entries go and figures fall; nothing is added and nothing rises.
 `python tests/test_conventions.py` takes out what is no longer needed."""
@@ -50,7 +51,20 @@ EXCEPTIONS: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("exc
 MAY_LOAD = {"toolspeak", "toolspeak.types", "toolspeak.events", "toolspeak.errors"}
 """What of this package `import toolspeak` may load; of others it loads the standard library alone."""
 
-CORE = ("types.py", "events.py", "errors.py", "wire/", "dialects/", "schema/", "api/", "plan/")
+CORE = (
+    "types.py",
+    "events.py",
+    "errors.py",
+    "wire/",
+    "dialects/",
+    "schema/",
+    "api/",
+    "plan/",
+    "nlu/",
+    "policy/",
+    "stems.py",
+    "tool_results.py",
+)
 CORE_LIBRARIES = {
     "pydantic",
     "pydantic_core",
@@ -65,19 +79,23 @@ IMPURE_CALLS = {"open", "print", "input", "exec", "eval"}
 IMPURE_METHODS = {"now", "utcnow", "today", "uuid1", "uuid4", "read_text", "read_bytes", "write_text", "write_bytes"}
 
 BROAD_EXCEPTS: dict[str, str] = {
+    "batch/ask.py": "a bad row is a row with an error, whatever it is, and never the end of the job",
+    "batch/runner.py": "what went wrong with a row, or in reading the input, is raised after what is under way is finished",
+    "calling_thread.py": "what was raised in the calling thread is raised again where it is waited for",
     "cli/__init__.py": "the end of the program: whatever went wrong is told in a line",
     "gateway/app.py": "the end of a request: whatever went wrong is told to the client in its own form",
-    "gateway/exchange.py": "what watches over a request ends it, whatever went wrong",
-    "gateway/health.py": "a model that cannot be loaded must not end the gateway, which may have others",
-    "gateway/workers.py": "the end of a process: nobody else tells what went wrong",
+    "gateway/context.py": "what watches over a request ends it, whatever went wrong",
+    "gateway/endpoints/health.py": "a model that cannot be loaded must not end the gateway, which may have others",
+    "gateway/serve/supervisor.py": "the end of a process: nobody else tells what went wrong",
     "drive.py": "what a task in the background raised is raised again where it is waited for",
-    "gateway/several.py": "what one of several streams raised is raised again where they are joined",
+    "gateway/merge.py": "what one of several streams raised is raised again where they are joined",
+    "ray/dataset.py": "what ended the pipeline in its own thread is raised again by who started it",
     "running.py": "a tool is the user's code: whatever it raises becomes a result that the model reads",
     "sources/modules.py": "a tools file is the user's code: whatever it raises is told with its line",
-    "sources/mcp/link.py": "whatever ended a connection is told to everybody who waits for it",
+    "sources/mcp/connection.py": "whatever ended a connection is told to everybody who waits for it",
     "search/minilm.py": "the tokenizers' library raises bare Exceptions",
-    "schema/result.py": "a result's own code, such as a broken __str__, must not lose the run",
-    "search/kept.py": "what went wrong in the thread that makes an index is raised where it is waited for",
+    "tool_results.py": "a result's own code, such as a broken __str__, must not lose the run",
+    "search/index_cache.py": "what went wrong in the thread that makes an index is raised where it is waited for",
 }
 
 FAMILIES = re.compile(
@@ -85,7 +103,7 @@ FAMILIES = re.compile(
     r"|granite|functionary|firefunction|command-r|glm-|minimax|phi-\d|nemotron)",
     re.IGNORECASE,
 )
-NAMES_MODELS = ("dialects/", "models/", "cli/agents.py")
+NAMES_MODELS = ("dialects/", "models/", "cli/coding_agents.py")
 """Where models, and the agents of their makers, are named."""
 
 HOMES = re.compile(r"(?<![\w.~-])/" + r"(home|Users|root)/\w")
@@ -177,25 +195,37 @@ def words_of(name: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
 
 
-def public_names() -> Iterator[tuple[str, int]]:
-    """Modules, and what they define by a public name, each with 1 where a word in it is none for a name."""
+def defined_in(body: Iterable[ast.stmt], within: str = "") -> Iterator[str]:
+    """What a module or a class defines: functions, classes and their members, constants and fields."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield within + node.name
+        if isinstance(node, ast.ClassDef):
+            yield from defined_in(node.body, f"{within}{node.name}.")
+        elif isinstance(node, ast.If | ast.Try):
+            yield from defined_in(node.body, within)
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        yield from (within + target.id for target in targets if isinstance(target, ast.Name))
+
+
+def aliases(tree: ast.Module) -> Iterator[str]:
+    """The names that imports give to what they bring, wherever they stand."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return (alias.asname for node in imports for alias in node.names if alias.asname)
+
+
+def names_of_files() -> Iterator[tuple[str, int]]:
+    """Modules, what they and their classes define, and aliases of imports, each with 1 where a word in it is none for
+    a name."""
     for file, tree in parsed():
-        yield file, int(bool(words_of(Path(file).stem) & NOT_A_NAME))
-        for node in tree.body:
-            names = [node.name] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else []
-            if isinstance(node, ast.ClassDef):
-                names += [
-                    inner.name for inner in node.body if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
-                ]
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            names += [target.id for target in targets if isinstance(target, ast.Name)]
-            yield from ((f"{file}:{name}", int(bool(words_of(name) & NOT_A_NAME))) for name in names if name[0] != "_")
+        for name in (Path(file).stem, *defined_in(tree.body), *aliases(tree)):
+            yield f"{file}:{name}", int(bool(words_of(name.rpartition(".")[2]) & NOT_A_NAME))
 
 
 RATCHETS = {
     "complexity": (complexities, MAX_COMPLEXITY),
     "booleans": (booleans, MAX_BOOLEANS),
-    "names": (public_names, 0),
+    "names": (names_of_files, 0),
 }
 
 
@@ -258,6 +288,14 @@ def test_what_is_public_says_what_it_gives() -> None:
     none(wrong)
 
 
+QUESTION = re.compile(r"(?:`[^`]+`: )?(?:what|how|whether|which|where|who|when|the way) ", re.IGNORECASE)
+
+
+def test_a_modules_first_line_names_its_subject() -> None:
+    """Not "What a server tells of itself", but "Reads what a server reports"."""
+    none(name for name, tree in parsed() if QUESTION.match(ast.get_docstring(tree) or ""))
+
+
 def impurities(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncFor | ast.AsyncWith):
@@ -296,6 +334,19 @@ def tracked() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("what", "pattern"), [("a home directory", HOMES), ("a registry's host", REGISTRIES)])
 def test_the_tree_names_no_place_of_its_makers(what: str, pattern: re.Pattern[str]) -> None:
     none(f"{name} names {what}" for name, text in tracked() if pattern.search(text))
+
+
+def test_what_a_pinned_package_needs_is_pinned() -> None:
+    """A pin that was added by hand, not by `make lock`, makes the installation of all fail."""
+    lines = "".join((ROOT / "requirements" / name).read_text("utf-8") for name in ("run.txt", "dev.txt")).splitlines()
+    pinned = {canonicalize_name(line.split("==")[0]) for line in lines if "==" in line and line[0].isalnum()}
+    needed = {
+        (one, canonicalize_name(need.name))
+        for one in pinned & {canonicalize_name(found.name) for found in metadata.distributions()}
+        for need in map(Requirement, metadata.requires(one) or ())
+        if need.marker is None or need.marker.evaluate({"extra": ""})
+    }
+    assert {(one, need) for one, need in needed if need not in pinned} == set(), "run `make lock`"
 
 
 def test_pins_fit_what_the_project_asks_for() -> None:

@@ -1,6 +1,7 @@
 """The tables in the documentation are made from the code: `<!-- table: name -->` stands above each.
 
-`python tests/test_doc_tables.py` writes them anew; as a test it says which one is no longer true.
+`python tests/test_doc_tables.py` writes them anew, and the pages that are generated whole; as a test it says which one
+is no longer true.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import enum
 import json
 import pathlib
 import re
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +25,8 @@ import pytest
 import toolspeak as ts
 from strategies import CASES
 from toolspeak import errors
-from toolspeak.cli.dialects import TITLES
-from toolspeak.cli.dialects import row as row_of
-from toolspeak.models.providers import PROVIDERS
+from toolspeak.cli.commands.dialects import TITLES, row as row_of
+from toolspeak.models.http.providers import PROVIDERS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 TABLE = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n)((?:\|.*\n)*)")
@@ -188,7 +190,6 @@ def test_table_is_what_the_code_says(name: str) -> None:
 
 WIRE = Path(ts.__file__).parent / "wire"
 RULES = re.compile(r"<!-- rules: (\w+) -->\n\|.*\n\|.*\n((?:\|.*\n)*)")
-RENDERING = ("markers", "native", "normal", "said", "speech", "turns")
 """The files of `wire` whose notes tell of a prompt; those of the others tell of a reply."""
 PLACES = {"note": 0, "Note": 0, "word": 0, "repair": 1}
 """The functions that are given a rule, and which argument it is."""
@@ -219,11 +220,18 @@ def written(rule: ast.expr) -> Iterator[str]:
 
 @pytest.mark.parametrize("what", ["read", "render"])
 def test_every_rule_of_a_note_is_told(what: str) -> None:
-    files = [path for path in WIRE.rglob("*.py") if (path.stem in RENDERING) == (what == "render")]
+    files = [path for path in WIRE.rglob("*.py") if (path.parent.name == "prompt") == (what == "render")]
     used = {rule for path in files for rule in rules_in(path.read_text("utf-8"))}
-    tables = dict(RULES.findall((DOCS / "how-to" / "dialects.md").read_text("utf-8")))
+    tables = dict(RULES.findall((DOCS / "reference" / "notes.md").read_text("utf-8")))
     told = re.findall(r"^\| `([\w-]+)` \|", tables[what], re.MULTILINE)
     assert told == sorted(used)
+
+
+GENERATORS = {
+    "docs/reference/api.md": "scripts/api_reference.py",
+    "docs/explanation/architecture.md": "scripts/architecture.py",
+}
+"""Pages that are generated whole; `test_docs.py` compares them."""
 
 
 if __name__ == "__main__":
@@ -232,3 +240,5 @@ if __name__ == "__main__":
         new = TABLE.sub(lambda found: found[1] + found[2] + made(found[1]), text)
         if new != text:
             page.write_text(new, "utf-8")
+    for script in GENERATORS.values():
+        subprocess.run([sys.executable, script], cwd=DOCS.parent, check=True)

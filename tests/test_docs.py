@@ -26,10 +26,15 @@ from typing import Any
 
 import pytest
 
+import toolspeak
+from test_doc_tables import GENERATORS
+
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-RUN = [page for page in PAGES if page.name != "add-a-dialect.md"]
-"""Those that run here: that one adds files to the project, test_add_a_dialect.py follows it in a copy."""
+PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUN = [page for page in PAGES if page.name not in ("add-a-dialect.md", "README.zh-CN.md")]
+"""Those that run here. test_add_a_dialect.py follows that page in a copy, since it adds files to the project. What the
+Chinese README shows is in the English one."""
+COSTLY = {"README.md", "command-line.md", "evaluate.md", "extract.md", "serve.md"}
 
 FENCE = re.compile(
     r"(?:<!-- skip: (?P<skip>.+?) -->\s*\n)?^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL
@@ -115,7 +120,7 @@ def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,
+        timeout=800,
     )
 
 
@@ -183,11 +188,32 @@ def check_blocks(page: Path, shown: list[Block], folder: Path) -> None:
         printed = None
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def row(page: Path) -> Any:
+    """A page as a parameter of a test."""
+    marks = [pytest.mark.costly] if page.name in COSTLY else []
+    return pytest.param(page, id=page.relative_to(ROOT).as_posix(), marks=marks)
+
+
+@pytest.mark.parametrize("page", [row(page) for page in RUN])
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     check_page(page, tmp_path)
+    for name, module in list(sys.modules.items()):  # another page has a `tools.py` of its own
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def test_what_the_chinese_readme_runs_is_in_the_english_one() -> None:
+    def run(page: Path) -> set[str]:
+        shown = [block for block in blocks(page) if block.language in ("python", "console", "sh")]
+        programs = {block.body for block in shown if block.language == "python"}
+        return programs | {
+            command for block in shown if block.language != "python" for command, _ in commands(block.body)
+        }
+
+    assert run(ROOT / "README.zh-CN.md")
+    assert not run(ROOT / "README.zh-CN.md") - run(ROOT / "README.md")
 
 
 def test_every_page_is_in_the_navigation() -> None:
@@ -199,17 +225,62 @@ def test_every_page_is_in_the_navigation() -> None:
                 yield from names(inner)
 
     nav = set(names(tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]["nav"]))
-    assert nav == {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]}
+    assert nav == {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[2:]}
+
+
+@pytest.mark.parametrize("page", GENERATORS)
+def test_generated_page_is_current(page: str) -> None:
+    done = subprocess.run([sys.executable, GENERATORS[page], "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, f"run: python tests/test_doc_tables.py\n{done.stderr}"
+
+
+def test_the_index_links_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / target).resolve() for target, _ in links(index)}
+    assert set(PAGES[2:]) - {index} <= linked
+
+
+def links(page: Path) -> Iterator[tuple[str, str]]:
+    """The links of a page to other files: path and anchor."""
+    pattern = r"\]\((?!https?:|mailto:)([^)#\s]*)#?([^)\s]*)\)"
+    yield from re.findall(pattern, FENCE.sub("", page.read_text("utf-8")))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, spelled as source hosts and the built site do."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_links_between_pages_lead_somewhere() -> None:
     dead = [
-        f"{page.relative_to(ROOT)}: {target}"
+        f"{page.relative_to(ROOT)}: {target}#{anchor}"
         for page in PAGES
-        for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text("utf-8"))
-        if not (page.parent / target).exists()
+        for target, anchor in links(page)
+        if not (there := page.parent / target if target else page).exists()
+        or (anchor and there.suffix == ".md" and anchor not in anchors(there))
     ]
     assert dead == []
+
+
+def test_every_promise_names_a_test_and_every_test_that_is_named_exists() -> None:
+    written = {path.name: path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    defined = set(re.findall(r"^ *(?:async )?(?:def|class) (\w+)", "\n".join(written.values()), re.MULTILINE))
+    text = (ROOT / "docs/explanation/security.md").read_text("utf-8")
+    for place, file, name in re.findall(r"`(?:tests/)?((?:\w+/)*)(test_\w+\.py)?(?:::)?((?:test_|Test)\w+)?`", text):
+        assert not file or (ROOT / "tests" / place / file).exists() or (not place and file in written), file
+        assert not name or name in defined, name
+    promises = [line for line in text.split("## What is not promised")[0].splitlines() if line.startswith("| ")]
+    assert not [line for line in promises if not re.search(r"test_|^\| promise", line)]
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    version = re.escape(toolspeak.__version__)
+    for file, pattern in {
+        "CHANGELOG.md": rf"^## \[{version}\] - \d{{4}}-",
+        "CITATION.cff": rf"^version: {version}$",
+    }.items():
+        assert re.search(pattern, (ROOT / file).read_text("utf-8"), re.MULTILINE), f"{file} has no {version}"
 
 
 PAGE = """\

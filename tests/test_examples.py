@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+COSTLY = {"restrict.py", "stream.py"}
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 ELSEWHERE = {
     "demo.py": "its transcript stands in the README, and test_docs.py compares them",
@@ -30,11 +32,16 @@ EXPECTED = {
 }
 
 
+def marked(name: str) -> Any:
+    """An example as a parameter of a test."""
+    return pytest.param(name, marks=[pytest.mark.costly] if name in COSTLY else [])
+
+
 def test_every_example_is_run() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == {*EXPECTED, *ELSEWHERE}
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", [marked(name) for name in EXPECTED])
 def test_example(name: str, tmp_path: Path) -> None:
     path = EXAMPLES / name
     assert len(path.read_text("utf-8").splitlines()) <= MAX_LINES
@@ -45,7 +52,7 @@ def test_example(name: str, tmp_path: Path) -> None:
         env=env,
         capture_output=True,
         encoding="utf-8",
-        timeout=240,
+        timeout=800,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -85,6 +92,6 @@ def test_example_through_the_gateway(name: str, gateway: str, tmp_path: Path) ->
     assert len(path.read_text("utf-8").splitlines()) <= MAX_LINES
     env = {**os.environ, "PYTHONIOENCODING": "utf-8", "OPENAI_BASE_URL": f"{gateway}/v1", "OPENAI_API_KEY": "none"}
     command = ["sh", str(path)] if path.suffix == ".sh" else [sys.executable, "-W", "error", str(path)]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", timeout=240)
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", timeout=800)
     assert done.returncode == 0, done.stderr + done.stdout
     assert [part for part in THROUGH_GATEWAY[name] if part not in done.stdout] == [], done.stdout

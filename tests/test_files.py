@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,14 @@ def test_a_block_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Pat
 def test_where_no_file_can_be_an_error_says_so(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="none"), replacing(tmp_path / "none" / "kept.json"):
         pass
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_the_umask_says_who_may_read_a_file(tmp_path: Path, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        with replacing(tmp_path / "shared.json") as file:
+            file.write(b"{}")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "shared.json").stat().st_mode) == mode

@@ -61,5 +61,8 @@ def test_a_variable_that_nobody_gave_is_noted() -> None:
     told = [(n.rule, n.detail) for n in ts.render("Hi", None, "hermes", template=template).notes]
     assert ("variable-not-given", "name") in told
     assert [detail for rule, detail in told if rule == "variable-not-given"] == ["name"]
+    for read in ("{% for x in name %}{{ x }}{% endfor %}", "{% set d = name %}{{ d }}", "{{ 'By %s' | format(name) }}"):
+        notes = ts.render("Hi", None, "hermes", template="{{ messages[0].content }}" + read).notes
+        assert [note.detail for note in notes if note.rule == "variable-not-given"] == ["name"]
     given = ts.render("Hi", None, "hermes", template=template, variables={"name": "x"}).notes
     assert "variable-not-given" not in [note.rule for note in given]

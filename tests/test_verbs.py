@@ -264,3 +264,12 @@ def test_one_stop_string_is_one(stop: Any) -> None:
 def test_a_stop_that_is_none_is_refused(stop: Any) -> None:
     with pytest.raises(ts.UsageError, match="stop: expected a string"):
         ts.run("Hi", model=ts.Scripted(["Hi"]), stop=stop)
+
+
+def test_a_role_that_there_is_not_is_told_before_anything_is_sent() -> None:
+    model = ts.Scripted("Hi.", repeat=True)
+    with pytest.raises(ts.UsageError, match=r"message 1: expected a role of .*, got 'usr'. Did you mean 'user'\?"):
+        ts.run([{"role": "system", "content": "x"}, {"role": "usr", "content": "x"}], model=model)
+    assert not model.requests
+    for role in ("developer", "tool", "function", "assistant"):
+        ts.decide([{"role": "user", "content": "x"}, {"role": role, "content": "x", "tool_call_id": "1"}], model=model)  # type: ignore[list-item]

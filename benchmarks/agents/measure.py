@@ -27,8 +27,8 @@ from record import INTO, QUESTION
 from tools_server import SERVICES, tools
 
 from toolspeak.api import anthropic, openai_chat, openai_responses
-from toolspeak.gateway.models import Served
-from toolspeak.gateway.settings import ModelSettings
+from toolspeak.gateway.config.settings import ModelSettings
+from toolspeak.gateway.registry import Served
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Request
 

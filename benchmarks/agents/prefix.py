@@ -95,8 +95,9 @@ def main() -> None:
         serve(given.serve)
         return
     print("| agent | dialect | requests | characters of the last prompt | hit |\n|---|---|--:|--:|--:|")
-    for agent in AGENTS:
-        for dialect in DIALECTS if agent.name in given.agents else ():
+    first = {agent.name: agent for agent in reversed(AGENTS)}
+    for agent in map(first.__getitem__, given.agents):
+        for dialect in DIALECTS:
             prompts = session(agent, dialect)
             row = f"| {' '.join(agent.pins)} | {dialect} | {len(prompts)} | {len(prompts[-1]):,} | {hit(prompts):.1%} |"
             print(row, flush=True)

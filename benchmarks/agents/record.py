@@ -28,7 +28,7 @@ sys.path[:0] = [str(HERE.parent.parent / "src"), str(HERE)]
 
 from tools_server import SERVICES
 
-from toolspeak.models.weights import cache_dir
+from toolspeak.models.embedded.weights import cache_dir
 
 INTO = HERE.parent / ".agents"
 PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode-ai"}

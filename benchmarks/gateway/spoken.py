@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from toolspeak.gateway.server import listen, serve
-from toolspeak.gateway.settings import ModelSettings, Settings
+from toolspeak.gateway.config.settings import ModelSettings, Settings
+from toolspeak.gateway.serve.server import listen, serve
 
 if __name__ == "__main__":
     model = ModelSettings("m", (f"{sys.argv[2]}/v1#m",), mode="chat", dialect="hermes")

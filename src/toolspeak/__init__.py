@@ -22,31 +22,39 @@ __version__ = "0.1.0"
 
 _HOME = {
     "errors": (
-        "Attempt BadRequest CallError DuplicateTool GenerationError InvalidCall InvalidTool KeyRefused LimitReached "
-        "MissingExtra ModelError ModelUnreachable NoCall NotApproved PromptTooLong RateLimited ServerFailed StreamCut "
-        "TemplateError ToolError ToolTimeout ToolspeakError UnknownDialect UnknownModel UnknownTool UsageError WeightsError"
+        "ApprovalNeeded Attempt BadRequest CallError DuplicateTool GenerationError InvalidCall InvalidTool KeyRefused LimitReached "
+        "MissingExtra ModelError ModelUnreachable NoCall NotApproved NotRecorded PromptTooLong RateLimited ServerFailed StaleApproval "
+        "StreamCut TemplateError ToolError ToolTimeout ToolspeakError UnknownDialect UnknownModel UnknownTool UsageError WeightsError"
     ),
     "events": "ArgumentsDelta CallEnd CallResult CallStart Event Finished Noted TextDelta ThoughtDelta",
-    "types": "Message Note Problem Reply Request Step Tool ToolCall ToolResult Usage",
+    "types": "Message Note Pending Problem Reply Request Step Tool ToolCall ToolResult Usage",
     "schema.infer": "Injected tool",
     "toolbox": "Toolbox Validation",
     "models.base": "Model",
-    "models.names": "model",
-    "models.local": "Local",
+    "models.recording": "record",
+    "models.replay": "replay",
+    "models.resolve": "model",
+    "models.embedded.local": "Local",
     "models.http": "Http",
     "models.scripted": "Scripted",
+    "models.traced": "traced",
     "models.speaker": "Speaker",
     "plan.loop": "Limits",
+    "policy.policy": "Decision Policy",
     "search.index": "ToolIndex",
-    "wire.collect": "collect",
-    "wire.syntax": "Dialect",
+    "wire.reading.collect": "collect",
+    "wire.dialect": "Dialect",
     "wire.detect": "detect",
     "text": "Decoder dialect dialects grammar parse render",
     "verbs": (
-        "acall aconclude adecide aextract agenerate agenerate_checked arun astream "
-        "call conclude decide extract generate generate_checked run stream"
+        "acall aconclude adecide agenerate agenerate_checked arun astream "
+        "call conclude decide generate generate_checked run stream"
     ),
+    "extracting": "aextract astream_extract extract stream_extract",
     "explain": "explain",
+    "approvals": "Answer Edit",
+    "resume": "aresume resume",
+    "batch": "Summary abatch batch read_batch",
     "sources.openapi": "openapi",
     "sources.modules": "module",
     "sources.mcp": "mcp",
@@ -56,7 +64,13 @@ _WHERE = {name: home for home, names in _HOME.items() for name in names.split()}
 __all__ = sorted(_WHERE)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
+_ROOMS = frozenset(["ray"])
+"""Packages whose names are used through their own: `ts.ray.Decide`."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"{__name__}.{name}")
     if home := _WHERE.get(name):
         value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
         globals()[name] = value
@@ -65,7 +79,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+    return sorted({*globals(), *_WHERE, *_ROOMS})
 
 
 class _Package(ModuleType):
@@ -75,131 +89,95 @@ class _Package(ModuleType):
         if not (name in _WHERE and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Lets functions that use the package be sent to other processes."""
+        return importlib.import_module, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Package
 
 
 if TYPE_CHECKING:  # what the names are, for type checkers and editors
+    from .approvals import (
+        Answer as Answer,
+        Edit as Edit,
+    )
+    from .batch import (
+        Summary as Summary,
+        abatch as abatch,
+        batch as batch,
+        read_batch as read_batch,
+    )
     from .errors import (
+        ApprovalNeeded as ApprovalNeeded,
         Attempt as Attempt,
-    )
-    from .errors import (
         BadRequest as BadRequest,
-    )
-    from .errors import (
         CallError as CallError,
-    )
-    from .errors import (
         DuplicateTool as DuplicateTool,
-    )
-    from .errors import (
         GenerationError as GenerationError,
-    )
-    from .errors import (
         InvalidCall as InvalidCall,
-    )
-    from .errors import (
         InvalidTool as InvalidTool,
-    )
-    from .errors import (
         KeyRefused as KeyRefused,
-    )
-    from .errors import (
         LimitReached as LimitReached,
-    )
-    from .errors import (
         MissingExtra as MissingExtra,
-    )
-    from .errors import (
         ModelError as ModelError,
-    )
-    from .errors import (
         ModelUnreachable as ModelUnreachable,
-    )
-    from .errors import (
         NoCall as NoCall,
-    )
-    from .errors import (
         NotApproved as NotApproved,
-    )
-    from .errors import (
+        NotRecorded as NotRecorded,
         PromptTooLong as PromptTooLong,
-    )
-    from .errors import (
         RateLimited as RateLimited,
-    )
-    from .errors import (
         ServerFailed as ServerFailed,
-    )
-    from .errors import (
+        StaleApproval as StaleApproval,
         StreamCut as StreamCut,
-    )
-    from .errors import (
         TemplateError as TemplateError,
-    )
-    from .errors import (
         ToolError as ToolError,
-    )
-    from .errors import (
         ToolspeakError as ToolspeakError,
-    )
-    from .errors import (
         ToolTimeout as ToolTimeout,
-    )
-    from .errors import (
         UnknownDialect as UnknownDialect,
-    )
-    from .errors import (
         UnknownModel as UnknownModel,
-    )
-    from .errors import (
         UnknownTool as UnknownTool,
-    )
-    from .errors import (
         UsageError as UsageError,
-    )
-    from .errors import (
         WeightsError as WeightsError,
     )
     from .events import (
         ArgumentsDelta as ArgumentsDelta,
-    )
-    from .events import (
         CallEnd as CallEnd,
-    )
-    from .events import (
         CallResult as CallResult,
-    )
-    from .events import (
         CallStart as CallStart,
-    )
-    from .events import (
         Event as Event,
-    )
-    from .events import (
         Finished as Finished,
-    )
-    from .events import (
         Noted as Noted,
-    )
-    from .events import (
         TextDelta as TextDelta,
-    )
-    from .events import (
         ThoughtDelta as ThoughtDelta,
     )
     from .explain import explain as explain
+    from .extracting import (
+        aextract as aextract,
+        astream_extract as astream_extract,
+        extract as extract,
+        stream_extract as stream_extract,
+    )
     from .models.base import Model as Model
+    from .models.embedded.local import Local as Local
     from .models.http import Http as Http
-    from .models.local import Local as Local
-    from .models.names import model as model
+    from .models.recording import record as record
+    from .models.replay import replay as replay
+    from .models.resolve import model as model
     from .models.scripted import Scripted as Scripted
     from .models.speaker import Speaker as Speaker
+    from .models.traced import traced as traced
     from .plan.loop import Limits as Limits
-    from .schema.infer import (
-        Injected as Injected,
+    from .policy.policy import (
+        Decision as Decision,
+        Policy as Policy,
+    )
+    from .resume import (
+        aresume as aresume,
+        resume as resume,
     )
     from .schema.infer import (
+        Injected as Injected,
         tool as tool,
     )
     from .search.index import ToolIndex as ToolIndex
@@ -212,106 +190,45 @@ if TYPE_CHECKING:  # what the names are, for type checkers and editors
     )
     from .text import (
         Decoder as Decoder,
-    )
-    from .text import (
         dialect as dialect,
-    )
-    from .text import (
         dialects as dialects,
-    )
-    from .text import (
         grammar as grammar,
-    )
-    from .text import (
         parse as parse,
-    )
-    from .text import (
         render as render,
     )
     from .toolbox import (
         Toolbox as Toolbox,
-    )
-    from .toolbox import (
         Validation as Validation,
     )
     from .types import (
         Message as Message,
-    )
-    from .types import (
         Note as Note,
-    )
-    from .types import (
+        Pending as Pending,
         Problem as Problem,
-    )
-    from .types import (
         Reply as Reply,
-    )
-    from .types import (
         Request as Request,
-    )
-    from .types import (
         Step as Step,
-    )
-    from .types import (
         Tool as Tool,
-    )
-    from .types import (
         ToolCall as ToolCall,
-    )
-    from .types import (
         ToolResult as ToolResult,
-    )
-    from .types import (
         Usage as Usage,
     )
     from .verbs import (
         acall as acall,
-    )
-    from .verbs import (
         aconclude as aconclude,
-    )
-    from .verbs import (
         adecide as adecide,
-    )
-    from .verbs import (
-        aextract as aextract,
-    )
-    from .verbs import (
         agenerate as agenerate,
-    )
-    from .verbs import (
         agenerate_checked as agenerate_checked,
-    )
-    from .verbs import (
         arun as arun,
-    )
-    from .verbs import (
         astream as astream,
-    )
-    from .verbs import (
         call as call,
-    )
-    from .verbs import (
         conclude as conclude,
-    )
-    from .verbs import (
         decide as decide,
-    )
-    from .verbs import (
-        extract as extract,
-    )
-    from .verbs import (
         generate as generate,
-    )
-    from .verbs import (
         generate_checked as generate_checked,
-    )
-    from .verbs import (
         run as run,
-    )
-    from .verbs import (
         stream as stream,
     )
-    from .wire.collect import collect as collect
     from .wire.detect import detect as detect
-    from .wire.syntax import Dialect as Dialect
+    from .wire.dialect import Dialect as Dialect
+    from .wire.reading.collect import collect as collect

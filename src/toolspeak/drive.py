@@ -21,28 +21,30 @@ from collections.abc import (
     Callable,
     Coroutine,
     Generator,
+    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
-from .errors import LimitReached, ModelError, ToolspeakError
-from .events import CallResult, Event, Finished, Noted
-from .models.base import Model, Scorer
+from .errors import LimitReached, ToolspeakError
+from .events import CallResult, Event, Finished
+from .models.base import Model
+from .models.bounded_stream import GENERATORS, within_bounds
+from .models.logs import log_effect, log_outcome
 from .models.offload import PlanEnd, close_plan, next_effect
-from .models.within_bounds import within_bounds
+from .models.wrapper import score
 from .plan.effects import Ask, Effect, Plan, Run, Score, Tell
-from .types import Reply, Request, ToolCall, ToolResult
-from .wire.collect import Collector
+from .policy.origin import for_model
+from .types import Request, ToolResult
+from .wire.reading.collect import Collector
 
 T = TypeVar("T")
-Runner = Callable[[Sequence[ToolCall]], Awaitable[tuple[ToolResult, ...]]]
+Runner = Callable[[Run], Awaitable[tuple[ToolResult, ...]]]
 log = logging.getLogger("toolspeak")
-content = logging.getLogger("toolspeak.content")
-"""What was said and given, which not everybody who reads logs may read: the gateway turns it off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +82,21 @@ async def play(
                 return
             begun = outcome = failure = None
             await asyncio.sleep(0)  # a model that never waits must not keep others, or a cancellation, from running
-            asked = (others or {})[effect.by] if isinstance(effect, Ask) and effect.by else model
-            _log_effect(effect, asked, level)
+            asked = _model_of(effect, model, others)
+            log_effect(effect, asked, level)
+            progress = _Progress(effect)
             try:
                 work = _ask(effect, asked, deadline) if isinstance(effect, Ask) else _do(effect, model, run, deadline)
                 async with aclosing(work) as events:
                     async for event in events:
-                        if isinstance(event, Done):
-                            outcome = event.value
-                        else:
-                            yield event
+                        if progress.take(event):
+                            yield cast("Event", event)
             except ToolspeakError as error:
-                failure = error
+                failure = progress.failed(error)
                 log.log(level, "%s", type(error).__name__)
             else:
-                _log_outcome(outcome, level)
+                outcome = progress.outcome()
+                log_outcome(outcome, level)
     finally:
         close_plan(plan)
 
@@ -120,43 +122,67 @@ async def value(events: AsyncGenerator[Event | Done[T], None]) -> T:
     raise AssertionError("a plan ends with Done")
 
 
-async def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Event | Done[Reply | None], None]:
-    live, read, kept = effect.live, effect.read, effect.kept
-    reply = Collector()
-    try:
-        async with aclosing(_timely(model, effect.request, deadline)) as events:
-            async for event in events:
-                for made in (event,) if read is None else read(event):
-                    if kept:
-                        reply.feed(made)
-                    if live:
-                        yield made
-                    if isinstance(made, Finished) and read is not None:  # enough was read: the model need not go on
-                        yield Done(reply.reply() if kept else None)
-                        return
-        for made in read(None) if read else ():
-            if kept:
-                reply.feed(made)
-            if live:
-                yield made
-    except LimitReached as error:
-        error.reply = reply.reply()
-        raise
-    yield Done(reply.reply() if kept else None)
+class _Progress:
+    """What an effect has come to so far: the value that it is done with, or the reply that its events are."""
+
+    __slots__ = ("_live", "_recorded", "_reply", "_value")
+
+    def __init__(self, effect: Effect) -> None:
+        asks = isinstance(effect, Ask)
+        self._live = not asks or effect.live
+        self._recorded = asks and effect.recorded
+        self._reply = Collector() if asks else None
+        self._value: Any = None
+
+    def take(self, event: Event | Done[Any]) -> bool:
+        """Takes note of an event; whether it is passed on."""
+        if self._recorded and self._reply is not None:
+            self._reply.feed(cast("Event", event))
+        elif isinstance(event, Done):
+            self._value = event.value
+            return False
+        return self._live
+
+    def outcome(self) -> Any:
+        """What the plan is sent."""
+        return self._reply.reply() if self._recorded and self._reply is not None else self._value
+
+    def failed(self, error: ToolspeakError) -> ToolspeakError:
+        """The error that is thrown into the plan; of a question that took too long it holds the reply so far."""
+        if isinstance(error, LimitReached) and self._reply is not None:
+            error.reply = self._reply.reply()
+        return error
 
 
-async def heard(effect: Ask, model: Model) -> AsyncGenerator[Event, None]:
-    """The events of a question whose reply is not kept: all that a driver would do for it, one step an event."""
-    _log_effect(effect, model, logging.DEBUG)
-    read = effect.read
-    async with aclosing(_timely(model, effect.request, None)) as events:
+def _model_of(effect: Effect, model: Model, others: Mapping[str, Model] | None) -> Model:
+    """Who is asked: the plan's own model, or one that it names."""
+    return (others or {})[effect.by] if isinstance(effect, Ask) and effect.by else model
+
+
+def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Event, None]:
+    """The events of a question, read as its effect says; none is waited for beyond the deadline."""
+    events = _timely(model, effect.request, deadline)
+    return events if effect.read is None else _read(events, effect.read)
+
+
+async def _read(
+    events: AsyncGenerator[Event, None], read: Callable[[Event | None], Iterable[Event]]
+) -> AsyncGenerator[Event, None]:
+    """The events that are read out of others."""
+    async with aclosing(events):
         async for event in events:
-            for made in (event,) if read is None else read(event):
+            for made in read(event):
                 yield made
-                if isinstance(made, Finished) and read is not None:  # enough was read: the model need not go on
+                if isinstance(made, Finished):  # enough was read: the model need not go on
                     return
-    for made in read(None) if read else ():
+    for made in read(None):
         yield made
+
+
+def reply_events(effect: Ask, model: Model) -> AsyncGenerator[Event, None]:
+    """The events of a question whose reply is not kept: all that a driver would do for it, one step an event."""
+    log_effect(effect, model, logging.DEBUG)
+    return _ask(effect, model, None)
 
 
 async def _do(
@@ -167,11 +193,11 @@ async def _do(
             async with _until(deadline):
                 scores = await _score(model, pairs)
             yield Done(scores)
-        case Run(calls):
+        case Run():
             if run is None:
                 raise AssertionError("this plan runs calls, and its driver was given nothing to run them with")
             async with _until(deadline):
-                results = await run(calls)
+                results = await run(effect)
             for result in results:
                 yield CallResult(result)
             yield Done(results)
@@ -182,8 +208,10 @@ async def _do(
 
 def _timely(model: Model, request: Request, deadline: float | None) -> AsyncGenerator[Event, None]:
     """The model's events, none waited for beyond the deadline, and no more of them than a reply may hold."""
+    if (messages := for_model(request.messages)) is not request.messages:
+        request = replace(request, messages=messages)
     stream = model.stream(request)
-    if deadline is None and isinstance(stream, AsyncGenerator):
+    if deadline is None and isinstance(stream, GENERATORS):
         return within_bounds(cast("AsyncGenerator[Event, None]", stream))
     return within_bounds(_bounded(stream, deadline))
 
@@ -198,7 +226,7 @@ async def _bounded(stream: AsyncIterator[Event], deadline: float | None) -> Asyn
     except StopAsyncIteration:
         return
     finally:
-        if isinstance(stream, AsyncGenerator):
+        if isinstance(stream, GENERATORS):
             await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
 
 
@@ -225,8 +253,6 @@ def _used_up() -> LimitReached:
 
 
 async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    if not isinstance(model, Scorer):
-        raise ModelError(f"{model.name} gives no likelihoods")
     prompts: dict[str, list[str]] = {}
     for prompt, text in pairs:
         prompts.setdefault(prompt, []).append(text)
@@ -234,44 +260,11 @@ async def _score(model: Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
 
     async def scored(prompt: str, texts: list[str]) -> dict[str, float]:
         async with turn:
-            return dict(zip(texts, await model.score(prompt, texts), strict=True))
+            return dict(zip(texts, await score(model, prompt, texts), strict=True))
 
     rows = await asyncio.gather(*(scored(prompt, texts) for prompt, texts in prompts.items()))
     told = dict(zip(prompts, rows, strict=True))
     return [told[prompt][text] for prompt, text in pairs]
-
-
-# ------------------------------------------------------------------ what is logged: names and counts, values at DEBUG
-
-
-def _log_effect(effect: Effect, model: Model, level: int) -> None:
-    match effect:
-        case Ask(request):
-            tools = len(request.tools or ())
-            log.log(level, "asking %s: %d messages, %d tools", model.name, len(request.messages), tools)
-        case Score(pairs):
-            log.log(level, "asking %s how likely %d texts are", model.name, len(pairs))
-        case Run(calls):
-            log.log(level, "running %s", ", ".join(call.name for call in calls))
-        case Tell(events):
-            for event in events:
-                if isinstance(event, Noted):
-                    log.log(level, "%s", event.note.rule)
-                    content.debug("%s: %s", event.note.rule, event.note.detail)
-
-
-def _log_outcome(outcome: Any, level: int) -> None:
-    if isinstance(outcome, Reply):
-        wanted = ", ".join(call.name for call in outcome.calls)
-        log.log(level, "%s: %d characters%s", outcome.finish, len(outcome.text), f", calls {wanted}" if wanted else "")
-        content.debug("said %r", outcome.text)
-        for call in outcome.calls:
-            content.debug("wants %s(%s)", call.name, call.json or call.arguments)
-    elif isinstance(outcome, tuple):
-        for result in cast("tuple[ToolResult, ...]", outcome):
-            became = f"failed with {type(result.error).__name__}" if result.error else "done"
-            log.log(level, "%s %s in %.2f s", result.name, became, result.seconds)
-            content.debug("%s gave %s", result.name, result.text)
 
 
 # ------------------------------------------------------------------ for code that does not await
@@ -314,7 +307,7 @@ _nested: contextvars.ContextVar[bool] = contextvars.ContextVar("_nested", defaul
 
 
 @contextlib.contextmanager
-def _waited_for() -> Generator[Loop, None, None]:
+def waiting_loop() -> Generator[Loop, None, None]:
     """A loop that may be waited for here: the shared one, which lives as long as the process so that connections
     do, or, where that waits for us (an async tool that calls us back), one for this time alone."""
     global _shared  # noqa: PLW0603 - one a process, made when first needed, and anew after a fork
@@ -333,7 +326,7 @@ def _waited_for() -> Generator[Loop, None, None]:
         own.end()
 
 
-def _start(on: Loop, work: Coroutine[Any, Any, T]) -> tuple[list[asyncio.Task[T]], threading.Event]:
+def start_on(on: Loop, work: Coroutine[Any, Any, T]) -> tuple[list[asyncio.Task[T]], threading.Event]:
     """Starts `work` on the loop of another thread, in the context of this one: its task, soon, and when it ends."""
     task: list[asyncio.Task[T]] = []
     done = threading.Event()
@@ -351,8 +344,8 @@ def _start(on: Loop, work: Coroutine[Any, Any, T]) -> tuple[list[asyncio.Task[T]
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
     """The outcome of a coroutine, waited for. Ctrl-C cancels it and waits until it has let go."""
-    with _waited_for() as on:
-        task, done = _start(on, work)
+    with waiting_loop() as on:
+        task, done = start_on(on, work)
         try:
             done.wait()
         except BaseException:
@@ -378,8 +371,8 @@ def iterate_sync(events: AsyncGenerator[T, None]) -> Iterator[T]:
         except BaseException as error:  # noqa: BLE001 - handed to the waiting thread as it is
             items.put(error)
 
-    with _waited_for() as on:
-        task, done = _start(on, pump())
+    with waiting_loop() as on:
+        task, done = start_on(on, pump())
         try:
             while True:
                 on.loop.call_soon_threadsafe(wanted.release)

@@ -7,11 +7,14 @@
     │   ├── UnknownDialect           no dialect of that name
     │   ├── UnknownModel             no model of that name
     │   ├── TemplateError            a chat template that cannot render these messages
+    │   ├── StaleApproval            a pending call that is not what was shown, or has expired
+    │   ├── NotRecorded              a request that a recording has no answer to
     │   └── MissingExtra             an optional library is not installed
     ├── CallError                    a call that cannot be run
     │   ├── UnknownTool              its name is not in the toolbox
     │   ├── InvalidCall              its arguments do not fit the schema
     │   └── NotApproved              whoever was asked said no
+    │       └── ApprovalNeeded       a policy wants somebody's leave, and nobody is there to ask
     ├── Refused                      the gateway does not take a request: malformed, too large, no key, too many
     ├── LimitReached                 the seconds or tokens that the caller gave are used up
     ├── ToolError                    the tool itself failed
@@ -38,13 +41,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .types import Problem, Reply, ToolCall
+from .types import Pending, Problem, Reply, ToolCall
+
+LONGEST = 6_000
+"""Characters of an error's message. What others wrote stands in it, and a name of theirs may be as long as they like."""
 
 
 class ToolspeakError(Exception):
-    """The root of all errors here."""
+    """The root of all errors here.
+
+    A message that is longer than LONGEST has its middle left out.
+    """
 
     status = 500
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(_clipped(one) if isinstance(one, str) else one for one in args))
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[3 - LONGEST // 2 :]}"
 
 
 class UsageError(ToolspeakError, ValueError):
@@ -89,6 +105,12 @@ class TemplateError(UsageError):
     """A chat template that cannot render these messages."""
 
 
+class StaleApproval(UsageError):
+    """A pending call that is not what was shown to who approves it, or has expired: nothing has run."""
+
+    status = 409
+
+
 class MissingExtra(UsageError, ImportError):
     """An optional library is not installed; the message holds the command that installs it."""
 
@@ -126,6 +148,14 @@ class Refused(ToolspeakError):
         self.retry_after = retry_after
 
 
+class NotRecorded(UsageError):
+    """A request that a recording has no answer to; `diff` is how it differs from the nearest that is in there."""
+
+    def __init__(self, message: str, *, diff: str = "") -> None:
+        super().__init__(message)
+        self.diff = diff
+
+
 class CallError(ToolspeakError):
     """A call that cannot be run; `problems` says why, each with a sentence for the model."""
 
@@ -152,9 +182,17 @@ class InvalidCall(CallError):
 
 
 class NotApproved(CallError):
-    """A call that whoever was asked refused."""
+    """A call that whoever was asked refused, or a policy."""
 
     status = 403
+
+
+class ApprovalNeeded(NotApproved):
+    """A call that a policy wants somebody's leave for, and nobody is there to ask: it is `pending`."""
+
+    def __init__(self, pending: Pending, *, call: ToolCall | None = None) -> None:
+        super().__init__(f"the call of {pending.tool!r} waits for leave: {pending.why}", call=call)
+        self.pending = pending
 
 
 class LimitReached(ToolspeakError):
@@ -203,9 +241,13 @@ class Attempt:
 
 
 class GenerationError(ToolspeakError):
-    """The model never gave what was asked for; `attempts` holds each try, `reply` the last one."""
+    """The model never gave what was asked for; `attempts` holds each try, `reply` the last one.
+
+    `run` is the reply of a run whose answer was wanted as a value (`output=`) and never became one: what was done, is done.
+    """
 
     status = 502
+    run: Reply | None = None
 
     def __init__(self, message: str, *, attempts: Sequence[Attempt] = ()) -> None:
         super().__init__(message)

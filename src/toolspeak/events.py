@@ -1,4 +1,4 @@
-"""What a model's reply is made of while it arrives, in order.
+"""The events of a model's reply, in the order in which they arrive.
 
     TextDelta* ThoughtDelta* (CallStart ArgumentsDelta* CallEnd)* Noted* Finished
 

@@ -1,29 +1,33 @@
-"""What would be sent: the exact bytes of the first request to a model, and what holds its sampling."""
+"""Shows the first request to a model, byte for byte, and the grammar that limits its output. It sends nothing."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Unpack, runtime_checkable
 
-from .models.adaptive import Adaptive
+from .display import LONGEST, cut, plain, text_html
 from .models.base import Around
+from .models.fallback import Adaptive
 from .models.speaker import Speaker
 from .models.strategy import Strategy
+from .models.wrapper import within
 from .plan.effects import Ask, Score
+from .policy.origin import for_model
 from .types import Message, Request, Schema
 from .verbs import Options, Prompt, job
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """What the first request to a model would be. `print` it to read it.
 
-    `body` is the exact bytes that an HTTP server would get (to `url`). `prompts` are the exact texts that a
-    model would continue, or, with `continuations`, whose likelihood it would be asked for. `messages`
-    is the conversation a chat model would get. `again` are the ways in which it would be asked again, were its reply
-    wrong, without those that cannot change what this model does. `strategy` says how the model is asked and why, "" for one
-    that takes tools by itself. `profile` is the file of the profile that it is asked by, "" for none; see `toolspeak tune`.
+    `body` is the exact bytes that an HTTP server would get (to `url`). `prompts` are the exact texts that a model would
+    continue, or, with `continuations`, whose likelihood it would be asked for. `messages` is the conversation a chat
+    model would get. `again` are the ways in which it would be asked again, were its reply wrong, without those that
+    cannot change what this model does. `strategy` says how the model is asked and why, "" for one that takes tools by
+    itself. `profile` is the file of the profile that it is asked by, "" for none; see `toolspeak tune`.
     """
 
     model: str
@@ -44,19 +48,27 @@ class Explanation:
         """The first exact text."""
         return self.prompts[0] if self.prompts else ""
 
+    def _texts(self) -> Sequence[str]:
+        """The prompts; each with its continuation where the model tells how likely that is."""
+        if not self.continuations:
+            return self.prompts
+        texts = map("".join, zip(self.prompts, self.continuations, strict=True))
+        head = f"asks how likely each of {len(self.prompts)} texts is:"
+        return [head, *(f"--- {i}\n{text}" for i, text in enumerate(texts, 1))]
+
+    def __repr__(self) -> str:
+        return f"Explanation of {cut(plain(str(self)), 4 * LONGEST)}"
+
+    def _repr_html_(self) -> str:
+        return text_html(str(self))
+
     def __str__(self) -> str:
         parts = [f"model: {self.model}"]
         if self.strategy:
             parts.append(f"asked: {self.strategy}")
         if self.url:
             parts.append(f"POST {self.url}\n{self.body.decode()}")
-        if self.continuations:
-            parts.append(f"asks how likely each of {len(self.prompts)} texts is:")
-            parts += [
-                f"--- {i}\n{p}{c}" for i, (p, c) in enumerate(zip(self.prompts, self.continuations, strict=True), 1)
-            ]
-        else:
-            parts += self.prompts
+        parts += self._texts()
         if not self.body:
             parts += [f"{message.get('role')}:\n{message.get('content')}" for message in self.messages]
         if self.stop:
@@ -77,12 +89,12 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
     first request can be told.
     """
     asked = job(prompt, tools, options)
-    model, request = asked.model, asked.request
-    if isinstance(model, Narrowing):
+    model, request = asked.model, replace(asked.request, messages=for_model(asked.request.messages))
+    while isinstance(model, ToolSelector):
         request, model = model.narrowed_now(request), model.model
     chosen: Strategy | None = getattr(model, "strategy", None)
     line, profile = (chosen.line, chosen.profile) if chosen else ("", "")
-    again = tuple(rung.name for rung in asked.ladder.rungs if request.tools and not rung.idle)
+    again = tuple(rung.name for rung in asked.reask.strategies if request.tools and not rung.idle)
     model = model.now(request) if isinstance(model, Adaptive) else model
     if isinstance(model, Speaker):
         effect = model.plan(request).send(None)
@@ -95,10 +107,11 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
         if not isinstance(effect, Ask):
             raise AssertionError(f"a reply begins with a question, not {effect!r}")
         request = effect.request
+    remote = within(model, Remote)
     return Explanation(
         model.name,
-        url=model.endpoint if isinstance(model, Remote) else "",
-        body=model.body(request) if isinstance(model, Remote) else b"",
+        url=remote.endpoint if remote else "",
+        body=remote.body(request) if remote else b"",
         prompts=() if request.prompt is None else (request.prompt,),
         messages=tuple(request.messages) if request.prompt is None else (),
         stop=request.stop,
@@ -111,7 +124,7 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
 
 
 @runtime_checkable
-class Narrowing(Around, Protocol):
+class ToolSelector(Around, Protocol):
     """What asks a model with some of the tools of a request."""
 
     def narrowed_now(self, request: Request) -> Request:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from .errors import ToolError, ToolTimeout
-from .schema.result import message_of
+from .tool_results import message_of
 from .types import Tool, ToolCall
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
         if isinstance(error, TimeoutError) and scope.expired():
             left = "; it goes on in its thread, which nothing can stop" if threaded else ""
             raise ToolTimeout(f"the tool {tool.name!r} took longer than {tool.timeout:g} s{left}", call=call) from error
-        raise ToolError(f"the tool {tool.name!r} failed: {_said(error)}", call=call) from error
+        raise ToolError(_failure(tool.name, error), call=call) from error
 
 
 async def in_thread(run: Callable[[], Any]) -> Any:
@@ -91,8 +91,10 @@ def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
 
-def _said(error: BaseException) -> str:
+def _failure(name: str, error: BaseException) -> str:
     text = message_of(error)
-    if text and type(error) is ToolError:  # a tool that runs elsewhere has said it in words
+    if type(error) is not ToolError:
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    elif text.startswith("the tool "):  # one that runs elsewhere has said all of it
         return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"the tool {name!r} failed: {text}"

@@ -10,15 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from .dialects import get as dialect
-from .dialects import names as dialects
+from .dialects import get as dialect, names as dialects
 from .errors import UsageError
 from .schema.infer import as_tools
 from .types import Message, Reply
-from .wire import decode as decoding
-from .wire import grammar as grammars
-from .wire import render as rendering
-from .wire.syntax import Dialect
+from .wire import decode as decoding, grammar as grammars, render as rendering
+from .wire.dialect import Dialect
 
 CLOCK = re.compile(r"\bstrftime_now\b|\bdatetime\b").search
 """Where a chat template asks for the time."""
@@ -28,10 +25,11 @@ Thoughts = Literal["split", "keep"]
 class Decoder(decoding.Decoder):
     """Text in, events out: `feed(chunk)` and `close()` each return a list of events, the same at every cut.
 
-    `tools=None` takes any name for a call, `[]` none: then nothing is a call. `prompt` is what the
-    generation began with (one that ends inside a thought starts there): None where nobody knows it, "" where there
-    was nothing. Of a model that always thinks (`d.thinking.always`) None starts inside a thought. `thoughts="keep"` leaves
-    them in the text with their own marks; marks around texts go either way. `ids` mints an id for a call that has none. Never raises on a model's text.
+    `tools=None` takes any name for a call, `[]` none: then nothing is a call. `prompt` is what the generation began
+    with (one that ends inside a thought starts there): None where nobody knows it, "" where there was nothing. Of a
+    model that always thinks (`d.thinking.always`) None starts inside a thought. `thoughts="keep"` leaves them in the
+    text with their own marks; marks around texts go either way. `ids` mints an id for a call that has none. Never
+    raises on a model's text.
     """
 
     def __init__(
@@ -48,7 +46,8 @@ class Decoder(decoding.Decoder):
 def parse(
     text: str, d: str | Dialect, tools: Any = None, prompt: str | None = None, thoughts: Thoughts = "split"
 ) -> Reply:
-    """The Reply that a whole text is: `.text`, `.thought`, `.calls`, `.finish`, `.notes`. Never raises on a model's text.
+    """The Reply that a whole text is: `.text`, `.thought`, `.calls`, `.finish`, `.notes`. Never raises on a model's
+    text.
 
     The parameters are those of `Decoder`; parsing is feeding it in one piece.
     """

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-import inspect
 import json
 import logging
 import time
@@ -20,23 +19,23 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, cast
 
-from .errors import CallError, InvalidCall, InvalidTool, NoCall, NotApproved, ToolError, UnknownTool, UsageError
+from .approvals import Answer, Approve, Leave
+from .display import tools_html
+from .errors import CallError, InvalidCall, InvalidTool, NoCall, ToolError, UnknownTool, UsageError
 from .plan.calls import broken, judged
-from .running import execute, in_thread
-from .schema.forms import looks_like_call, read_call
-from .schema.infer import AnyTool, as_tool, as_tools, unique
-from .schema.infer import tool as make_tool
-from .schema.near import did_you_mean, listed, near
-from .schema.result import LIMIT, error_text, result_text
-from .schema.words import short
-from .types import Problem, Tool, ToolCall, ToolResult
-
-Approve = Callable[[ToolCall], "bool | str | Awaitable[bool | str | None] | None"]
-"""Asked before a call runs, with the exact checked call. True runs it; a text is the reason why not."""
+from .policy.policy import Policy
+from .running import execute
+from .schema.call_dicts import looks_like_call, read_call
+from .schema.infer import AnyTool, as_tool, as_tools, tool as make_tool, unique
+from .schema.phrases import short
+from .schema.suggestions import did_you_mean, listed, near
+from .tool_results import LIMIT, error_text, result_text
+from .types import Message, Problem, Tool, ToolCall, ToolResult
 
 log = logging.getLogger(__name__)
 
 Specs = list[dict[str, Any]]
+Ended = Callable[[ToolResult], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,13 @@ class Validation:
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class PerCall:
+    """An injected value that is made anew for each call."""
+
+    make: Callable[[ToolCall], Any]
 
 
 class Toolbox:
@@ -95,7 +101,8 @@ class Toolbox:
         parameters: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> AnyTool:
-        """Adds a tool, `define("name", fn)` or `define(fn)`, and gives it back; a name that is taken is a DuplicateTool."""
+        """Adds a tool, `define("name", fn)` or `define(fn)`, and gives it back; a name that is taken is a
+        DuplicateTool."""
         if not isinstance(name, str):
             name, fn = None, name
         if fn is None:
@@ -110,6 +117,9 @@ class Toolbox:
     def list(self) -> Specs:
         """What a model is told: each tool's `name`, `description` and `parameters`, a JSON Schema."""
         return [{"name": one.name, "description": one.description, "parameters": dict(one.parameters)} for one in self]
+
+    def _repr_html_(self) -> str:
+        return tools_html(self)
 
     def __iter__(self) -> Iterator[AnyTool]:
         return iter(tuple(self._tools.values()))
@@ -215,34 +225,49 @@ class Toolbox:
         parallel: int = 8,
         limit: int | None = LIMIT,
         inject: Mapping[str, Any] | None = None,
+        policy: Policy | None = None,
+        messages: Sequence[Message] = (),
+        ended: Ended | None = None,
     ) -> tuple[ToolResult, ...]:
         """The result of every call, in their order, at most `parallel` at once; failures are results too.
 
-        Each call is checked, then approved (one question at a time), then run. A result's `text` is what the
-        model reads, within `limit` characters; its `error` is kept with its traceback for the caller.
-        Cancelled, it cancels what runs. What `approve` itself raises comes through.
+        Each call is checked, then held against the `policy` (behind these `messages`), then approved where that or
+        nobody else says so (one question at a time), then run. A result's `text` is what the model reads, within `limit`
+        characters; its `error` is kept with its traceback for the caller: an ApprovalNeeded where nobody can be asked.
+        `ended` is awaited with each when it is there. Cancelled, it cancels what runs. What `approve` raises comes through.
         """
-        gate, turn = asyncio.Semaphore(max(1, parallel)), asyncio.Lock()
+        gate, leave, tools = asyncio.Semaphore(max(1, parallel)), Leave(policy, approve, messages), tuple(self)
         self.check_injected(inject)
 
         async def one(call: Any) -> ToolResult:
+            result = await result_of(call)
+            await ended(result) if ended else None
+            return result
+
+        async def result_of(call: Any) -> ToolResult:
             began = 0.0
             checked = self.validate(call)
-            known = checked.call or _shown(call)
+            known = checked.call or _identify(call)
             try:
                 if checked.error is not None:
                     raise checked.error
-                if approve is not None:
-                    async with turn:
-                        await _ask(approve, known)
+                answer = await leave.ask(known, self[known.name], tools)
+                if isinstance(answer, Answer):
+                    text = result_text(answer.result, limit)
+                    return ToolResult(known.id, known.name, text, answer.result, origin=leave.own_words)
+                if answer is not known:
+                    known = self._checked(answer)
+                    leave.check(known, tools)
                 async with gate:
                     began = time.monotonic()
                     value = await self._run(known, inject or {})
             except (CallError, ToolError) as error:
                 log.debug("the call of %r gave no result: %s", known.name, error)
                 text = self._error_text(known.name, error, inject or {})
-                return ToolResult(known.id, known.name, text, None, error, _since(began))
-            return ToolResult(known.id, known.name, result_text(value, limit), value, None, _since(began))
+                origin = leave.origin(self[known.name]) if began else leave.own_words
+                return ToolResult(known.id, known.name, text, None, error, _since(began), origin)
+            origin = leave.origin(self[known.name])
+            return ToolResult(known.id, known.name, result_text(value, limit), value, None, _since(began), origin)
 
         tasks = [asyncio.create_task(one(call)) for call in calls]
         try:
@@ -270,6 +295,7 @@ class Toolbox:
         tool = self[call.name]
         values = {**self.inject, **injected}
         self._missing(tool, values)
+        values = {name: one.make(call) if isinstance(one, PerCall) else one for name, one in values.items()}
         if tool.build is None:
             return await execute(tool, call, [], dict(call.arguments))
         positional, named = tool.build(call.arguments, values)
@@ -319,20 +345,6 @@ class Toolbox:
                 raise self._unknown(ToolCall("", pattern, {}))
 
 
-async def _ask(approve: Approve, call: ToolCall) -> None:
-    """Returns when the call may run; NotApproved otherwise. A sync `approve` runs in a thread: it may wait for a person."""
-    if inspect.iscoroutinefunction(approve):
-        answer = await approve(call)
-    else:
-        answer = await in_thread(lambda: approve(call))
-        if inspect.isawaitable(answer):
-            answer = await answer
-    if answer is True:
-        return
-    reason = f": {answer}" if isinstance(answer, str) and answer else ""
-    raise NotApproved(f"the call of {call.name!r} was not approved{reason}", call=call)
-
-
 def _invalid(call: ToolCall, problems: Iterable[Problem]) -> Validation:
     found = tuple(problems)
     message = f"the call of {call.name!r} cannot be run: " + "; ".join(p.message for p in found)
@@ -355,7 +367,7 @@ def _plain_call(text: str) -> Any:
     return value if looks_like_call(value) else None
 
 
-def _shown(call: Any) -> ToolCall:
+def _identify(call: Any) -> ToolCall:
     """As much of a call that cannot be read as a result needs: its id and name."""
     if isinstance(call, ToolCall):
         return call

@@ -1,4 +1,5 @@
-"""What people call: run, decide, call, generate, extract, conclude, explain, each sync and awaited.
+"""The public functions run, stream, decide, call, generate and conclude. Each has an async twin with the
+prefix `a`.
 
 Every verb builds a request, takes its plan, and hands both to a driver; the sync ones run the awaited
 ones. They work in a notebook (a loop already running) and from threads.
@@ -13,23 +14,26 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from . import drive
+from .approvals import Approve
 from .errors import UsageError
 from .events import Event
-from .models.adaptive import calling, look
-from .models.base import Model
-from .models.names import model as named_model
-from .models.rungs import Ladder, ladder
+from .models.base import Around, Model
+from .models.fallback import calling, look
+from .models.reask import ReaskPolicy, reask_policy
+from .models.resolve import model as named_model
 from .models.sampling import check_options, checked_setting, sampling
-from .plan import checked
-from .plan import conclude as concluding
-from .plan import decide as deciding
-from .plan.effects import Plan
-from .plan.extract import extraction, written_plainly
-from .plan.ladder import Rung
+from .plan import checked, decide as deciding, summarize as concluding
+from .plan.effects import Plan, Run
+from .plan.extract import with_output
 from .plan.loop import Limits, loop
-from .plan.speak import offered
+from .plan.prompted import offered
+from .plan.reask import ReaskStrategy
+from .plan.result_pages import LONGEST
+from .policy.policy import Policy, checked_policy
 from .schema.infer import as_tools
-from .toolbox import Approve, Toolbox
+from .schema.suggestions import did_you_mean, near
+from .tool_results import LIMIT
+from .toolbox import Ended, Toolbox
 from .types import Message, Reply, Request, ToolCall, ToolResult
 
 T = TypeVar("T")
@@ -53,15 +57,17 @@ class Settings(Sampled, total=False):
 
     `system` is a system message; `limits` a Limits or a dict of its fields; `approve` is asked before each
     call is run and may be async: it gets the checked call and returns True, or False, or the reason
-    against it. `choice` is auto, none, required or a tool's name. `ladder` is how the model is asked again where its
+    against it. `policy` says which calls run, which are asked about and which are refused; see `Policy`. `choice` is auto, none, required or a tool's name. `reask` is how the model is asked again where its
     reply is wrong: "told", "alone", "dialect", "sampling", "model:NAME" or a model, in that or another order; see
-    `plan.ladder`. `extra_body` is a dict of further fields for the model's server, such as `{"min_p": 0.1}`. The rest
-    is passed on to the model too; a setting that it has no place for is a UsageError.
+    `plan.reask`; `ladder` is its older name. `extra_body` is a dict of further fields for the model's server, such as
+    `{"min_p": 0.1}`. The rest is passed on to the model too; a setting that it has no place for is a UsageError.
     """
 
     system: str | None
     limits: Limits | Mapping[str, Any] | None
     approve: Approve | None
+    policy: Policy | None
+    reask: Sequence[str | Model] | None
     ladder: Sequence[str | Model] | None
     choice: str
     parallel: bool
@@ -73,11 +79,11 @@ class Options(Settings, total=False):
     model: str | Model | None
 
 
-class Again(TypedDict):
+class ReaskOptions(TypedDict):
     """How often a reply is asked for at most, in which ways, and for how many tokens."""
 
     tries: int
-    rungs: Sequence[Rung]
+    rungs: Sequence[ReaskStrategy]
     tokens: int | None
 
 
@@ -90,22 +96,23 @@ class Job:
     box: Toolbox
     limits: Limits
     approve: Approve | None
-    ladder: Ladder
-    decided: Callable[[], tuple[Model, Ladder]]
+    policy: Policy | None
+    reask: ReaskPolicy
+    decided: Callable[[], tuple[Model, ReaskPolicy]]
 
     async def ready(self) -> Job:
         """The job once it is known what its model can do, for how it is shown tools and asked again depends on that."""
         if self.request.tools:
             await look(self.model)
-        model, ladder = self.decided()
-        return replace(self, model=model, ladder=ladder)
+        model, reask = self.decided()
+        return replace(self, model=model, reask=reask)
 
     def play(self, plan: Plan[T]) -> AsyncGenerator[Event | drive.Done[T], None]:
         return drive.play(
             plan,
             self.model,
             self._run,
-            others=self.ladder.others,
+            others=self.reask.others,
             seconds=self.limits.seconds,
             level=logging.INFO,
         )
@@ -113,19 +120,35 @@ class Job:
     async def value(self, plan: Plan[T]) -> T:
         return await drive.value(self.play(plan))
 
-    def again(self, tries: int | None) -> Again:
+    def again(self, tries: int | None) -> ReaskOptions:
         """How it is asked again, and how often: where nothing is said, 3 times or until each rung had its turn."""
         if tries is not None and tries < 1:
             raise UsageError(f"tries: expected 1 or more, received {tries}")
-        rungs = self.ladder.rungs
+        rungs = self.reask.strategies
         return {
             "tries": max(3, 1 + len(rungs)) if tries is None else tries,
             "rungs": rungs,
             "tokens": self.limits.tokens,
         }
 
-    async def _run(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
-        return await self.box.arun(calls, approve=self.approve, parallel=8 if self.request.parallel else 1)
+    async def _run(self, effect: Run) -> tuple[ToolResult, ...]:
+        return await self.run_calls(effect.calls, effect.messages, policy=self.policy, approve=self.approve)
+
+    async def run_calls(
+        self,
+        calls: Sequence[ToolCall],
+        messages: Sequence[Message],
+        *,
+        policy: Policy | None,
+        approve: Approve | None,
+        ended: Ended | None = None,
+    ) -> tuple[ToolResult, ...]:
+        """The results of calls behind these messages, as long as the model can read; `ended` is told each at once."""
+        limit = LIMIT if "scored" in self.model.capabilities else LONGEST
+        parallel = 8 if self.request.parallel else 1
+        return await self.box.arun(
+            calls, approve=approve, parallel=parallel, limit=limit, policy=policy, messages=messages, ended=ended
+        )  # fmt: skip
 
 
 def job(prompt: Prompt, tools: Any, options: Options) -> Job:
@@ -148,31 +171,45 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
     offered(request)
     asked = calling(named_model(options.get("model")))
 
-    def decided() -> tuple[Model, Ladder]:
-        model = _shown(asked, index, len(box))
-        return model, ladder(options.get("ladder"), model)
+    def decided() -> tuple[Model, ReaskPolicy]:
+        model = _with_fitting_tools(asked, index, len(box))
+        return model, reask_policy(options.get("reask", options.get("ladder")), model)
 
     model, again = decided()
-    return Job(request, model, box, _limits(options.get("limits")), options.get("approve"), again, decided)
+    limits = _limits(options.get("limits"))
+    return Job(
+        request, model, box, limits, options.get("approve"), checked_policy(options.get("policy")), again, decided
+    )
 
 
 FEW = 10
-"""Tools that any model is shown at once, whatever they are: see `search.shown`, which is not loaded for them."""
+"""Tools that any model is shown at once, whatever they are: see `search.router`, which is not loaded for them."""
 
 
-def _shown(model: Model, index: Any, count: int) -> Model:
-    """The model, shown those of many tools that fit; the index that the tools came as, if they did, finds them."""
+def _with_fitting_tools(model: Model, index: Any, count: int) -> Model:
+    """The model, shown a part of large results, and those of many tools that fit; the index that the tools came as, if
+    they did, finds them."""
+    model = _paged(model)
     if count <= FEW and index is None:
         return model
-    from .search.shown import Routed
+    from .search.router import ToolRouter
 
-    routed = model if isinstance(model, Routed) else Routed(model, strict=False)
-    # one that decides by likelihood tells tools apart better than headings: see docs/levels.md
-    if getattr(index, "groups", ()) and not isinstance(model, Routed) and "scored" not in model.capabilities:
-        from .search.levelled import Levelled
+    routed = model if isinstance(model, ToolRouter) else ToolRouter(model, strict=False)
+    # one that decides by likelihood tells tools apart better than headings: see docs/how-to/hierarchy.md
+    if getattr(index, "groups", ()) and not isinstance(model, ToolRouter) and "scored" not in model.capabilities:
+        from .search.hierarchy import HierarchyRouter
 
-        routed = Levelled(model, strict=False)
+        routed = HierarchyRouter(model, strict=False)
     return routed if index is None or routed.index is not None else routed.searching(index)
+
+
+def _paged(model: Model) -> Model:
+    """The model, shown a part of each large result."""
+    from .search.paged_results import PagedResults
+
+    if isinstance(model, PagedResults):
+        return model
+    return model.around(_paged(model.model)) if isinstance(model, Around) else PagedResults(model)
 
 
 def _stops(value: object) -> tuple[str, ...]:
@@ -183,6 +220,10 @@ def _stops(value: object) -> tuple[str, ...]:
     return tuple(str(row) for row in rows)
 
 
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+"""Who speaks in a message; `function` is how OpenAI's API called `tool` first."""
+
+
 def _messages(prompt: Prompt, system: str | None) -> list[Message]:
     first: list[Message] = [{"role": "system", "content": system}] if system else []
     if isinstance(prompt, str):
@@ -191,11 +232,15 @@ def _messages(prompt: Prompt, system: str | None) -> list[Message]:
         raise UsageError(f"expected a question or a list of messages, received {type(prompt).__name__}")
     messages = list(prompt)
     for i, message in enumerate(messages):
-        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        role = message.get("role") if isinstance(message, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(role, str):
             raise UsageError(
                 f"message {i}: expected a dict with a role, such as {{'role': 'user', 'content': 'Hi'}}, "
                 f"received {str(message)[:80]!r}"
             )
+        if role not in ROLES:
+            meant = did_you_mean(near(role, ROLES))
+            raise UsageError(f"message {i}: expected a role of {', '.join(ROLES)}, got {role!r:.80}.{meant}")
     if not messages:
         raise UsageError("expected a question or at least one message, received an empty list")
     return [*first, *messages]
@@ -220,26 +265,29 @@ def _to_run(prompt: Prompt, tools: Any, options: Options) -> Job:
     return task
 
 
-async def arun(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply:
+async def arun(prompt: Prompt, *, tools: Any = (), output: Any = None, **options: Unpack[Options]) -> Reply:
     """As `run`, awaited."""
     task = await _to_run(prompt, tools, options).ready()
-    return await task.value(loop(task.request, task.limits, task.ladder.rungs))
+    plan = loop(task.request, task.limits, task.reask.strategies)
+    return await task.value(plan if output is None else with_output(plan, task.request, output, **task.again(None)))
 
 
-def run(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Reply:
+def run(prompt: Prompt, *, tools: Any = (), output: Any = None, **options: Unpack[Options]) -> Reply:
     """The model's last answer after every call it wanted was run; `.messages` to go on from, `.steps` to see how.
 
-    `prompt` is a question or a list of messages; `tools` functions, Tools, OpenAI-style dicts, a
-    Toolbox or a ToolIndex, of any number: of many the model is shown those that fit (see `search.shown`). A tool's error is told to the model; a limit ends in `finish="limit"`. Raises ModelError when
-    the model cannot be asked, UsageError for what cannot be.
+    `prompt` is a question or a list of messages; `tools` functions, Tools, OpenAI-style dicts, a Toolbox or a
+    ToolIndex, of any number: of many the model is shown those that fit (see `search.router`). A tool's error is told to
+    the model; a limit ends in `finish="limit"`. `output` is a type, or a JSON Schema: `.output` is then the answer as a
+    value of it, extracted as by `extract`. Raises ModelError when the model cannot be asked, UsageError for what
+    cannot be.
     """
-    return drive.run_sync(arun(prompt, tools=tools, **options))
+    return drive.run_sync(arun(prompt, tools=tools, output=output, **options))
 
 
 async def astream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> AsyncGenerator[Event, None]:
     """As `stream`, for `async for`."""
     task = await _to_run(prompt, tools, options).ready()
-    async with aclosing(task.play(loop(task.request, task.limits, task.ladder.rungs))) as events:
+    async with aclosing(task.play(loop(task.request, task.limits, task.reask.strategies))) as events:
         async for event in events:
             if not isinstance(event, drive.Done):
                 yield event
@@ -263,8 +311,8 @@ def decide(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **optio
     """The checked calls that a request wants (none, one, several), or a text. Nothing is executed.
 
     A model whose calls do not fit is asked again: told what is wrong, then with the one tool alone, or as the
-    `ladder` says; `tries` replies in all (3, or as many as a longer ladder needs). Then GenerationError carries every
-    attempt. `.steps` and `.notes` tell how often, and in which way.
+    `reask` says; `tries` replies in all at most (3, or as many as a longer list needs), fewer where it repeats a reply
+    though it was told. Then GenerationError carries every attempt. `.steps` and `.notes` tell how often, and in which way.
     """
     return drive.run_sync(adecide(prompt, tools=tools, tries=tries, **options))
 
@@ -320,27 +368,10 @@ def generate_checked(
     """`transform(answer)`, where the transform returns a value or raises: what it raised goes back to the model.
 
     A transform refuses with ValueError and its like (also LookupError, TypeError, AssertionError, or any
-    error of toolspeak, so `Toolbox.transform` serves as one). After `tries` answers (3, or as many as a longer `ladder`
-    needs) GenerationError carries every attempt.
+    error of toolspeak, so `Toolbox.transform` serves as one). After `tries` answers (3, or as many as a longer `reask`
+    needs), or the same one again, GenerationError carries every attempt.
     """
     return drive.run_sync(agenerate_checked(model, transform, prompt, tries=tries, **settings))
-
-
-async def aextract(prompt: Prompt, kind: type[T], *, tries: int | None = None, **options: Unpack[Options]) -> T:
-    """As `extract`, awaited."""
-    tool, build = extraction(kind)
-    options["choice"] = tool.name
-    task = await job(prompt, (tool,), options).ready()
-    plan = deciding.call(task.request, read=written_plainly(tool), **task.again(tries))
-    return build((await task.value(plan)).arguments)
-
-
-def extract(prompt: Prompt, kind: type[T], *, tries: int | None = None, **options: Unpack[Options]) -> T:
-    """A value of the type `kind` out of a text: a dataclass, a pydantic model, `list[int]`, whatever pydantic knows.
-
-    Checked and asked again like a call; raises GenerationError when the model never gives one.
-    """
-    return drive.run_sync(aextract(prompt, kind, tries=tries, **options))
 
 
 async def aconclude(question: str, result: Any, *, language: str = "English", **options: Unpack[Options]) -> Reply:

@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
+import anthropic.types.beta
 import pytest
 from anthropic.types import ErrorResponse, Message, MessageTokensCount, ModelInfo, RawMessageStreamEvent
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
@@ -11,14 +12,18 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from properties import property_test
+from toolspeak import dialect as get
 from toolspeak.api import anthropic as api
-from toolspeak.api.asked import Asked, Stamp
+from toolspeak.api.incoming import IncomingRequest, Stamp
 from toolspeak.errors import BadRequest, KeyRefused, ModelError, Refused, ServerFailed, StreamCut
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
 from toolspeak.gateway.body import check_body
-from toolspeak.schema.judge import judge
+from toolspeak.models.http import Http
+from toolspeak.schema.validators import judge
 from toolspeak.types import Note, Reply, Request, Tool, ToolCall, Usage
-from toolspeak.wire.collect import collect
+from toolspeak.wire.decode import parse
+from toolspeak.wire.reading.collect import collect
+from toolspeak.wire.render import render
 
 EVENTS: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
 BODIES: TypeAdapter[Any] = TypeAdapter(MessageCreateParamsStreaming)
@@ -54,7 +59,8 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
                 for key in ids
             ]  # fmt: skip
         messages.append(said)
-        error = st.builds(lambda text: json.dumps({"error": text}, ensure_ascii=False), TEXT)
+        error = st.builds(lambda told: json.dumps({"error": told}, ensure_ascii=False), TEXT | JSON_OBJECT)
+        error |= error.map(lambda text: json.dumps({"error": text}, ensure_ascii=False))
         messages += [{"role": "tool", "tool_call_id": key, "content": draw(TEXT | error | MIXED)} for key in ids]
         if not ids or draw(st.booleans()):
             messages.append({"role": "user", "content": draw(TEXT | MIXED)})
@@ -154,22 +160,33 @@ def test_turns_of_blocks_are_our_messages() -> None:
 PLAIN: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
 
 
-def test_examples_of_a_tools_input_stand_where_every_model_reads_them() -> None:
+def test_examples_of_a_tools_input_are_shown() -> None:
+    """To a server with its own tools behind the description, to a prompted model as calls in its dialect."""
     tool = {"name": "weather", "description": "The weather.", "input_schema": {"type": "object"}}
-    examples = [{"city": "厦门"}, {"city": "Paris", "unit": "f"}]
-    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    examples = [{"city": "厦门"}, {"city": "Paris", "unit": "<tool_call>"}]
     tools = [
         {**tool, "input_examples": examples, "eager_input_streaming": True},
         {**tool, "name": "bare", "input_examples": None},
     ]
-    asked = api.read_request({**body, "tools": tools})
-    shown, bare = asked.request.tools or ()
-    assert shown.description == (
-        'The weather.\n\nExamples of its arguments:\n{"city": "厦门"}\n{"city": "Paris", "unit": "f"}'
+    asked = api.read_request(PLAIN | {"tools": tools})
+    offered = asked.request.tools or ()
+    assert [tool.examples for tool in offered] == [tuple(examples), ()]
+    assert asked.eager == {"weather"}
+    assert not {one for one in asked.ignored if one.startswith("tools.")}
+    sent = json.loads(Http("http://host/v1", "m").body(asked.request))["tools"]
+    assert sent[0]["function"]["description"] == (
+        'The weather.\n\nExamples of its arguments:\n{"city": "厦门"}\n{"city": "Paris", "unit": "<tool_call>"}'
     )
-    assert bare.description == "The weather."
-    assert "tools.eager_input_streaming" in asked.ignored  # whether arguments leave live is the operator's setting
-    assert "tools.input_examples" not in asked.ignored
+    assert sent[1]["function"]["description"] == "The weather."
+    for dialect in ("hermes", "qwen3-coder"):
+        d = get(dialect)
+        told = str(render(asked.request.messages, offered, d).messages[0]["content"])
+        head, _, calls = told.partition("\n\nExamples of calls:\n")
+        assert "Examples" not in head
+        read = parse(calls, d, offered).calls
+        assert [call.name for call in read] == ["weather"] * 2
+        assert read[0].arguments == examples[0]
+        assert calls.count("<tool_call>") == 2  # the one in an argument is broken
 
 
 def test_settings_are_read() -> None:
@@ -368,8 +385,8 @@ def events_in(data: bytes) -> list[dict[str, Any]]:
     return out
 
 
-def written(events: list[Event], asked: Asked | None = None) -> bytes:
-    writer = api.ReplyWriter(asked or Asked("m", Request(), stream=True), STAMP)
+def written(events: list[Event], asked: IncomingRequest | None = None) -> bytes:
+    writer = api.ReplyWriter(asked or IncomingRequest("m", Request(), stream=True), STAMP)
     return writer.begin() + b"".join(writer.feed(event) for event in events) + writer.close()
 
 
@@ -423,7 +440,7 @@ def test_a_stream_is_as_the_sdk_takes_it(events: list[Event]) -> None:
 @property_test(100, replies(), st.none() | st.integers(1, 40))
 def test_a_body_is_read_as_it_was_written(events: list[Event], size: int | None) -> None:
     reply = collect(events)
-    body = json.loads(json.dumps(api.write_reply([reply], Asked("m", Request()), STAMP)))
+    body = json.loads(json.dumps(api.write_reply([reply], IncomingRequest("m", Request()), STAMP)))
     Message.model_validate(body, strict=True)
     again = collect(read(json.dumps(body, ensure_ascii=False).encode(), size))
     for name in ("text", "thought", "finish", "usage"):
@@ -434,7 +451,7 @@ def test_a_body_is_read_as_it_was_written(events: list[Event], size: int | None)
 def test_blocks_of_several_kinds() -> None:
     events: list[Event] = [
         ThoughtDelta("hm"), TextDelta("a"), TextDelta("b"), CallStart("now", "x"), ArgumentsDelta("{}"), CallEnd(),
-        CallStart("now", "y"), ArgumentsDelta("{}"), CallEnd(), Noted(Note("asked-again", "why")),
+        CallStart("now", "y"), ArgumentsDelta("{}"), CallEnd(), Noted(Note("re-asked", "why")),
         Finished("tool_calls", Usage(7, 2, 3, 1)),
     ]  # fmt: skip
     told = events_in(written(events))
@@ -448,11 +465,11 @@ def test_blocks_of_several_kinds() -> None:
         "input_tokens": 4, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 3, "output_tokens": 2,
         "output_tokens_details": {"thinking_tokens": 1},
     }  # fmt: skip
-    assert end["toolspeak"] == {"notes": [{"rule": "asked-again", "detail": "why"}]}
+    assert end["toolspeak"] == {"notes": [{"rule": "re-asked", "detail": "why"}]}
 
 
 def test_thoughts_that_nobody_asked_for_are_not_told() -> None:
-    asked = Asked("m", Request(), stream=True, thoughts=False)
+    asked = IncomingRequest("m", Request(), stream=True, thoughts=False)
     told = events_in(written([ThoughtDelta("hm"), TextDelta("a"), ThoughtDelta("so"), Finished()], asked))
     assert [event["content_block"]["type"] for event in told if event["type"] == "content_block_start"] == ["text"]
     assert api.write_reply([Reply("a", "hm")], asked, STAMP)["content"] == [{"type": "text", "text": "a"}]
@@ -555,7 +572,7 @@ def test_a_ping_is_no_sign_of_progress() -> None:
 def test_errors_are_as_the_sdk_knows_them(status: int, kind: str) -> None:
     body = api.write_error(Refused("why", status=status))
     assert ErrorResponse.model_validate(body, strict=True).error.type == kind
-    (event,) = events_in(api.ReplyWriter(Asked("m", Request()), STAMP).error(Refused("why", status=status)))
+    (event,) = events_in(api.ReplyWriter(IncomingRequest("m", Request()), STAMP).error(Refused("why", status=status)))
     assert event == body
 
 
@@ -575,7 +592,7 @@ def test_models_and_counts_are_as_the_sdk_knows_them() -> None:
 
 def test_a_call_in_a_body_holds_its_arguments() -> None:
     reply = Reply(calls=(ToolCall("x", "now", {"a": [1]}, '{"a": [1]}'),), finish="tool_calls")
-    body = api.write_reply([reply], Asked("m", Request()), STAMP)
+    body = api.write_reply([reply], IncomingRequest("m", Request()), STAMP)
     assert body["content"] == [{"type": "tool_use", "id": "x", "name": "now", "input": {"a": [1]}}]
     assert body["stop_reason"] == "tool_use"
 
@@ -585,7 +602,7 @@ def test_what_anthropic_runs_is_left_out_and_named() -> None:
         {"type": "web_search_20250305", "name": "web_search"},
         {"type": "code_execution_20250825", "name": "code_execution"},
         {"type": "mcp_toolset", "mcp_server_name": "x"},
-        {"type": "computer_toolset_20260801"},
+        {"type": "advisor_20260301", "name": "advisor"},
     ]
     own = {"name": "look", "input_schema": {"type": "object"}}
     asked = api.read_request(PLAIN | {"tools": [*hosted, own]})
@@ -617,6 +634,61 @@ def test_a_tool_that_the_client_runs_has_the_arguments_that_its_type_says(tool: 
     assert judge(offered.parameters).is_valid(right)
     assert not judge(offered.parameters).is_valid(wrong)
     assert set(asked.ignored) <= {"tools.max_characters"}
+
+
+def _arguments_in_the_sdk(toolset: str, member: str) -> tuple[set[str], set[str]]:
+    """The arguments of a member, and those that must be given, as the SDK has them."""
+    words = "".join(word.capitalize() for word in f"{toolset}_{member}_input".split("_"))
+    fields = getattr(anthropic.types.beta, f"Beta{words}").model_fields
+    names = {name: field.alias or name for name, field in fields.items()}
+    return set(names.values()), {names[name] for name, field in fields.items() if field.is_required()}
+
+
+@pytest.mark.parametrize("toolset", ["computer", "browser"])
+def test_a_toolset_is_a_function_for_each_member(toolset: str) -> None:
+    kind = f"{toolset}_toolset_20260801"
+    configs: Any = {"zoom": {"enabled": False}, "type": {"defer_loading": True}}
+    if toolset == "browser":
+        configs["javascript_exec"] = {"enabled": True}
+    asked = api.read_request(PLAIN | {"tools": [{"type": kind, "configs": configs, "cache_control": None}]})
+    offered = {tool.name.removeprefix(f"{toolset}_"): tool for tool in asked.request.tools or ()}
+    known = set(getattr(anthropic.types.beta, f"Beta{toolset.capitalize()}ToolsetConfigsParam").__annotations__)
+    assert set(offered) == known - {"zoom", "file_upload"}
+    for name, tool in offered.items():
+        arguments = set(tool.parameters["properties"]), set(tool.parameters["required"])
+        assert arguments == _arguments_in_the_sdk(toolset, name), name
+        assert tool.description
+    assert asked.request.deferred == {f"{toolset}_type": None}
+    with pytest.raises(Refused, match="is no member"):
+        api.read_request(PLAIN | {"tools": [{"type": kind, "configs": {"teleport": {}}}]})
+
+
+def test_a_call_of_a_toolset_goes_out_and_comes_back_by_the_members_name() -> None:
+    tools = [{"type": "browser_toolset_20260801"}, {"type": "computer_toolset_20260801"}]
+    asked = api.read_request(PLAIN | {"tools": tools})
+    target = {"type": "ref", "ref": "ref_7"}
+    arguments = {"target": target}
+    call = ToolCall("toolu_1", "browser_left_click", arguments, json.dumps(arguments))
+    body = api.write_reply([Reply(calls=(call,), finish="tool_calls")], asked, STAMP)
+    [block] = anthropic.types.beta.BetaMessage.model_validate(body).content
+    assert (block.type, block.name, block.toolset_name) == ("tool_use", "left_click", "browser")
+    writer = api.ReplyWriter(asked, STAMP)
+    begun = writer.feed(CallStart("computer_screenshot", "toolu_2")).decode()
+    assert '"name":"screenshot","toolset_name":"computer"' in begun
+    state = {"type": "browser_state", "tabs": [{"tab_id": "3", "title": "Rain", "url": "https://a.b", "active": True}],
+             "state_changes": [{"type": "tab_opened", "tab_id": "3"}]}  # fmt: skip
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "ok"}, state]}
+    turns = [
+        *PLAIN["messages"],
+        {"role": "assistant", "content": body["content"]},
+        {"role": "user", "content": [result]},
+    ]
+    again = api.read_request(PLAIN | {"tools": tools, "messages": turns})
+    _, said, answer = again.request.messages
+    assert said["tool_calls"][0]["function"]["name"] == "browser_left_click"
+    assert json.loads(said["tool_calls"][0]["function"]["arguments"]) == arguments
+    assert "- 3 (active): Rain https://a.b\ntab opened: tab_id 3" in answer["content"]
+    assert again.ignored == ()
 
 
 def test_a_tool_that_is_none_is_refused() -> None:

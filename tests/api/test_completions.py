@@ -9,7 +9,6 @@ import pytest
 from hypothesis import strategies as st
 
 from properties import property_test
-from toolspeak.api.asked import Asked, Stamp
 from toolspeak.api.completions import (
     BODY,
     ReplyReader,
@@ -18,11 +17,12 @@ from toolspeak.api.completions import (
     write_reply,
     write_request,
 )
+from toolspeak.api.incoming import IncomingRequest, Stamp
 from toolspeak.errors import Refused, StreamCut, UsageError
 from toolspeak.events import CallStart, Event, Finished, Logprobs, TextDelta, ThoughtDelta
-from toolspeak.schema.judge import judge
+from toolspeak.schema.validators import judge
 from toolspeak.types import Note, Reply, Request, Usage
-from toolspeak.wire.collect import collect
+from toolspeak.wire.reading.collect import collect
 
 STAMP = Stamp("7", 1_700_000_000, "m")
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -39,11 +39,11 @@ def tokens(texts: list[str], tops: int) -> list[dict[str, Any]]:
     ]
 
 
-def asked(**fields: Any) -> Asked:
+def asked(**fields: Any) -> IncomingRequest:
     return read_request({"model": "m", "prompt": "Once", **fields})
 
 
-def written(events: list[Event], how: Asked) -> bytes:
+def written(events: list[Event], how: IncomingRequest) -> bytes:
     writer = ReplyWriter(how, STAMP)
     return writer.begin() + b"".join(writer.feed(event) for event in events) + writer.close()
 
@@ -139,8 +139,8 @@ def test_several_replies_to_one_prompt() -> None:
 
 
 def test_what_was_repaired_is_told() -> None:
-    body = write_reply([Reply("x", notes=(Note("asked-again", "why"),))], asked(), STAMP)
-    assert body["choices"][0]["toolspeak"] == {"notes": [{"rule": "asked-again", "detail": "why"}]}
+    body = write_reply([Reply("x", notes=(Note("re-asked", "why"),))], asked(), STAMP)
+    assert body["choices"][0]["toolspeak"] == {"notes": [{"rule": "re-asked", "detail": "why"}]}
 
 
 @pytest.mark.parametrize(

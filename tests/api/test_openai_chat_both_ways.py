@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from properties import property_test
 from toolspeak.api import openai_chat as chat
-from toolspeak.api.asked import Asked, Stamp
+from toolspeak.api.incoming import IncomingRequest, Stamp
 from toolspeak.errors import Refused
 from toolspeak.events import (
     ArgumentsDelta,
@@ -24,10 +24,10 @@ from toolspeak.events import (
     ThoughtDelta,
 )
 from toolspeak.gateway.body import check_body, parse_body
-from toolspeak.gateway.settings import Limits
+from toolspeak.gateway.config.settings import Limits
 from toolspeak.schema.infer import as_tools
 from toolspeak.types import Note, Reply, Request, Usage
-from toolspeak.wire.collect import collect
+from toolspeak.wire.reading.collect import collect
 
 STAMP = Stamp("0" * 24, 1_700_000_000, "m")
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -124,7 +124,7 @@ def replies(draw: st.DrawFn) -> list[Event]:
     return [*draw(said), *calls, *draw(notes), Finished(finish, draw(usages))]  # type: ignore[arg-type,list-item]
 
 
-def sent(replies: list[list[Event]], asked: Asked) -> bytes:
+def sent(replies: list[list[Event]], asked: IncomingRequest) -> bytes:
     writer = chat.ReplyWriter(asked, STAMP)
     out = [writer.begin()]
     out += [writer.feed(event, i) for i, events in enumerate(replies) for event in events]
@@ -139,7 +139,7 @@ def received(data: bytes, cut: int) -> list[Event]:
 
 @property_test(200, replies(), st.integers(1, 400))
 def test_a_stream_written_is_read_as_it_was(events: list[Event], cut: int) -> None:
-    data = sent([events], Asked("m", Request(), stream=True))
+    data = sent([events], IncomingRequest("m", Request(), stream=True))
     assert received(data, cut) == received(data, len(data)) == events
     assert data.endswith(b"data: [DONE]\n\n")
 
@@ -148,7 +148,7 @@ def test_a_stream_written_is_read_as_it_was(events: list[Event], cut: int) -> No
 def test_a_body_written_is_read_as_it_was(events: list[Event]) -> None:
     events = [event for event in events if not isinstance(event, Logprobs)]
     reply = collect(events)
-    body = json.dumps(chat.write_reply([reply], Asked("m", Request()), STAMP), ensure_ascii=False).encode()
+    body = json.dumps(chat.write_reply([reply], IncomingRequest("m", Request()), STAMP), ensure_ascii=False).encode()
     read = collect(received(body, len(body)))
     assert read == reply
 
@@ -161,7 +161,7 @@ def test_every_chunk_is_what_clients_expect() -> None:
         CallEnd(),
         Finished("tool_calls"),
     ]
-    data = sent([events, [TextDelta("x"), Finished()]], Asked("m", Request(), stream=True, n=2, usage=True))
+    data = sent([events, [TextDelta("x"), Finished()]], IncomingRequest("m", Request(), stream=True, n=2, usage=True))
     lines = data.decode().removesuffix("\n\n").split("\n\n")
     assert all(line.startswith("data: ") and "\n" not in line for line in lines)
     chunks = [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
@@ -172,7 +172,7 @@ def test_every_chunk_is_what_clients_expect() -> None:
     calls = [call for c in chunks[:-1] for call in c["choices"][0]["delta"].get("tool_calls", ())]
     assert calls[0] == {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
     assert calls[1] == {"index": 0, "function": {"arguments": "{}"}}
-    quiet = sent([events], Asked("m", Request(), stream=True, usage=False))
+    quiet = sent([events], IncomingRequest("m", Request(), stream=True, usage=False))
     assert b"usage" not in quiet
 
 
@@ -186,7 +186,7 @@ def test_a_chunk_is_one_line_for_every_client() -> None:
         TextDelta(said),
         Finished(),
     ]
-    lines = sent([events], Asked("m", Request(), stream=True, usage=False)).decode().splitlines()
+    lines = sent([events], IncomingRequest("m", Request(), stream=True, usage=False)).decode().splitlines()
     assert all(line.startswith("data: ") for line in lines[::2])
     assert not any(lines[1::2])
     deltas = [json.loads(line[6:])["choices"][0]["delta"] for line in lines[:-2:2]]
@@ -196,7 +196,7 @@ def test_a_chunk_is_one_line_for_every_client() -> None:
 # ------------------------------------------------------------------ what clients write
 
 
-def read(**fields: Any) -> Asked:
+def read(**fields: Any) -> IncomingRequest:
     body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], **fields}
     check_body(body, chat.BODY)
     return chat.read_request(body)
@@ -277,5 +277,5 @@ def test_a_refusal_says_where(fields: dict[str, Any], param: str) -> None:
 
 
 def test_a_reply_without_calls_has_no_list_of_them() -> None:
-    body = chat.write_reply([Reply("x")], Asked("m", Request()), STAMP)
+    body = chat.write_reply([Reply("x")], IncomingRequest("m", Request()), STAMP)
     assert "tool_calls" not in body["choices"][0]["message"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 
 from properties import property_test
-from toolspeak.api.asked import Stamp
+from toolspeak.api.incoming import Stamp
 from toolspeak.api.openai_responses import (
     BODY,
     ReplyReader,
@@ -35,9 +35,9 @@ from toolspeak.events import (
     ThoughtDelta,
 )
 from toolspeak.gateway.body import check_body
-from toolspeak.schema.judge import judge
+from toolspeak.schema.validators import judge
 from toolspeak.types import Message, Note, Request, Tool, Usage
-from toolspeak.wire.collect import collect
+from toolspeak.wire.reading.collect import collect
 
 STAMP = Stamp("0123", 1_700_000_000, "m")
 WEATHER = {
@@ -501,11 +501,11 @@ def test_likelihoods_are_told_with_the_text() -> None:
 
 def test_a_body_holds_what_the_request_said_and_what_was_repaired() -> None:
     asked = read_request(body(instructions="Be brief.", metadata={"a": "b"}, tools=[WEATHER], max_output_tokens=9))
-    reply = collect([Noted(Note("asked-again", "x")), TextDelta("Hi"), Finished("stop", Usage(1, 1))])
+    reply = collect([Noted(Note("re-asked", "x")), TextDelta("Hi"), Finished("stop", Usage(1, 1))])
     written = write_reply([reply], asked, STAMP)
     Response.model_validate(written, strict=True)
     assert (written["instructions"], written["metadata"], written["max_output_tokens"]) == ("Be brief.", {"a": "b"}, 9)
-    assert written["toolspeak"]["notes"] == [{"rule": "asked-again", "detail": "x"}]
+    assert written["toolspeak"]["notes"] == [{"rule": "re-asked", "detail": "x"}]
     assert written["store"] is False
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from properties import property_test
-from toolspeak.api.payloads import dumped
+from toolspeak.api.json_stream import Payloads, dumped, paired
 from toolspeak.api.sse import EventParser, ServerEvent
 from toolspeak.errors import ServerFailed
 
@@ -75,3 +75,28 @@ def test_a_line_of_json_holds_nothing_that_ends_a_line() -> None:
     line = dumped({"said": said})
     assert line.splitlines() == [line]
     assert json.loads(line) == {"said": said}
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text()
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
+
+
+def decoded(text: str) -> str:
+    """What a payload's text comes to, as text: NaN is not equal to itself."""
+    (payload,) = Payloads().feed(f"data: {text}\n\n".encode())
+    return repr(payload)
+
+
+@property_test(200, JSON)
+def test_a_payload_is_what_the_standard_library_reads(value: object) -> None:
+    text = json.dumps({"value": value})
+    assert decoded(text) == repr(json.loads(paired(text)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', '{"a": 1e999}', r'{"a": "\ud83d"}', r'{"a": "\ud83d\ude00"}',
+     '{"a": ' + "[" * 300 + "]" * 300 + "}", '{"a": 1.0, "b": 0.1, "c": 1E2, "d": -0}'],
+)  # fmt: skip
+def test_an_odd_payload_is_what_the_standard_library_reads(text: str) -> None:
+    assert decoded(text) == repr(json.loads(paired(text)))

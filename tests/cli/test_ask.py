@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from world import ANSI, TOOLSPEAK, Cli, Terminal, wants
 
+from preloaded import Started
+
 Script = Callable[..., str]
 
 
@@ -41,13 +43,12 @@ def test_standard_input_is_read(cli: Cli, args: list[str]) -> None:
 def test_standard_input_is_left_alone_when_there_is_a_question(cli: Cli) -> None:
     read, write = os.pipe()  # nobody writes to it and nobody closes it
     try:
-        done = subprocess.run(
-            [*TOOLSPEAK, "ask", "hi", "-m", "scripted:hello"], stdin=read, capture_output=True, timeout=60
-        )
+        process = Started(["ask", "hi", "-m", "scripted:hello"], stdin=read, stdout=subprocess.PIPE)
+        out, _ = process.communicate(timeout=60)
     finally:
         os.close(read)
         os.close(write)
-    assert done.stdout == b"hello\n"
+    assert out == b"hello\n"
 
 
 def test_words_need_no_quotes(cli: Cli) -> None:
@@ -71,8 +72,8 @@ def test_words_need_no_quotes(cli: Cli) -> None:
 )
 def test_wrong_usage_is_told_in_a_line(cli: Cli, place: Path, args: list[str], stdin: bytes, message: str) -> None:
     (place / "state").mkdir()
-    process = subprocess.Popen(  # a session of its own has no terminal
-        [*TOOLSPEAK, "ask", *args],
+    process = Started(  # a session of its own has no terminal
+        ["ask", *args],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -226,12 +227,12 @@ def test_approval_is_asked_for_on_the_terminal(
 ) -> None:
     model = script(wants("weather", city="Oslo"), "Well.")
     one = terminal("ask", "hi", "-t", "weather.py", "-m", model, "--approve")
-    one.until('run weather {"city": "Oslo"} ? [y/N] ')
+    one.until('run weather {"city": "Oslo"} ? [y/N/e=edit/a=always] ')
     one.type(answer)
     code, seen = one.end()
     assert code == 0
     assert ("Sunny in Oslo" in seen) == ran
-    assert ("the user said no" in seen) == (not ran)
+    assert ("the user declined" in seen) == (not ran)
 
 
 @pytest.mark.parametrize("early", ["y\n", "y\ny\ny\n", "y"])
@@ -242,14 +243,14 @@ def test_what_was_typed_before_the_question_is_no_answer(
     model = script(wants("slow", seconds=0.01), wants("weather", city="Oslo"), "Well.")
     one = terminal("ask", "hi", "-t", "weather.py", "-m", model, "--approve", NO_COLOR="1")
     one.type(early)  # long before the program has begun
-    one.until('run slow {"seconds": 0.01} ? [y/N] ')
+    one.until('run slow {"seconds": 0.01} ? [y/N/e=edit/a=always] ')
     one.type("y\ny\n")  # the second line comes before the second question
-    one.until('run weather {"city": "Oslo"} ? [y/N] ')
+    one.until('run weather {"city": "Oslo"} ? [y/N/e=edit/a=always] ')
     one.type("\n")
     code, seen = one.end()
     assert code == 0
     assert "Sunny in Oslo" not in seen
-    assert "the user said no" in seen
+    assert "the user declined" in seen
 
 
 def test_approval_is_asked_for_on_the_terminal_though_the_question_is_piped(script: Script) -> None:
@@ -259,7 +260,7 @@ def test_approval_is_asked_for_on_the_terminal_though_the_question_is_piped(scri
     one = Terminal("ask", "-", "-t", "weather.py", "-m", script(wants("add", a=1, b=2), "3."), "--approve", stdin=read)
     try:
         os.close(read)
-        one.until("[y/N] ")
+        one.until("[y/N/e=edit/a=always] ")
         one.type("y\n")
         code, seen = one.end()
     finally:
@@ -274,12 +275,12 @@ def test_ctrl_c_in_the_middle_of_a_call_is_prompt_and_silent(command: str, scrip
         "ask": ["ask", "hi", "-t", "weather.py", "-m", script(wants("slow", seconds=60), "x")],
         "call": ["call", "weather.py:slow", '{"seconds": 60}'],
     }[command]
-    process = subprocess.Popen([*TOOLSPEAK, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = Started(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     while "begun" not in process.stderr.readline():
         assert process.poll() is None
     process.send_signal(2)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "")
 
 
@@ -290,7 +291,7 @@ def test_ctrl_c_while_the_embedded_model_thinks() -> None:
     assert process.stdout is not None
     assert process.stdout.read(1)
     process.send_signal(2)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, b"")
 
 
@@ -396,7 +397,9 @@ def test_what_looks_like_a_call_is_told(place: Path, cli: Cli) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Ignores) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/v1"
-        done = cli("ask", "1 + 2?", "-t", "weather.py:add", "-m", f"{url}#gemma-3-4b-it")
+        ask = ("ask", "1 + 2?", "-t", "weather.py:add", "-m", f"{url}#gemma-3-4b-it")
+        told = [cli(*ask), cli(*ask, "--dry-run"), cli(*ask, "--dialect", "hermes")]
         server.shutdown()
-    assert "functionName" in done.stdout
-    assert "note: a part of the text looks like a call of add" in done.stderr
+    for done in told:
+        assert "functionName" in done.stdout
+        assert "note: a part of the text looks like a call of add" in done.stderr

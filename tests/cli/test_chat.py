@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from world import Cli, Terminal, wants
 
 Script = Callable[..., str]
@@ -94,7 +95,7 @@ def test_ctrl_c_stops_the_answer_then_the_program(terminal: Start, script: Scrip
     one.until("> ")
     time.sleep(0.5)  # line editing misses a signal that comes while it is setting itself up
     one.type("\x03")
-    code, seen = one.end(20)
+    code, seen = one.end()
     assert code == 130
     assert "Traceback" not in seen
     assert not (place / "state").exists()
@@ -116,3 +117,48 @@ def test_reset_begins_anew(terminal: Start, script: Script, place: Path) -> None
     assert one.end()[0] == 0
     kept = sorted((place / "state" / "toolspeak" / "chats").glob("*.json"))
     assert [len(json.loads(path.read_text("utf-8"))["messages"]) for path in kept] == [2, 2]
+
+
+def test_commands_through_a_pipe(cli: Cli, script: Script, place: Path) -> None:
+    lines = "Hello?\n/tools\n/retry\n/model scripted:Other.\nAnd you?\n/explain\n/save talk.json\n"
+    done = cli("chat", "--tools", "weather.py:add", "--model", script("One.", "Two."), stdin=lines)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["One.", "Two.", "Other."]
+    for told in (
+        "add: Add two numbers.",
+        "scripted, prompted in ",
+        "1 tools: add",
+        "model: scripted",
+        "saved 4 messages in talk.json",
+    ):
+        assert told in done.stderr
+    saved = json.loads((place / "talk.json").read_text())
+    assert [message["content"] for message in saved["messages"]] == ["Hello?", "Two.", "And you?", "Other."]
+    assert oct((place / "talk.json").stat().st_mode)[-2:] == "00"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("/retry", "nothing was asked yet"),
+        ("/explain", "nothing was asked yet"),
+        ("/model gpt", "no model is called 'gpt'"),
+        ("/save weather.py", "weather.py is there already"),
+        ("/save", "no name was given"),
+    ],
+)
+def test_commands_that_cannot_be(cli: Cli, line: str, why: str) -> None:
+    done = cli("chat", "--model", "scripted:x", stdin=line)
+    assert (done.returncode, why in done.stderr) == (2, True)
+
+
+def test_a_continued_conversation_has_its_tools(cli: Cli, script: Script, place: Path) -> None:
+    cli("chat", "--tools", "weather.py:add", "--model", "scripted:Hello.", stdin="Hi")
+    call = '{"tool": "add", "tool_input": {"a": 3, "b": 4}}'
+    (place / "elsewhere").mkdir()
+    done = cli("chat", "--continue", "--model", script(call, "It is 7."), stdin="/tools\n3 plus 4?")
+    assert (done.returncode, done.stdout) == (0, "It is 7.\n"), done.stderr
+    assert "add: Add two numbers." in done.stderr
+    assert (
+        "add: Add two numbers." not in cli("chat", "--continue", "--tools", "weather.py:noisy", stdin="/tools").stderr
+    )

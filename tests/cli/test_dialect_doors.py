@@ -16,7 +16,7 @@ from world import ANSI, TOOLSPEAK, Cli, Terminal
 
 import toolspeak as ts
 from toolspeak.cli import root
-from toolspeak.cli.source import source_of
+from toolspeak.sources.dialect_source import source_of
 
 REPLY = 'Look: <tool_call>{"name": "add", "arguments": {"a": 1, "b": 2,}}</tool_call>'
 TEMPLATE = """\
@@ -60,6 +60,28 @@ def test_on_a_terminal_they_are_a_table_of_one_line_each(terminal: Callable[...,
     assert '<tool_call>⏎{"name": "weather", "arguments": {"city": "Rome", "days": 2}}⏎</tool_call>' in plain
     assert "qwen3," in plain and "qwen3:" not in plain and "qwen3-0" not in plain  # noqa: PT018
     assert plain.count("\n") == 3
+
+
+def test_a_word_finds_dialects_by_their_names_and_models() -> None:
+    names = [row["name"] for row in read("dialects", "qwen")]
+    assert {"hermes", "qwen3-coder"} <= set(names)
+    assert names == [name for name in ts.dialects() if name in names]
+    assert len(names) < len(ts.dialects()) / 2
+    assert [row["name"] for row in read("dialects", "QWEN", "hermes")] == names
+
+
+def test_a_long_table_is_shown_by_the_pager(terminal: Callable[..., Terminal], place: Path) -> None:
+    (place / "pager").write_text("#!/bin/sh\ncat > paged.txt\n")
+    (place / "pager").chmod(0o755)
+    how = {"PAGER": str(place / "pager"), "COLUMNS": "80", "LINES": "24"}
+    code, seen = terminal("dialects", **how).end()
+    assert (code, seen.strip()) == (0, "")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", (place / "paged.txt").read_text())
+    assert max(map(len, plain.splitlines())) <= 80
+    assert all(re.search(rf"^{name} ", plain, re.MULTILINE) for name in ts.dialects())
+    (place / "paged.txt").unlink()
+    code, seen = terminal("dialects", "hermes", **how).end()
+    assert (code, "hermes" in seen, (place / "paged.txt").exists()) == (0, True, False)
 
 
 def test_a_dialect_that_is_not_there_names_the_near_ones() -> None:

@@ -12,11 +12,11 @@ from click.testing import CliRunner, Result
 
 import toolspeak as ts
 from toolspeak.cli import root
-from toolspeak.gateway.config import read_config
-from toolspeak.wire.syntax import ARGS, NAME, Json, JsonCall
+from toolspeak.gateway.config.load import read_config
+from toolspeak.wire.dialect import ARGS, NAME, Json, JsonCall
 
 MINE = """\
-from toolspeak.wire.syntax import NAME, Dialect, Json
+from toolspeak.wire.dialect import NAME, Dialect, Json
 
 MINE = Dialect("mine", ("<do ", NAME, ">", Json(), "</do>"))
 """

@@ -126,6 +126,7 @@ def test_a_server_that_refuses_tools(doctor: Doctor, serve: Callable[..., str]) 
     url = serve()
     code, rows = doctor(url)
     assert code == 0
+    assert rows["probing"].startswith("some twenty-five small requests are sent")  # before anything is waited for
     assert rows["server"] == "not known by name, model m"
     assert "does not support tools" in rows["tools"]
     assert ": " in rows["asked"]
@@ -205,10 +206,20 @@ def test_the_embedded_model_that_is_not_here_yet(doctor: Doctor) -> None:
         ("http://", 2, "expected an address"),
         ("absent.gguf", 1, "there is no model file absent.gguf"),
         ("plain.gguf", 1, "is no GGUF file"),
+        ("local:folder", 1, "folder is a folder, and holds a.gguf. Expected: the path of a GGUF file"),
+        ("./folder", 2, "did you mean local:./folder?"),
+        ("plain.bin", 2, "did you mean local:plain.bin?"),
+        ("./folder/app.py", 2, "./folder/app.py is a .py file and no model; expected local, local:/path/to.gguf"),
+        ("tools", 2, "tools is a file and no model; expected"),
+        ("said.jsonl", 2, "is a .jsonl file and no model; did you mean scripted:said.jsonl or replay:said.jsonl?"),
+        ("htp://127.0.0.1:9/v1", 2, "did you mean http://127.0.0.1:9/v1"),
     ],
 )
 def test_a_name_that_means_nothing(cli: Cli, place: Path, name: str, code: int, words: str) -> None:
-    (place / "plain.gguf").write_bytes(b"text")
+    (place / "folder").mkdir()
+    for file in ("plain.gguf", "folder/a.gguf", "folder/app.py", "tools", "said.jsonl"):
+        (place / file).write_bytes(b"text")
+    (place / "plain.bin").write_bytes(b"GGUF")
     done = cli("doctor", name)
     assert done.returncode == code
     assert words in done.stdout + done.stderr

@@ -11,7 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from world import TOOLSPEAK, Cli, Terminal, wants
+from world import Cli, Terminal, wants
+
+import toolspeak as ts
+from preloaded import Started
 
 SUM = {"name": "add", "arguments": {"a": 3, "b": 4}}
 RIGHT = wants("add", a=3, b=4)
@@ -51,6 +54,17 @@ def test_a_run_and_what_it_leaves(cli: Cli, cases: Path, script: Script) -> None
     assert json.loads(told.stdout)[0]["all"]["right"] == 4
 
 
+def test_cases_that_a_recording_does_not_hold_say_why(cli: Cli, cases: Path, place: Path) -> None:
+    ts.decide("3 + 4?", model=ts.record(ts.Scripted(RIGHT), place / "other.jsonl"))
+    done = cli("eval", "cases.jsonl", "--tools", "weather.py", "--model", "replay:other.jsonl")
+    assert (
+        "error: 6 cases of replay:other.jsonl have no answer, the first sum0: NotRecorded: other.jsonl holds no"
+        in done.stderr
+    )
+    assert "3 + 4? (0)" in done.stderr  # how it differs
+    assert done.stderr.count("error: ") == 1
+
+
 HOLD = """
 import time
 from pathlib import Path
@@ -69,7 +83,7 @@ def test_killed_in_the_middle_it_goes_on(cli: Cli, place: Path, script: Script) 
     (place / "held.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     (place / "hold").touch()
     command = ("eval", "held.jsonl", "--tools", "weather.py:add", "--model", script(*[RIGHT] * 6))
-    process = subprocess.Popen([*TOOLSPEAK, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = Started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     end = time.monotonic() + 120
     while not (place / "holding").exists() and time.monotonic() < end:
         time.sleep(0.02)

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from world import TOOLSPEAK, Cli, Terminal
+from world import Cli, Terminal
 
+from preloaded import Started
 from toolspeak.cli import main
 
 FAKE = f"""#!{sys.executable}
@@ -89,6 +90,12 @@ def test_the_agent_has_the_terminals_place_and_the_gateway_answers_it(
     assert not list(home.iterdir())
 
 
+def test_a_server_that_is_down_is_told_before_the_agent_starts(home: Path, cli: Cli) -> None:
+    done = cli("launch", "claude", "--model", "http://127.0.0.1:9/v1#m")
+    assert done.returncode == 7
+    assert done.stderr.splitlines()[0].startswith("warning: http://127.0.0.1:9/v1: it could not be probed: no answer")
+
+
 Printed = Callable[..., list[list[str]]]
 
 
@@ -143,12 +150,12 @@ def test_ctrl_c_is_the_agents(home: Path, terminal: Callable[..., Terminal]) -> 
 
 
 def test_a_signal_to_the_command_reaches_the_agent(home: Path) -> None:
-    command = [*TOOLSPEAK, "launch", "claude", "--model", "scripted:Hello", "--", "wait"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = ["launch", "claude", "--model", "scripted:Hello", "--", "wait"]
+    process = Started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     assert (process.returncode, out) == (5, f"stopped by {int(signal.SIGTERM)}\n")
 
 
@@ -169,3 +176,13 @@ def test_the_setting_is_printed_and_nothing_started(home: Path, capsys: pytest.C
     assert "export ANTHROPIC_BASE_URL=http://127.0.0.1:8080" in said
     assert said.splitlines()[-1] == "claude --settings toolspeak-agent/settings.json -p 'do it'"
     assert not Path(os.environ["RECORD"]).exists()
+
+
+def test_a_dialect_is_the_models(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["launch", "claude", "--model", "ollama:family", "--dialect", "hermes", "--print"]
+    assert main(asked) == 0
+    assert "--default family --dialect hermes" in capsys.readouterr().out
+    config = tmp_path / "gateway.toml"
+    config.write_text('[models.family]\nupstream = "ollama:family"\n')
+    assert main([*asked[:2], "--config", str(config), *asked[4:]]) == 2
+    assert "--dialect is for the model of --model" in capsys.readouterr().err

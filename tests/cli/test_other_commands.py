@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from world import TOOLSPEAK, Cli, Terminal
 
 import toolspeak
 from toolspeak.cli import COMMANDS, root
-from toolspeak.models.weights import SMOLLM2
+from toolspeak.models.embedded.weights import SMOLLM2
 
 
 def run(*args: str, stdin: str = "", **env: str) -> Result:
@@ -41,6 +43,24 @@ def test_every_command_has_help_with_an_example(command: list[str]) -> None:
     assert "--debug" in done.stdout
 
 
+def every_command(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
+    """The paths of all commands."""
+    yield path
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from every_command(inner, *path, name)
+
+
+@pytest.mark.parametrize("path", list(every_command(root)), ids=" ".join)
+def test_help_fits_80_columns_and_says_all(path: tuple[str, ...]) -> None:
+    done = run(*path, "--help", COLUMNS="80")
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+    assert not re.search(r"[a-z,]\.\.\.$", done.stdout, re.MULTILINE)  # a summary that was cut
+
+
 def test_wrong_usage() -> None:
     for args in (["bogus"], ["ask", "--bogus"], ["call"], ["models", "bogus"], ["completion", "bogus"]):
         assert run(*args).exit_code == 2
@@ -50,7 +70,7 @@ def test_a_bug_is_told_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> N
     def bug(*_: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr("toolspeak.models.weights.path_of", bug)
+    monkeypatch.setattr("toolspeak.models.embedded.weights.path_of", bug)
     done = run("models", "path")
     assert (done.exit_code, done.stderr) == (1, "error: KeyError: 'oops' (--debug shows where)\n")
     assert "Traceback" in run("--debug", "models", "path").stderr

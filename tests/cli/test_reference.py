@@ -6,9 +6,9 @@ from pathlib import Path
 
 from toolspeak.cli.reference import with_reference
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
 
 
 def test_the_reference_is_up_to_date() -> None:
     page = PAGE.read_text("utf-8")
-    assert page == with_reference(page), "run: python -m toolspeak.cli.reference docs/cli.md"
+    assert page == with_reference(page), "run: python -m toolspeak.cli.reference"

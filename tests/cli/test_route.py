@@ -17,8 +17,8 @@ from world import Cli
 import toolspeak as ts
 from many import NAMES, THINGS, definition
 from toolspeak.cli import root
-from toolspeak.models.weights import present
-from toolspeak.search.shown import Routed
+from toolspeak.models.embedded.weights import present
+from toolspeak.search.router import ToolRouter
 from toolspeak.types import Request
 
 pytest.importorskip("Stemmer", reason="the extra search is not installed")
@@ -70,7 +70,7 @@ def test_the_ranking_and_what_of_it_is_shown() -> None:
 def test_what_is_told_to_be_shown_is_what_the_model_is_sent(many: list[dict[str, Any]]) -> None:
     found = told("Book me a flight")
     index = ts.ToolIndex(many)
-    router = Routed(ts.model("scripted:x"), index)
+    router = ToolRouter(ts.model("scripted:x"), index)
     request = router.narrowed_now(Request([{"role": "user", "content": "Book me a flight"}], tuple(index)))
     assert [*found["shown"], found["search"]] == [tool.name for tool in request.tools or ()]
     assert [one["name"] for one in found["ranking"]] == [

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from world import TOOLSPEAK, Cli
+from world import Cli
+
+from preloaded import Started
 
 QUESTION = {"messages": [{"role": "user", "content": "Hi"}]}
 
@@ -24,7 +26,7 @@ QUESTION = {"messages": [{"role": "user", "content": "Hi"}]}
 class Serving:
     """A gateway as a process; `told` is what it said until it listened."""
 
-    def __init__(self, process: subprocess.Popen[str], told: str) -> None:
+    def __init__(self, process: Started, told: str) -> None:
         self.process = process
         self.told = told
         found = re.search(r"at (http://\S+)", told)
@@ -35,7 +37,7 @@ class Serving:
         data = None if body is None else json.dumps(body).encode()
         sent = {"content-type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
         try:
-            with urllib.request.urlopen(urllib.request.Request(self.url + path, data, sent), timeout=30) as answer:
+            with urllib.request.urlopen(urllib.request.Request(self.url + path, data, sent), timeout=120) as answer:
                 return answer.status, json.loads(answer.read())
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
@@ -43,13 +45,13 @@ class Serving:
     def end(self) -> str:
         """Stops it, and gives what it said after it began to listen."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.communicate(timeout=30)[1]
+        return self.process.communicate(timeout=120)[1]
 
 
 @contextmanager
 def serving(*args: str, **env: str) -> Iterator[Serving]:
-    process = subprocess.Popen(
-        [*TOOLSPEAK, "serve", "--port", "0", *args], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    process = Started(
+        ["serve", "--port", "0", *args], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
         env={**os.environ, **env},
     )  # fmt: skip
     assert process.stderr
@@ -174,7 +176,7 @@ def test_what_cannot_be_served_is_told_in_a_line(cli: Cli, args: list[str], said
 def test_the_dialect_of_the_models_is_a_flag(tmp_path: Path, cli: Cli) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(
-        "from toolspeak import Dialect\nfrom toolspeak.wire.syntax import NAME, Json\n"
+        "from toolspeak import Dialect\nfrom toolspeak.wire.dialect import NAME, Json\n"
         'MINE = Dialect("mine", ("<call>", NAME, " ", Json(), "</call>"))\n', "utf-8"
     )  # fmt: skip
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -220,6 +222,66 @@ def test_beyond_this_machine_with_a_key_or_insecure(cli: Cli) -> None:
         assert running.get("/v1/models")[0] == 401
 
 
+def said_by(running: Serving, model: str) -> str:
+    return running.get("/v1/chat/completions", {"model": model, **QUESTION})[1]["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("name", ["meta/llama", "org/team/model-1", "gemma3:4b", "local"])
+def test_a_name_may_be_spelled_as_hubs_and_servers_spell_theirs(name: str) -> None:
+    with serving("--model", f"{name}=scripted:1=1", "--alias", f"{name}-old={name}") as running:
+        assert f"serving {name} at" in running.told
+        assert said_by(running, name) == said_by(running, f"{name}-old") == "1=1"
+
+
+@pytest.mark.parametrize("spec", ["ollama:m=x", "scripted:a=b"])
+def test_what_begins_as_a_model_is_no_name(spec: str) -> None:
+    with serving("--model", spec) as running:
+        assert f"serving {spec} at" in running.told
+
+
+def test_a_path_with_an_equals_sign_is_no_name(cli: Cli) -> None:
+    assert "there is no model file /no=such.gguf" in cli("serve", "--model", "local:/no=such.gguf").stderr
+    assert "did you mean local:./no=such.gguf?" in cli("serve", "--model", "./no=such.gguf").stderr
+
+
+def test_a_script_that_is_served_never_runs_out(tmp_path: Path) -> None:
+    file = tmp_path / "replies.txt"
+    file.write_text("one\ntwo\n")
+    with serving("--model", "text=scripted:Hello", "--model", f"file=scripted:{file}") as running:
+        assert [said_by(running, "text") for _ in range(3)] == ["Hello"] * 3
+        assert [said_by(running, "file") for _ in range(5)] == ["one", "two", "one", "two", "one"]
+
+
 def test_an_address_is_a_name_too() -> None:
     with serving("--model", "http://localhost:9/v1?a=b#NAME") as running:
         assert "serving http://localhost:9/v1?a=b#NAME" in running.told
+
+
+def test_what_was_recorded_is_replayed_without_the_model(tmp_path: Path, cli: Cli) -> None:
+    folder, config, script = tmp_path / "recorded", tmp_path / "gateway.toml", tmp_path / "script.jsonl"
+    script.write_text('{"tool": "weather", "tool_input": {"city": "Oslo"}}\n"Sunny."\n')
+    config.write_text(f'[server]\ndefault_model = "o:x"\n[models."o:x"]\nupstream = "scripted:{script}"\n')
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    tool = {"type": "function", "function": {"name": "weather", "parameters": schema}}
+    body = {"model": "a/b", **QUESTION, "tools": [tool]}
+    answers: list[list[Any]] = []
+    for flags in (["--config", str(config), "--record", str(folder)], ["--replay", str(folder), "--default", "o:x"]):
+        with serving(*flags) as running:
+            bodies = [{**body, "messages": QUESTION["messages"] * n} for n in (1, 2)]
+            answers.append([running.get("/v1/chat/completions", one)[1]["choices"] for one in bodies])
+            if "--record" in flags:
+                assert f"recorded in {folder}" in running.told
+            else:
+                status, missing = running.get("/v1/chat/completions", {**body, "temperature": 0.5})
+                assert (status, "+temperature: 0.5" in missing["error"]["message"]) == (400, True)
+    assert answers[0] == answers[1]
+    assert answers[0][0][0]["message"]["tool_calls"][0]["function"]["name"] == "weather"
+    (file,) = folder.iterdir()
+    assert file.name == "o%3Ax.jsonl"
+    assert file.stat().st_mode & 0o077 == 0
+    missed = cli("ask", "--replay", str(file), "Hello?")
+    assert missed.returncode == 2
+    assert "+user: Hello?" in missed.stderr
+    assert "give no --model" in cli("ask", "--replay", str(file), "--model", "local", "Hi").stderr
+    (tmp_path / "empty").mkdir()
+    assert "holds no recording" in cli("serve", "--replay", str(tmp_path / "empty")).stderr

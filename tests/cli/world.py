@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pty
@@ -11,9 +10,10 @@ import select
 import signal
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Callable
+
+import preloaded
 
 TOOLSPEAK = [sys.executable, "-m", "toolspeak"]
 
@@ -76,18 +76,17 @@ class Terminal:
     def __init__(self, *args: str, stdin: int | None = None, stdout: int | None = None, **env: str) -> None:
         self.master, slave = pty.openpty()
         self.seen = ""
-        self.process = subprocess.Popen(
-            [*TOOLSPEAK, *args],
+        self.process = preloaded.Started(
+            args,
             stdin=slave if stdin is None else stdin,
             stdout=slave if stdout is None else stdout,
             stderr=slave,
             env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **env},
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
+            terminal=True,
         )
         os.close(slave)
 
-    def until(self, text: str, seconds: float = 60) -> str:
+    def until(self, text: str, seconds: float = 600) -> str:
         """What came up to and with `text`."""
         end = time.monotonic() + seconds
         while text not in self.seen:
@@ -102,7 +101,7 @@ class Terminal:
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGINT)
 
-    def end(self, seconds: float = 60) -> tuple[int, str]:
+    def end(self, seconds: float = 600) -> tuple[int, str]:
         """The exit code, and all that came since `until`."""
         end = time.monotonic() + seconds
         while self._more(end - time.monotonic()):

@@ -87,6 +87,17 @@ AGENTS = (
         ),
         ways=("responses-stream",),
     ),
+    Agent(  # it offers its custom tool only for a model whose name it knows
+        "codex",
+        ("@openai/codex@0.169.0",),
+        "@openai/codex/bin/codex.js",
+        ("exec", "--skip-git-repo-check", "-s", "danger-full-access"),
+        (
+            step("apply_patch", input=f"*** Begin Patch\n*** Add File: notes.txt\n+{TOKEN}\n*** End Patch\n"),
+            step("exec_command", cmd="cat notes.txt"),
+        ),
+        ways=("responses-stream -c model=gpt-5.5",),
+    ),
     Agent(
         "opencode",
         ("opencode-ai@1.18.33",),

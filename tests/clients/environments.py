@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from toolspeak.models.weights import cache_dir
+from toolspeak.models.embedded.weights import cache_dir
 
 TIMEOUT = 900  # seconds
 STAMP = "whole"

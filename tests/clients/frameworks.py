@@ -59,7 +59,7 @@ class Framework:
 
 JAVASCRIPT = (
     "@anthropic-ai/sdk@1.12.0", "ai@7.0.173", "@ai-sdk/openai@4.0.118", "@ai-sdk/anthropic@4.0.105", "@openai/agents@0.20.0",
-    "@langchain/openai@1.6.0", "@langchain/core@1.4.0", "zod@4.6.7",
+    "@langchain/openai@1.6.0", "@langchain/core@1.4.0", "openai@7.57.0", "zod@4.6.7",
 )  # fmt: skip
 """What the one environment of all that is in JavaScript is made of."""
 FRAMEWORKS = (
@@ -74,6 +74,7 @@ FRAMEWORKS = (
     Framework("openai-agents", "with_openai_agents.py", ("openai-agents==0.24.0",), (*BOTH, *RESPONSES)),
     Framework("magentic", "with_magentic.py", ("magentic==0.41.1",), BOTH),
     Framework("haystack", "with_haystack.py", ("haystack-ai==3.4.0",), BOTH),
+    Framework("openai-js", "with_javascript.mjs:openai-js", ("openai@7.57.0",), (*BOTH, *RESPONSES)),
     Framework("anthropic-sdk", "with_javascript.mjs:anthropic-sdk", ("@anthropic-ai/sdk@1.12.0",), MESSAGES),
     Framework(
         "ai-sdk",

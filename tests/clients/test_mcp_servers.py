@@ -23,7 +23,7 @@ from roster import SERVERS, server
 
 import toolspeak as ts
 
-PATIENT = 240.0
+PATIENT = 600.0
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl
 import uvicorn
 
 import toolspeak as ts
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.prompt.calls import write_calls
 
 SECRET = "upstream-canary-8f2c"
 """Stands in everything that the server says of itself: a client must never see it."""

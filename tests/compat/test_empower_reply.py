@@ -7,8 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from peers import peer
 from properties import property_test

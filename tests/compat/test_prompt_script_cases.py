@@ -119,7 +119,7 @@ def test_a_brace_in_a_string_is_no_brace(script: ModuleType) -> None:
         [2, 3],
     ],
 )
-def test_wrong_arguments_are_asked_about_again(
+def test_wrong_arguments_are_on_ask_again(
     script: ModuleType, tool_input: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer, _ = answered(script, wanted("calculator", tool_input), ADD, "It is 5.")

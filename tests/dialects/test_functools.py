@@ -15,7 +15,7 @@ from toolspeak.dialects import get
 from toolspeak.errors import TemplateError
 from toolspeak.types import Message, Tool
 from toolspeak.wire.decode import parse
-from toolspeak.wire.markers import restore
+from toolspeak.wire.prompt.control_markers import restore
 from toolspeak.wire.render import render
 
 D = get("functools")

@@ -15,7 +15,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from toolspeak.dialects import get
 from toolspeak.types import ToolCall
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.prompt.calls import write_calls
 
 FOLDER = Path(__file__).parents[3] / "shared" / "templates"
 WRITES = {

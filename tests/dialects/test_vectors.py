@@ -16,12 +16,12 @@ import pytest
 from properties import rotated
 from toolspeak.dialects import get, names
 from toolspeak.types import Reply, Tool, ToolCall
-from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import Decoder, parse
 from toolspeak.wire.detect import detect
-from toolspeak.wire.said import said as told
-from toolspeak.wire.syntax import Dialect
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.prompt.assistant import assistant_turn as told
+from toolspeak.wire.prompt.calls import write_calls
+from toolspeak.wire.reading.collect import collect
 
 HERE = Path(__file__).parent
 REFERENCE = HERE.parents[2] / "shared" / "reference" / "dialects.json"

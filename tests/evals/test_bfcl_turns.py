@@ -55,7 +55,7 @@ class Player:
 
 
 def played(case: evals.Case, model: Player) -> evals.Record:
-    return asyncio.run(evals.put(case, "player", evals.Contender(model).made(), evals.Settings()))
+    return asyncio.run(evals.put(case, "player", evals.Contender(model).build(), evals.Settings()))
 
 
 @pytest.mark.parametrize("category", bfcl_turns.CATEGORIES)

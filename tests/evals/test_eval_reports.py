@@ -12,7 +12,7 @@ import pytest
 import toolspeak as ts
 from toolspeak import evals
 from toolspeak.evals import report
-from toolspeak.evals.record import Manifest, opened
+from toolspeak.evals.results import Manifest, opened
 
 EVIL = '<script>alert("x")</script>&amp;\x00 {{ 7*7 }}'
 
@@ -136,7 +136,7 @@ def test_the_page_compares_contenders_and_shows_what_failed(tmp_path: Path) -> N
 
 
 def test_many_failures_are_cut_and_said_so(tmp_path: Path) -> None:
-    kept(tmp_path, run("one", "-" * (report.SHOWN + 3)))
+    kept(tmp_path, run("one", "-" * (report.MOST_FAILURES + 3)))
     assert "and 3 more, in the JSON lines" in read_page(report.write(tmp_path).read_text("utf-8")).text
 
 

@@ -16,7 +16,7 @@ from replies import calls, native
 from toolspeak import evals
 from toolspeak.errors import BadRequest, KeyRefused, ModelUnreachable, ServerFailed
 from toolspeak.evals import Contender, Settings
-from toolspeak.evals.recording import packed
+from toolspeak.evals.trace import packed
 from toolspeak.events import Event, Finished, TextDelta
 from toolspeak.models.base import Capability
 from toolspeak.models.speaker import Speaker

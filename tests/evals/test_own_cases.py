@@ -13,7 +13,7 @@ import pytest
 import toolspeak as ts
 from toolspeak.evals import load
 from toolspeak.evals.case import Case
-from toolspeak.evals.sources import mixed
+from toolspeak.evals.datasets import mixed
 from toolspeak.types import Reply, ToolCall
 
 

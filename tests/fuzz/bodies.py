@@ -21,13 +21,15 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from toolspeak.api import anthropic, completions, embeddings, openai_chat, openai_responses
+from toolspeak.api import anthropic, batches, completions, embeddings, ollama, openai_chat, openai_responses
 from toolspeak.api.embeddings import Vectors
-from toolspeak.gateway.settings import Store
-from toolspeak.models.adaptive import Adaptive
+from toolspeak.api.ollama import generate
+from toolspeak.gateway.config.settings import Batches, Store
 from toolspeak.models.base import Model
+from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http
 from toolspeak.models.scripted import Scripted
+from toolspeak.models.strategy import Preferences
 from toolspeak.types import Schema
 
 Place = tuple[str | int, ...]
@@ -177,6 +179,39 @@ PROMPTS: list[dict[str, Any]] = [
 ]
 TEXTS: list[dict[str, Any]] = [{"input": ["Hi", "Ho"], "dimensions": 3, "encoding_format": "float"}, {"input": "Hi"}]
 
+OLLAMA: list[dict[str, Any]] = [
+    {
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hi", "images": ["iVBORw0KGgo="]},
+            {"role": "assistant", "content": "", "thinking": "Hm", "tool_calls": [
+                {"id": "c1", "function": {"index": 0, "name": "weather", "arguments": {"city": "Rome"}}},
+                {"function": {"name": "weather", "arguments": {}}}]},
+            {"role": "tool", "content": "sun", "tool_name": "weather", "tool_call_id": "c1"},
+            {"role": "tool", "content": "rain", "name": "weather"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "weather", "description": "d", "parameters": SCHEMA}}],
+        "stream": False, "think": "low", "keep_alive": "5m",
+    },
+    {
+        "messages": [{"role": "user", "content": "Hi"}], "format": SCHEMA, "think": True, "options": {
+            "num_predict": 5, "seed": 1, "stop": ["x"], "temperature": 0.5, "top_p": 0.5, "top_k": 3, "num_ctx": 4096},
+    },
+    {"messages": [{"role": "user", "content": "Hi"}], "format": "json", "logprobs": True, "top_logprobs": 1, "think": False},
+    {"messages": [], "keep_alive": 0},
+]  # fmt: skip
+GENERATE: list[dict[str, Any]] = [
+    {"prompt": "Hi", "system": "Be brief.", "images": ["iVBORw0KGgo="], "think": True, "format": "", "stream": False,
+     "suffix": "", "template": "", "context": [], "raw": False, "options": {"repeat_penalty": 1.1, "min_p": 0.1}},
+    {"prompt": "Once", "raw": True, "options": {"num_predict": -1, "stop": "x", "presence_penalty": 0.5}},
+    {"prompt": ""},
+]  # fmt: skip
+
+BATCHES: list[dict[str, Any]] = [
+    {"input_file_id": "file-1", "endpoint": "/v1/responses", "completion_window": "24h", "metadata": {"a": "b"},
+     "output_expires_after": {"anchor": "created_at", "seconds": 3600}},
+]  # fmt: skip
+
 SEEDS: dict[str, tuple[list[dict[str, Any]], Schema]] = {
     "/v1/chat/completions": (CHAT, openai_chat.BODY),
     "/v1/responses": (RESPONSES, openai_responses.BODY),
@@ -184,6 +219,11 @@ SEEDS: dict[str, tuple[list[dict[str, Any]], Schema]] = {
     "/v1/messages/count_tokens": (MESSAGES, anthropic.COUNT_BODY),
     "/v1/completions": (PROMPTS, completions.BODY),
     "/v1/embeddings": (TEXTS, embeddings.BODY),
+    "/v1/batches": (BATCHES, batches.BODY),
+    "/api/chat": (OLLAMA, ollama.BODY),
+    "/api/generate": (GENERATE, generate.BODY),
+    "/api/embed": ([{"input": ["Hi"], "dimensions": 3, "truncate": True, "options": {}}], ollama.EMBED_BODY),
+    "/api/show": ([{"verbose": True}], ollama.SHOW_BODY),
 }
 
 
@@ -327,7 +367,7 @@ async def upstreams() -> AsyncIterator[dict[str, Model]]:
     made: dict[str, Model] = {"prompted": Everything()}
     for api in ("openai", "responses", "anthropic", "ollama"):
         made[api] = Http(url, "up", api=api, retries=0)
-    made["template"] = Adaptive(Http(url, "up", retries=0), way="prompted", exact=True, template=TEMPLATE)
+    made["template"] = Adaptive(Http(url, "up", retries=0), Preferences("prompted", template=TEMPLATE, exact=True))
     try:
         yield made
     finally:
@@ -336,7 +376,8 @@ async def upstreams() -> AsyncIterator[dict[str, Model]]:
 
 def settings(folder: str) -> dict[str, Any]:
     """What the gateway is told beside its models."""
-    return {"store": Store(f"{folder}/store.sqlite", responses=True, size=4_000_000)}
+    store = Store(f"{folder}/store.sqlite", responses=True, size=4_000_000)
+    return {"store": store, "batches": Batches(f"{folder}/batches")}
 
 
 def wrong(status: int, text: str) -> str:

@@ -20,7 +20,7 @@ from toolspeak.dialects import get
 
 FOUND = Path(__file__).resolve().parents[2] / ".fuzz"
 PATIENCE = 10
-"""Seconds after which a text of a few hundred characters hangs."""
+"""Seconds of processor time after which a text of a few hundred characters hangs."""
 STEEP = 3.0
 """Twice the text, so many times the time: steeper is a finding. Quadratic is 4."""
 
@@ -39,18 +39,23 @@ def judged(case: Input) -> str:
 
 @contextmanager
 def limited(limit: int) -> Iterator[None]:
-    """Raises TimeoutError inside if it takes longer than so many seconds."""
+    """Raises TimeoutError inside if it takes more than so many seconds of processor time, or stands still for ten times as
+    long: a busy machine is no finding."""
 
     def stop(*_: object) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, limit)
+    timers = {signal.ITIMER_PROF: (signal.SIGPROF, limit), signal.ITIMER_REAL: (signal.SIGALRM, 10 * limit)}
+    before = {number: signal.signal(number, stop) for number, _ in timers.values()}
+    for timer, (_, seconds) in timers.items():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for timer in timers:
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def steep(rng: random.Random) -> tuple[Input, str]:

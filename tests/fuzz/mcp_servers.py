@@ -23,6 +23,7 @@ from typing import Any
 from zlib import crc32
 
 from bodies import WRONG, places, put
+from loopback import listening
 from mcp_script import message, steps_for, written
 
 import toolspeak as ts
@@ -32,12 +33,15 @@ METHODS = ("server/discover", "initialize", "tools/list", "tools/call")
 PATIENCE = 1.0
 """Seconds that the client gives a server."""
 PARTING = {"stdio": 7.0, "http": 2.0}
-"""Seconds that letting go may take, by docs/security.md; and some for a machine that has more to do."""
+"""Seconds that letting go may take, by docs/explanation/security.md; and some for a machine that has more to do."""
 BUSY = 8.0
 WORDS = 8_000
 """Characters that an error may have."""
 MOST = 10
 AT_ONCE = 6
+AGAIN = 3
+"""Times that a server is tried again, alone, of which a client took too long to let go: it is late only if it always is. A
+busy machine holds up one step or another, and servers that run at once hold up each other."""
 
 
 @dataclass(frozen=True)
@@ -198,28 +202,9 @@ class Http:
 @contextmanager
 def http() -> Iterator[Http]:
     """The servers over HTTP, in a thread of their own."""
-    all_of_them, ready = Http(), threading.Event()
-    stop: list[Any] = []
-
-    async def live() -> None:
-        over, loop = asyncio.Event(), asyncio.get_running_loop()
-        server = await asyncio.start_server(all_of_them.serve, "127.0.0.1", 0)
-        all_of_them.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        stop.append(lambda: loop.call_soon_threadsafe(over.set))
-        ready.set()
-        await over.wait()
-        server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
-
-    thread = threading.Thread(target=lambda: asyncio.run(live()), daemon=True)
-    thread.start()
-    ready.wait()
-    try:
+    all_of_them = Http()
+    with listening(all_of_them):
         yield all_of_them
-    finally:
-        stop[0]()
-        thread.join(5)
 
 
 # ------------------------------------------------------------------ is it right?
@@ -251,6 +236,15 @@ def problem(server: Server, web: Http, *, timed: bool = True) -> str:
         return ""
     finally:
         box.close()
+
+
+def _surely(server: Server, told: str, web: Http) -> str:
+    """What is wrong, seen again where it was that something took too long."""
+    for _ in range(AGAIN):
+        if not told.startswith("late"):
+            break
+        told = problem(server, web)
+    return told
 
 
 def _raised(act: Any) -> str:
@@ -293,6 +287,7 @@ def servers(limit: float, seed: int) -> tuple[int, int]:
         while time.time() < end and len(found) < MOST:
             cases = [changed(rng) for _ in range(AT_ONCE * 4)]
             results = list(pool.map(lambda case: problem(case, web), cases))
+            results = [_surely(case, told, web) for case, told in zip(cases, results, strict=True)]
             for case, told in [
                 *zip(cases, results, strict=True),
                 *((cases[0], f"logged: {one}") for one in errors.said),
@@ -312,7 +307,8 @@ def servers(limit: float, seed: int) -> tuple[int, int]:
 def tried_again(case: dict[str, Any]) -> str:
     """What is wrong with a kept finding."""
     with http() as web:
-        return problem(Server(**{key: value for key, value in case.items() if key != "problem"}), web)
+        server = Server(**{key: value for key, value in case.items() if key != "problem"})
+        return _surely(server, problem(server, web), web)
 
 
 def _save(case: Server, told: str) -> Path:

@@ -15,7 +15,6 @@ import json
 import random
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from zlib import crc32
 
 from bodies import WRONG, places, put
 from judge import limited
+from loopback import listening
 
 import toolspeak as ts
 
@@ -181,27 +181,9 @@ class Server:
 @contextmanager
 def running() -> Iterator[tuple[Server, Server]]:
     """The server that documents name, and another one to which nothing may go."""
-    both, ready, stop = (Server(), Server()), threading.Event(), list[Any]()
-
-    async def live() -> None:
-        over, loop = asyncio.Event(), asyncio.get_running_loop()
-        doors = [await asyncio.start_server(one.serve, "127.0.0.1", 0) for one in both]
-        for one, door in zip(both, doors, strict=True):
-            one.url = f"http://127.0.0.1:{door.sockets[0].getsockname()[1]}"
-        stop.append(lambda: loop.call_soon_threadsafe(over.set))
-        ready.set()
-        await over.wait()
-        for door in doors:
-            door.close()
-
-    thread = threading.Thread(target=lambda: asyncio.run(live()), daemon=True)
-    thread.start()
-    ready.wait()
-    try:
+    both = (Server(), Server())
+    with listening(*both):
         yield both
-    finally:
-        stop[0]()
-        thread.join(5)
 
 
 # ------------------------------------------------------------------ cases

@@ -12,8 +12,7 @@ sys.path.insert(0, str(TESTS / "wire"))
 sys.path.append(str(TESTS))  # behind tests/gateway, whose conftest is meant
 
 from checks import Tools
-from hard_cases import HARD
-from hard_cases import TOOLS as TYPED
+from hard_cases import HARD, TOOLS as TYPED
 from spoken import TALKING, wire, words
 from wire_cases import CODE, DIALECTS, READ, TOOLS, WRITTEN
 

@@ -11,12 +11,12 @@ import pytest
 import uvicorn
 
 from toolspeak.gateway.app import Gateway
-from toolspeak.gateway.models import Served
-from toolspeak.gateway.protocol import http_protocol
-from toolspeak.gateway.server import listen
-from toolspeak.gateway.settings import ModelSettings, Settings
-from toolspeak.models.adaptive import calling
+from toolspeak.gateway.config.settings import ModelSettings, Settings
+from toolspeak.gateway.registry import Served
+from toolspeak.gateway.serve.http_protocol import http_protocol
+from toolspeak.gateway.serve.server import listen
 from toolspeak.models.base import Model
+from toolspeak.models.fallback import calling
 
 
 class Running:
@@ -55,14 +55,23 @@ async def gateway(*, settings: dict[str, Any] | None = None, **models: Model | M
         if task.done():
             task.result()
         await asyncio.sleep(0.005)
+    if made.worker:
+        made.worker.start()
     try:
         yield Running(made, f"http://127.0.0.1:{listening.getsockname()[1]}")
     finally:
+        if made.worker:
+            await asyncio.to_thread(made.worker.close)
         server.should_exit = True
         with suppress(asyncio.CancelledError):
             await task
         listening.close()
         made.door.close()
+        await made.hosted.aclose()
+        if made.budgets:
+            made.budgets.close()
+        if made.batches:
+            made.batches.close()
 
 
 @pytest.fixture

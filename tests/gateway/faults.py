@@ -79,6 +79,9 @@ class Faulty:
                 (int(row.split(":")[1]) for row in head.splitlines() if row.lower().startswith("content-length")), 0
             )
             body = await reader.readexactly(length)
+            if head.startswith("GET /props "):  # asked of every server that is prompted: this is no llama.cpp
+                writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                return
             self.requests.append(json.loads(body) if body else None)
             await self.behaviours[min(len(self.requests), len(self.behaviours)) - 1](writer)
         except (ConnectionError, asyncio.IncompleteReadError):

@@ -2,7 +2,7 @@
 waited meanwhile: python tests/gateway/memory.py [--requests N] [--class NAME]
 
 A class is repeated N times (default 200), then again in rounds until its memory is flat or ten minutes are over. What may stay is
-what the caches that it fills may hold (docs/security.md) and 30 MB. Exits 1 where more does. Linux alone: it reads /proc.
+what the caches that it fills may hold (docs/explanation/security.md) and 30 MB. Exits 1 where more does. Linux alone: it reads /proc.
 
 A third process asks for `/livez` all the time. `livez_ms` is its longest wait by the clock, `cpu_ms` the most processor time
 that the gateway took during one such wait: neighbours on the machine do not count in it.
@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import json
 import os
+import random
 import re
 import select
 import socket
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
@@ -33,8 +35,10 @@ CACHES = {
     "tools": 96_000_000,
     "texts": 32_000_000,
     "formats": 16_000_000,
+    "indexes": 96_000_000,
+    "words": 35_000_000,
 }
-"""What the caches may hold, as docs/security.md has it."""
+"""What the caches may hold, as docs/explanation/security.md has it."""
 FLAT = 2_000_000
 """Bytes by which a round may differ from the one before and the memory be flat."""
 CHAT = "/v1/chat/completions"
@@ -117,11 +121,19 @@ def numbered(count: int, value: object, i: int = 0) -> dict[str, object]:
 CALL = '<tool_call>{"name": "f", "arguments": {"x": %s}}</tool_call>'
 ANY_TOOL = [_tool("f", x={})]
 TOOLS = ("validators", "alternatives", "tools", "texts")
+MANY = (*TOOLS, "indexes", "words")
+
+
+def words(count: int, i: int) -> str:
+    return " ".join(f"w{number:x}" for number in random.Random(i).choices(range(10**7), k=count))
+
+
 CLASSES: dict[str, tuple[Ask, int, tuple[str, ...]]] = {
     "patterns": (posts(lambda i: (CHAT, _body(tools=[_tool("f", **{f"p{j}": {"pattern": f"^[a-z]+{j}x{i}$"} for j in range(n(900))})]))), 1, TOOLS),
     "properties": (posts(lambda i: (CHAT, _body(tools=[_tool("f", **numbered(3000, {"title": f"{i}"}))]))), 1, TOOLS),
-    "many tools": (posts(lambda i: (CHAT, _body(tools=[_tool(f"f{j}_{i}") for j in range(n(100))]))), 1, TOOLS),
-    "large tools": (posts(lambda i: (CHAT, _body(tools=[_tool(f"f{j}_{i}", **{f"p{k}": {"type": "string", "description": "d" * 40} for k in range(10)}) for j in range(n(3000))]))), 1, TOOLS),
+    "many tools": (posts(lambda i: (CHAT, _body(tools=[_tool(f"f{j}_{i}") for j in range(n(100))]))), 1, MANY),
+    "large tools": (posts(lambda i: (CHAT, _body(tools=[_tool(f"f{j}_{i}", **{f"p{k}": {"type": "string", "description": "d" * 40} for k in range(10)}) for j in range(n(3000))]))), 1, MANY),
+    "tools of words": (posts(lambda i: (CHAT, _body(tools=[_tool(f"f{j}_{i}", x={"description": words(100, i * 1000 + j)}) for j in range(n(1000))]))), 1, MANY),
     "formats": (posts(lambda i: (CHAT, _body(response_format={"type": "json_schema", "json_schema": {
         "name": "r", "schema": {"type": "object", "properties": numbered(300, {}, i)}}}))), 1, ("validators", "alternatives", "formats")),
     "wrong messages": (posts(lambda _: (CHAT, {"model": "m", "messages": [{"role": 1}] * n(300_000)})), 1, ()),
@@ -143,15 +155,22 @@ CLASSES: dict[str, tuple[Ask, int, tuple[str, ...]]] = {
 """Each class, how many of its requests are made at once, and the caches that it fills."""
 
 
+def _session() -> aiohttp.ClientSession:
+    """Asks on a new connection each time: one that waits may be closed by the gateway just when it is asked."""
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
+
+
 def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def processor(pid: int) -> float:
-    """Seconds of processor time that a process has taken."""
-    told = Path(f"/proc/{pid}/schedstat").read_text().split()
-    threads = [Path(task / "schedstat") for task in Path(f"/proc/{pid}/task").iterdir()]
-    return sum(int(one.read_text().split()[0]) for one in threads) / 1e9 if told else 0.0
+    """Seconds of processor time that the threads of a process have taken."""
+    taken = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread may end meanwhile
+            taken += int((task / "schedstat").read_text().split()[0])
+    return taken / 1e9
 
 
 def sample(port: int, pid: int) -> None:
@@ -160,8 +179,15 @@ def sample(port: int, pid: int) -> None:
     longest, dearest, count = 0.0, 0.0, 0
     while not select.select([sys.stdin], [], [], 0.002)[0]:
         began, used = time.perf_counter(), processor(pid)
-        line.sendall(LIVEZ)
-        line.recv(65536)
+        try:
+            line.sendall(LIVEZ)
+            answered = line.recv(65536)
+        except ConnectionError:
+            answered = b""
+        if not answered:  # the gateway closes a connection on which nothing came for a while
+            line.close()
+            line = socket.create_connection(("127.0.0.1", port))
+            continue
         longest = max(longest, time.perf_counter() - began)
         dearest = max(dearest, processor(pid) - used)
         count += 1
@@ -178,7 +204,7 @@ async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -
         async with turn:
             await ask(session, url, number)
 
-    async with aiohttp.ClientSession() as session:
+    async with _session() as session:
         for number in range(5):
             for body in (_body(tools=[_tool(f"warm{number}")]), _chat("Hi", tools=[_tool("f")])[1], {"model": 1}):
                 async with session.post(url + CHAT, json=body) as answer:
@@ -201,10 +227,10 @@ async def attacked(name: str, url: str, pid: int, requests: int, limit: float) -
 
 GATEWAY = """
 from collections import deque
-import toolspeak.models.names as names
+import toolspeak.models.resolve as names
 from toolspeak.events import Finished, TextDelta
-from toolspeak.gateway.server import listen, serve
-from toolspeak.gateway.settings import ModelSettings, Settings
+from toolspeak.gateway.serve.server import listen, serve
+from toolspeak.gateway.config.settings import ModelSettings, Settings
 from toolspeak.models.scripted import Scripted
 class Echo(Scripted):
     "Answers with the last text that it was sent."
@@ -243,7 +269,7 @@ async def attacked_in_turn(requests: int) -> dict[str, int]:
     gateway, url = running()
     stays: dict[str, int] = {}
     try:
-        async with aiohttp.ClientSession() as session:
+        async with _session() as session:
             for name, (ask, _, _) in CLASSES.items():
                 await ask(session, url, -1)
                 before = resident(gateway.pid)

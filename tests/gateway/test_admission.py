@@ -10,11 +10,12 @@ from typing import Any
 import aiohttp
 import pytest
 
+from clock import held_time
 from toolspeak.errors import Refused
 from toolspeak.events import Event, Finished, TextDelta
-from toolspeak.gateway.admission import Admission
-from toolspeak.gateway.server import drain
-from toolspeak.gateway.settings import Limits
+from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.limits.admission import Admission
+from toolspeak.gateway.serve.server import drain
 from toolspeak.models.base import Capability
 from toolspeak.types import Request
 
@@ -51,7 +52,7 @@ async def post(client: aiohttp.ClientSession, url: str, body: dict[str, Any] = C
         return Answer(reply.status, reply.headers, await reply.text())
 
 
-async def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
+async def until(true: Callable[[], bool], seconds: float = 600) -> None:
     due = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < due
@@ -176,13 +177,18 @@ def test_what_outlasts_the_drain_is_told_in_its_own_form(
 
 def test_a_deadline_in_the_middle_of_a_stream_is_told_in_it(serve_models: Callable[..., Any]) -> None:
     async def go() -> None:
-        async with serve_models(settings={"limits": Limits(deadline=0.1)}, m=Held()) as running, session() as client:
-            told = await post(client, running.url, {**CHAT, "stream": True})
-            assert told.status == 200
-            assert '"deadline"' in told.body
-            assert "[DONE]" not in told.body
-            late = await post(client, running.url)
-            assert (late.status, running.gateway.admission.running) == (504, 0)
+        limits = Limits(deadline=100)
+        async with serve_models(settings={"limits": limits}, m=Held()) as running, session() as client:
+            for stream in (True, False):
+                asking = asyncio.create_task(post(client, running.url, {**CHAT, "stream": stream}))
+                await until(lambda: any(one.started or not stream for one in running.gateway.open))  # noqa: B023
+                with held_time() as clock:
+                    await clock.until(asking.done, step=0.1)
+                told = await asking
+                assert told.status == (200 if stream else 504)
+                assert '"deadline"' in told.body
+                assert "[DONE]" not in told.body
+                assert running.gateway.admission.running == 0
 
     asyncio.run(go())
 

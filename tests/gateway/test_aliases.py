@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 
 from toolspeak.errors import UsageError
-from toolspeak.gateway.config import parse_config
-from toolspeak.gateway.models import Models
-from toolspeak.gateway.settings import Settings
+from toolspeak.gateway.config.load import parse_config
+from toolspeak.gateway.config.settings import Settings
+from toolspeak.gateway.registry import Models
 from toolspeak.models.scripted import Scripted
 
 CONFIG = """

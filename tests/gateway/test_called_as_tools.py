@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
-from toolspeak.gateway.keys import digest
-from toolspeak.gateway.settings import Key
+from toolspeak.gateway.access.keys import digest
+from toolspeak.gateway.config.settings import Key
 
 
 def test_a_gateway_is_called_by_its_own_document(serve_models: Callable[..., Any]) -> None:

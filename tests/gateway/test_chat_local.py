@@ -10,7 +10,7 @@ from typing import Any
 import openai
 import pytest
 
-from toolspeak.models.local import Local
+from toolspeak.models.embedded.local import Local
 
 pytest.importorskip("xllamacpp")
 
@@ -30,7 +30,7 @@ def test_the_embedded_model(serve_models: Callable[..., Any]) -> None:
         sdk = openai.AsyncOpenAI
         async with (
             serve_models(m=Local()) as running,
-            sdk(base_url=running.url + "/v1", api_key="x", timeout=240) as client,
+            sdk(base_url=running.url + "/v1", api_key="x", timeout=800) as client,
         ):
             create: Any = client.chat.completions.create
             called = await create(model="m", messages=QUESTION, tools=[WEATHER], tool_choice="required")

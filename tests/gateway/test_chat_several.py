@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from toolspeak.errors import DuplicateTool, InvalidTool
-from toolspeak.gateway.several import WAITING, side_by_side
-from toolspeak.gateway.toolsets import Toolsets
+from toolspeak.gateway.merge import WAITING, side_by_side
+from toolspeak.gateway.tool_cache import Toolsets
 
 
 class Counting:

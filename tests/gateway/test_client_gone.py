@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from clock import held_time
 from toolspeak.errors import ServerFailed
 from toolspeak.events import Event, Finished
-from toolspeak.gateway.settings import Limits
+from toolspeak.gateway.config.settings import Limits
 from toolspeak.models.base import Capability, Model
 from toolspeak.models.http import Http
 from toolspeak.models.speaker import Speaker
@@ -152,7 +153,7 @@ async def ask(url: str, path: str, body: dict[str, Any]) -> tuple[asyncio.Stream
     return reader, writer
 
 
-async def until(true: Callable[[], bool], seconds: float = 60.0) -> bool:
+async def until(true: Callable[[], bool], seconds: float = 600) -> bool:
     due = time.monotonic() + seconds
     while not true() and time.monotonic() < due:
         await asyncio.sleep(0.005)
@@ -180,7 +181,7 @@ def test_everything_ends(serve_models: Callable[..., Any], path: str, stream: bo
                 tasks = len(asyncio.all_tasks())
                 body = {**BODIES[path], **({"stream": True} if stream else {})}
                 first = await ask(running.url, path, body)
-                await asyncio.wait_for(upstream.there.wait(), 10)
+                await asyncio.wait_for(upstream.there.wait(), 60)
                 if queued:
                     second = await ask(running.url, path, body)
                     assert await until(lambda: gateway.admission.waiting == 1)
@@ -292,7 +293,7 @@ def test_who_never_reads_does_not_hold_a_place_for_ever(
     monkeypatch.setattr("toolspeak.gateway.app.LAST_WORDS", 0.2)
 
     async def go() -> None:
-        settings = {"limits": Limits(deadline=0.5)}
+        settings = {"limits": Limits(deadline=100)}
         async with (
             stopping("flood") as upstream,
             serve_models(settings=settings, m=asked("/v1/messages", upstream.url)) as running,
@@ -301,8 +302,10 @@ def test_who_never_reads_does_not_hold_a_place_for_ever(
             body = {**BODIES["/v1/messages"], "stream": True, "tools": []}
             reader, writer = await ask(running.url, "/v1/messages", body)
             await reader.readline()
-            await asyncio.wait_for(upstream.left.wait(), 10)
-            assert await until(lambda: not running.gateway.open)
+            with held_time() as clock:
+                clock.now += 101
+                await clock.until(upstream.left.is_set, step=0.001)
+                await clock.until(lambda: not running.gateway.open, step=0.001)
             assert running.gateway.admission.running == 0
             (line,) = kept.records
             assert (line["status"], line["code"]) == (200, "deadline")

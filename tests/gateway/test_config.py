@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import toolspeak as ts
 from properties import property_test
 from toolspeak.errors import UsageError
-from toolspeak.gateway.config import parse_config, read_config, summary
-from toolspeak.gateway.keys import digest, hashed
-from toolspeak.gateway.settings import Limits, Rates
+from toolspeak.gateway.access.keys import digest, hashed
+from toolspeak.gateway.config.load import parse_config, read_config, summary
+from toolspeak.gateway.config.settings import Limits, Rates
 
 KEY = hashed("a-long-key")
 SAMPLE = files("toolspeak.gateway").joinpath("sample.toml").read_text("utf-8")
@@ -142,7 +142,7 @@ path = 5
         'gateway.toml:22: limits.body: expected a whole number of at least 1, got "10MB"',
         "gateway.toml:23: limits.depht: there is no such field. Did you mean 'depth'?",
         "gateway.toml:25: store.path: expected a text, got 5",
-        "gateway.toml:26: widgets: there is no such field. There are aliases, hosted, keys, limits, models, server, store.",
+        "gateway.toml:26: widgets: there is no such field. There are aliases, hosted, keys, limits, mcp, models, server, store.",
     ]
     for line in expected:
         assert any(one.startswith(line) for one in told), f"{line}\nis not in\n" + "\n".join(told)
@@ -187,7 +187,8 @@ def test_the_sample_is_good_and_shows_every_default(tmp_path: Path, monkeypatch:
     assert list(usual.models) == ["small"]
     assert usual.limits == Limits()
     # what stands behind # is a configuration too, and its values are the defaults
-    monkeypatch.setenv("BIG_KEY", "k")
+    for name in ("BIG_KEY", "FILES_TOKEN", "TICKETS_AUTHORIZATION"):
+        monkeypatch.setenv(name, "k")
     (tmp_path / "big.jinja").write_text("{{ messages }}", "utf-8")
     shown = re.sub(r"(?m)^# (?=\[|\w+ = )", "", SAMPLE).replace("sha256:...", KEY)
     shown = re.sub(r"(?m)^upstreams = .*$", "", shown)

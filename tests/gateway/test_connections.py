@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from raw_client import connected
 
-from toolspeak.gateway.protocol import WAITING
-from toolspeak.gateway.settings import Limits
+from clock import held_time
+from toolspeak.gateway.config.settings import Limits
+from toolspeak.gateway.serve.http_protocol import WAITING
 from toolspeak.models.scripted import Scripted
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -19,20 +21,16 @@ CHUNKED = b"POST /livez HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunke
 
 async def _answered(url: str, first: bytes, more: bytes, size: int) -> bytes:
     """What was said to `first` and then `more` again and again, `size` bytes in all, read only after they were sent."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
-    told = b""
-    try:
-        async with asyncio.timeout(20):
-            writer.write(first)
-            for _ in range(size // len(more)):
-                writer.write(more)
-                await writer.drain()
-            while piece := await reader.read(65536):
-                told += piece
-    except ConnectionError:
-        pass
-    writer.close()
-    return told
+    client = await connected(url)
+    with held_time() as clock:  # the gateway lingers for as long as this sends
+        client.transport.pause_reading()
+        client.transport.write(first)
+        for _ in range(size // len(more)):
+            client.transport.write(more)
+            await clock.until(lambda: client.transport.get_write_buffer_size() < 65_536 or client.closed.is_set())
+        client.transport.resume_reading()
+        await clock.until(client.closed.is_set, step=0.1)
+    return client.told
 
 
 def test_answers_that_are_not_read_do_not_pile_up(serve_models: Callable[..., Any]) -> None:
@@ -83,13 +81,15 @@ def test_what_stands_beside_a_body_is_bounded(serve_models: Callable[..., Any], 
 
 def test_a_body_that_nobody_reads_arrives_in_time_or_not_at_all(serve_models: Callable[..., Any]) -> None:
     async def go() -> None:
-        async with serve_models(m=Scripted("x", repeat=True), settings={"limits": Limits(reading=0.3)}) as running:
-            reader, writer = await asyncio.open_connection("127.0.0.1", int(running.url.rpartition(":")[2]))
-            writer.write(CHUNKED + b"5\r\n")
-            assert (await reader.read(15)).startswith(b"HTTP/1.1 405")
-            async with asyncio.timeout(10):
-                while not reader.at_eof():
-                    await reader.read(65536)
-            writer.close()
+        async with serve_models(m=Scripted("x", repeat=True), settings={"limits": Limits(reading=100)}) as running:
+            with held_time() as clock:
+                client = await connected(running.url)
+                client.transport.write(CHUNKED + b"5\r\n")
+                await clock.until(lambda: client.answered)
+                assert client.told.startswith(b"HTTP/1.1 405")
+                assert not client.closed.is_set()
+                began = clock.now
+                await clock.until(client.closed.is_set, step=1.0)
+                assert clock.now - began < 300
 
     asyncio.run(go())

@@ -14,19 +14,13 @@ from typing import Any
 import aiohttp
 import pytest
 
+from clock import Clock
 from toolspeak.errors import Refused
-from toolspeak.gateway.settings import Store
-from toolspeak.gateway.store import Conversation, ResponseStore
+from toolspeak.gateway.config.settings import Store
+from toolspeak.gateway.storage.response_store import Conversation, ResponseStore
 from toolspeak.models.scripted import Scripted
 
 ENOUGH = 10_000_000
-
-
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -232,8 +226,8 @@ def test_what_is_only_named_is_stored_once(serve_models: Callable[..., Any], pat
 
 TALKER = """
 import asyncio, sys
-from toolspeak.gateway.settings import Store
-from toolspeak.gateway.store import ResponseStore
+from toolspeak.gateway.config.settings import Store
+from toolspeak.gateway.storage.response_store import ResponseStore
 path, who = sys.argv[1:]
 store = ResponseStore(Store(path, responses=True, size=60_000))
 async def go():
@@ -340,15 +334,15 @@ def test_a_file_of_the_first_version_is_taken_over(path: str) -> None:
 
 CRASHING = """
 import os, sys
-from toolspeak.gateway import store_migration
-from toolspeak.gateway.settings import Store
-from toolspeak.gateway.store import ResponseStore
-move = store_migration._move
+from toolspeak.gateway.storage import migration
+from toolspeak.gateway.config.settings import Store
+from toolspeak.gateway.storage.response_store import ResponseStore
+move = migration._move
 def crashing(database, number, row):
     if number == 7:
         os._exit(9)
     move(database, number, row)
-store_migration._move = crashing
+migration._move = crashing
 ResponseStore(Store(sys.argv[1], responses=True)).prepare()
 """
 

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 import toolspeak as ts
-from toolspeak.gateway.settings import Key
+from toolspeak.gateway.config.settings import Key
 
 Serve = Callable[..., Any]
 HI: Any = [{"role": "user", "content": "Hi"}]

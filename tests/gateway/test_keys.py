@@ -14,12 +14,13 @@ import anthropic
 import openai
 import pytest
 
+from clock import Clock
 from toolspeak.errors import Refused, UsageError
 from toolspeak.events import Finished, TextDelta
-from toolspeak.gateway import keys
-from toolspeak.gateway.keys import Keys, check_openness, digest, hashed, is_loopback, new_key
-from toolspeak.gateway.rates import Counter
-from toolspeak.gateway.settings import Key, Rates, Settings, Store
+from toolspeak.gateway.access import keys
+from toolspeak.gateway.access.keys import Keys, check_openness, digest, hashed, is_loopback, new_key
+from toolspeak.gateway.config.settings import Key, Rates, Settings, Store
+from toolspeak.gateway.limits.rates import Counter
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Usage
 
@@ -217,14 +218,6 @@ def test_configured_origins_may_ask(serve_models: Callable[..., Any]) -> None:
 # ------------------------------------------------------------------ how often
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 async def takes(counter: Counter, one: Key, tokens: int = 0) -> dict[str, str]:
     headers: list[tuple[bytes, bytes]] = []
     async with counter.counted(one, headers) as spent:
@@ -286,7 +279,7 @@ def test_requests_at_once_are_given_back_even_when_they_fail() -> None:
             await _fails(counter, alice)
         await takes(counter, alice)
         task = asyncio.create_task(_holds(counter, alice))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)  # up to its first wait
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await takes(counter, alice)
@@ -314,6 +307,7 @@ def test_a_client_sees_its_rates(serve_models: Callable[..., Any], tmp_path: Pat
             "store": Store(str(tmp_path / "gateway.sqlite")),
         }
         async with serve_models(m=says("Hello"), settings=settings) as running:
+            running.gateway.door._counter._clock = Clock()  # so that nothing fills up meanwhile
             status, headers, _ = await asked(running.url, x_api_key=ALICE)
             assert (status, headers["x-ratelimit-remaining-requests"]) == (200, "1")
             body = {"model": "m", "messages": QUESTION, "stream": True}

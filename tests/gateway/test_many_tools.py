@@ -17,14 +17,14 @@ from aiohttp import web
 from many import DEEDS, THINGS
 from toolspeak.errors import MissingExtra, UsageError
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
-from toolspeak.gateway import models
-from toolspeak.gateway.config import parse_config
-from toolspeak.gateway.models import Models
-from toolspeak.gateway.settings import ModelSettings
+from toolspeak.gateway import registry
+from toolspeak.gateway.config.load import parse_config
+from toolspeak.gateway.config.settings import ModelSettings
+from toolspeak.gateway.registry import Models
 from toolspeak.models.base import Model
-from toolspeak.models.local import Local
+from toolspeak.models.embedded.local import Local
 from toolspeak.models.scripted import Scripted
-from toolspeak.search import shown
+from toolspeak.search import router
 from toolspeak.types import Request
 
 NOUNS = [*THINGS, "parcel", "door"]
@@ -80,17 +80,18 @@ def play(serve_models: Callable[..., Any]) -> Callable[..., None]:
     return go
 
 
+@pytest.mark.costly
 def test_five_thousand_tools_fit_and_are_indexed_once(
     play: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
-    real = shown.INDEXES._make
+    real = router.INDEXES._make
 
     def counted(entry: Any) -> None:
         made.append(len(entry.tools))
         real(entry)
 
-    monkeypatch.setattr(shown.INDEXES, "_make", counted)
+    monkeypatch.setattr(router.INDEXES, "_make", counted)
     tools = offered(5_000)
     model = native(*[called(WANTED, account="a")] * 4)
 
@@ -244,7 +245,7 @@ def test_a_client_that_leaves_ends_the_search_too(play: Callable[..., None]) -> 
             if chunk.choices[0].delta.content:
                 break
         await stream.close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await left.wait()
 
     play(model, scene)
@@ -262,7 +263,7 @@ def test_the_embedded_model_is_shown_the_right_one(play: Callable[..., None]) ->
     question: Any = [{"role": "user", "content": "Please turn on the light in the attic"}]
 
     async def scene(client: openai.AsyncOpenAI) -> None:
-        answer = await client.with_options(timeout=240).chat.completions.with_raw_response.create(
+        answer = await client.with_options(timeout=800).chat.completions.with_raw_response.create(
             model="m", messages=question, tools=tools
         )
         assert answer.headers["x-toolspeak-tools"] == "10 of 60"
@@ -291,7 +292,7 @@ def test_what_chooses_must_be_there_where_it_is_configured(monkeypatch: pytest.M
     def missing(*_: Any) -> Any:
         raise MissingExtra("an index of tools needs it: pip install 'toolspeak[search]'")
 
-    monkeypatch.setattr(models, "ToolIndex", missing)
+    monkeypatch.setattr(registry, "ToolIndex", missing)
     parse_config('[models.m]\nupstream = "local"\nshown = 0\n')
     with pytest.raises(UsageError, match=r"models\.m: an index of tools needs it"):
         parse_config('[models.m]\nupstream = "local"\nshown = 5\n')

@@ -15,9 +15,9 @@ from aiohttp import web
 
 from toolspeak.errors import StreamCut
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, TextDelta, ThoughtDelta
+from toolspeak.models.embedded.local import Local
 from toolspeak.models.http import Http
-from toolspeak.models.local import Local
-from toolspeak.models.names import model as named
+from toolspeak.models.resolve import model as named
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.types import Request, Usage
@@ -159,7 +159,7 @@ def test_a_call_that_is_demanded_is_asked_for_until_it_comes(serve_models: Serve
     tools = [WEATHER, {"name": "now", "input_schema": {"type": "object"}}]
     reply = talk(serve_models, model, lambda c: c.messages.create(**ASKED, tools=tools, tool_choice=choice))
     assert [block.input for block in reply.content if block.type == "tool_use"] == [{"city": "Xiamen"}]
-    assert "asked-again" in [note["rule"] for note in reply.model_extra["toolspeak"]["notes"]]
+    assert "re-asked" in [note["rule"] for note in reply.model_extra["toolspeak"]["notes"]]
 
 
 def test_no_call_where_none_may_come(serve_models: Serve) -> None:
@@ -275,7 +275,7 @@ def test_headers_a_query_and_unknown_fields_do_not_matter(serve_models: Serve) -
 
 
 def test_a_silent_stream_is_told_to_be_alive_after_its_opening(serve_models: Serve) -> None:
-    from toolspeak.gateway.settings import Limits
+    from toolspeak.gateway.config.settings import Limits
 
     go_on = asyncio.Event()
 
@@ -481,7 +481,7 @@ def test_a_choice_that_ollama_has_no_word_for_is_enforced(serve_models: Serve, c
                 body = {**ASKED, "tools": [WEATHER, {"name": "now"}], "tool_choice": choice}
                 status, reply, _ = await told(running.url, body)
         assert (status, reply["content"][-1]["input"]) == (200, {"city": "Xiamen"})
-        assert [note["rule"] for note in reply["toolspeak"]["notes"]] == ["asked-again"]
+        assert [note["rule"] for note in reply["toolspeak"]["notes"]] == ["re-asked"]
         held = json.dumps(server.seen[0][2]["format"])  # by a schema that only calls fit
         assert [name in held for name in ("weather", "now")] == [True, choice["type"] == "any"]
 

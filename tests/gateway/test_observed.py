@@ -13,19 +13,22 @@ from typing import Any
 
 import aiohttp
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from toolspeak.errors import ServerFailed
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Finished, TextDelta
-from toolspeak.gateway import traces
-from toolspeak.gateway.keys import digest
-from toolspeak.gateway.log import Lines, request_line
-from toolspeak.gateway.metrics import Metrics, only_of
-from toolspeak.gateway.record import Record, request_id
-from toolspeak.gateway.settings import Key
-from toolspeak.gateway.traces import Traces
+from toolspeak.gateway.access.keys import digest
+from toolspeak.gateway.config.settings import Key
+from toolspeak.gateway.telemetry import traces
+from toolspeak.gateway.telemetry.log_lines import Lines, request_line
+from toolspeak.gateway.telemetry.metrics import Metrics, only_of
+from toolspeak.gateway.telemetry.request_record import Record, request_id
+from toolspeak.gateway.telemetry.traces import Traces
+from toolspeak.models import traced
 from toolspeak.models.pool import Care, Pool
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
@@ -127,7 +130,7 @@ def test_tokens_are_counted_over_all_tries(serve_models: Callable[..., Any]) -> 
 def test_retries_are_counted_and_breakers_told(
     serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolspeak.models.retry.FIRST", 0.01)
+    monkeypatch.setattr("toolspeak.models.retries.FIRST", 0.01)
 
     async def go() -> None:
         fine = [TextDelta("Fine."), Finished("stop", Usage(20, 7))]
@@ -168,6 +171,7 @@ def test_nothing_that_a_client_says_becomes_a_label_or_a_log(serve_models: Calla
             assert {record["route"] for record in kept.records[:-1]} == {"/v1/chat/completions", "unknown"}
             assert {record.get("model") for record in kept.records[:-1]} == {"m", "unknown", None}
             assert kept.records[0]["key"] == "alice"
+            assert kept.records[1]["route"] == "/v1/chat/completions"  # refused at the door
             assert [record.get("code") for record in kept.records[1:5]] == [
                 "invalid_api_key", "model_not_found", "invalid_value", "not_found"
             ]  # fmt: skip
@@ -299,6 +303,19 @@ def test_a_request_is_a_span_and_each_question_one_under_it(serve_models: Callab
     asyncio.run(go())
 
 
+def test_each_question_counts_in_the_metrics_of_the_conventions(serve_models: Callable[..., Any], spans: Any) -> None:
+    reader = InMemoryMetricReader()
+
+    async def go() -> None:
+        async with serve_models(m=speaks(call('{"town": 1}'), call('{"city": "Xiamen"}'))) as running:
+            running.gateway.observer.traces = Traces(spans[0], MeterProvider([reader]))
+            await post(running.url, CHAT)
+
+    asyncio.run(go())
+    metrics = reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics
+    assert {one.name: one.data.data_points[0].count for one in metrics} == {"gen_ai.client.operation.duration": 2}
+
+
 def test_a_failure_is_told_by_its_kind(serve_models: Callable[..., Any], spans: Any) -> None:
     provider, exporter = spans
 
@@ -317,13 +334,14 @@ def test_a_failure_is_told_by_its_kind(serve_models: Callable[..., Any], spans: 
 
 def test_names_are_those_of_the_conventions() -> None:
     semconv = pytest.importorskip("opentelemetry.semconv")
-    known = "\n".join(path.read_text() for path in Path(semconv.__path__[0]).rglob("*_attributes.py"))
+    files = [*Path(semconv.__path__[0]).rglob("*_attributes.py"), *Path(semconv.__path__[0]).rglob("*_metrics.py")]
+    known = "\n".join(path.read_text() for path in files)
     ours = [
         value
-        for name, value in vars(traces).items()
+        for name, value in {**vars(traces), **vars(traced)}.items()
         if name.isupper() and isinstance(value, str) and "." in value and not value.startswith("toolspeak.")
     ]
-    assert len(ours) > 12
+    assert len(ours) > 15
     for value in ours:
         assert f'"{value}"' in known
 

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from toolspeak.gateway.config import parse_config
-from toolspeak.gateway.settings import ModelSettings
+from toolspeak.gateway.config.load import parse_config
+from toolspeak.gateway.config.settings import ModelSettings
 from toolspeak.models.scripted import Scripted
 
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]

@@ -25,7 +25,7 @@ from toolspeak.events import (
 from toolspeak.models.base import Capability
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Note, Request
-from toolspeak.wire import reply_bounds
+from toolspeak.wire.reading import reply_bounds
 
 SMALL = 10_000
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}

@@ -15,11 +15,11 @@ import pytest
 
 from toolspeak.errors import StreamCut
 from toolspeak.events import Finished, TextDelta
-from toolspeak.gateway.keys import digest
-from toolspeak.gateway.settings import Key, Limits, ModelSettings, Store
-from toolspeak.models.adaptive import Adaptive
+from toolspeak.gateway.access.keys import digest
+from toolspeak.gateway.config.settings import Key, Limits, ModelSettings, Store
+from toolspeak.models.fallback import Adaptive
 from toolspeak.models.http import Http
-from toolspeak.models.names import model as named_model
+from toolspeak.models.resolve import model as named_model
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.types import Request, Usage
@@ -136,6 +136,53 @@ def test_a_stream_ends_with_what_was_streamed(asked: Callable[..., Any]) -> None
     asyncio.run(go())
 
 
+@pytest.mark.parametrize(
+    ("reply", "more"),
+    [
+        ("Hello.", {}),
+        ("", {}),
+        ("<think>hm</think>Let me look. " + TWO, {"tools": [WEATHER]}),
+        (CALL.replace("weather", "patch").replace("city", "input"), {"tools": [PATCH]}),
+        (CALL, {"tools": [WEATHER], "tool_choice": "required"}),
+        ("<think>hm</think>Hello.", {"reasoning": {"summary": "auto"}}),
+    ],
+)
+@pytest.mark.parametrize("limits", [Limits(), Limits(first=0.0, keep_alive=0.01)], ids=["prompt", "kept-alive"])
+def test_every_stream_counts_its_events_from_0(
+    asked: Callable[..., Any], reply: str, more: dict[str, Any], limits: Limits
+) -> None:
+    """The first event opens an empty response, and the SDK's helper builds the same from the events as was sent."""
+
+    async def go() -> list[Any]:
+        async with asked(hermes(*[reply] * 4), limits=limits) as client:
+            events: list[Any] = [
+                event async for event in await client.responses.create(model="m", input="Hi", stream=True, **more)
+            ]
+            async with client.responses.stream(model="m", input="Hi", **more) as stream:
+                async for _ in stream:
+                    pass
+                final = await stream.get_final_response()
+        assert [item.type for item in final.output] == [item.type for item in events[-1].response.output]
+        return events
+
+    events = asyncio.run(go())
+    assert [event.type for event in events[:2]] == ["response.created", "response.in_progress"]
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert events[0].response.output == []
+
+
+def test_a_stream_that_fails_counts_its_events_from_0(asked: Callable[..., Any]) -> None:
+    async def go() -> list[dict[str, Any]]:
+        body = {"model": "m", "input": "Hi", "stream": True}
+        async with asked(Speaker(Breaking(()), "hermes")) as client:
+            answer = await client._client.post("/responses", json=body)
+        return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+
+    events = asyncio.run(go())
+    assert events[-1]["type"] == "response.failed"
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+
+
 def test_a_value_is_parsed(asked: Callable[..., Any]) -> None:
     class Person(pydantic.BaseModel):
         name: str
@@ -176,7 +223,7 @@ def test_a_call_that_must_come_comes(asked: Callable[..., Any], choice: Any) -> 
             whole = await client.responses.create(**fields)
         for one in (reply, whole):
             assert [item.type for item in one.output].count("function_call") == 1
-            assert one.to_dict()["toolspeak"]["notes"][0]["rule"] == "asked-again"
+            assert one.to_dict()["toolspeak"]["notes"][0]["rule"] == "re-asked"
 
     asyncio.run(go())
 

@@ -15,10 +15,12 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from raw_client import connected
 
-from toolspeak.gateway.keys import digest, hashed
+from clock import held_time
+from toolspeak.gateway.access.keys import digest, hashed
+from toolspeak.gateway.config.settings import Key, ModelSettings
 from toolspeak.gateway.routes import ROUTES
-from toolspeak.gateway.settings import Key, ModelSettings
 from toolspeak.models.scripted import Scripted
 
 SRC = Path(__file__).resolve().parents[2] / "src"
@@ -87,18 +89,12 @@ def says(text: str) -> Scripted:
 
 
 async def raw(url: str, data: bytes) -> bytes:
-    """Everything that is said to bytes on a socket, until it closes or is silent for a while."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
-    writer.write(data)
-    told = b""
-    try:
-        async with asyncio.timeout(5):
-            while chunk := await asyncio.wait_for(reader.read(65536), 0.5 if told else 5):
-                told += chunk
-    except (TimeoutError, ConnectionError):
-        pass
-    writer.close()
-    return told
+    """Everything that is said to bytes on a socket, until it closes: the gateway closes what is idle."""
+    client = await connected(url)
+    with held_time() as clock:
+        client.transport.write(data)
+        await clock.until(client.closed.is_set, step=0.01)
+    return client.told
 
 
 def statuses(told: bytes) -> list[int]:
@@ -474,7 +470,7 @@ def test_a_trace_holds_no_canary(serve_models: Callable[..., Any]) -> None:
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from toolspeak.gateway.traces import Traces
+    from toolspeak.gateway.telemetry.traces import Traces
 
     async def go() -> str:
         spans = InMemorySpanExporter()

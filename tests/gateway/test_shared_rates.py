@@ -15,19 +15,13 @@ from typing import Any
 
 import pytest
 
+from clock import Clock
 from toolspeak.errors import Refused
-from toolspeak.gateway import shared_rates
-from toolspeak.gateway.database import Database
-from toolspeak.gateway.rates import Counter
-from toolspeak.gateway.settings import Key, Rates
-from toolspeak.gateway.shared_rates import SharedCounter
-
-
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
+from toolspeak.gateway.config.settings import Key, Rates
+from toolspeak.gateway.limits import shared_rates
+from toolspeak.gateway.limits.rates import Counter
+from toolspeak.gateway.limits.shared_rates import SharedCounter
+from toolspeak.gateway.storage.sqlite import Database
 
 
 @pytest.fixture
@@ -247,8 +241,8 @@ def test_requests_at_once_are_shared_too(path: str) -> None:
 TAKER = """
 import asyncio, sys
 from toolspeak.errors import Refused
-from toolspeak.gateway.settings import Key, Rates
-from toolspeak.gateway.shared_rates import SharedCounter
+from toolspeak.gateway.config.settings import Key, Rates
+from toolspeak.gateway.limits.shared_rates import SharedCounter
 counter = SharedCounter(sys.argv[1], clock=lambda: 1_000_000.0)
 async def go():
     key = Key("alice", b"", None, Rates(requests=500, tokens=1_000_000, running=8))
@@ -289,8 +283,8 @@ def test_two_processes_together_never_exceed_a_limit(path: str) -> None:
 
 HOLDER = """
 import asyncio, os, sys
-from toolspeak.gateway.settings import Key, Rates
-from toolspeak.gateway.shared_rates import SharedCounter
+from toolspeak.gateway.config.settings import Key, Rates
+from toolspeak.gateway.limits.shared_rates import SharedCounter
 async def go():
     async with SharedCounter(sys.argv[1]).counted(Key("alice", b"", None, Rates(requests=3, running=1)), []):
         print("in", flush=True); sys.stdin.read(1); os._exit(9)
@@ -311,7 +305,7 @@ def test_the_dead_give_back(path: str) -> None:
             await takes(counter, alice)
         other.stdin.write(b"x")
         other.stdin.flush()
-        other.wait(10)
+        other.wait(60)
         assert (await takes(counter, alice))["x-ratelimit-remaining-requests"] == "1"
         counter.close()
 

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from toolspeak.api.failure import failure
+from toolspeak.api.upstream_errors import failure
 from toolspeak.errors import BadRequest, PromptTooLong
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
 from toolspeak.models.scripted import Scripted

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -17,12 +19,13 @@ import aiohttp
 import pytest
 
 from toolspeak.events import CallEnd, CallStart, Finished, TextDelta
-from toolspeak.gateway import answer, body, trim
+from toolspeak.gateway import app, body, generation
+from toolspeak.gateway.limits import memory
+from toolspeak.models.bounded_stream import IN_A_ROW, PIECE, within_bounds
 from toolspeak.models.http import Http
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
-from toolspeak.models.within_bounds import IN_A_ROW, PIECE, within_bounds
-from toolspeak.plan import decide, speak
+from toolspeak.plan import decide, prompted
 from toolspeak.plan.stray_markers import LONGEST, StrayMarkers
 from toolspeak.types import Request
 
@@ -45,7 +48,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
 
         monkeypatch.setattr(where, name, noted)
 
-    for where, name in ((speak, "render"), (decide, "formed"), (answer, "with_estimate"), (Http, "_written")):
+    for where, name in ((prompted, "render"), (decide, "json_text"), (generation, "with_estimate"), (Http, "_written")):
         noting(where, name)
     return seen
 
@@ -86,7 +89,7 @@ def test_a_long_reply_is_judged_in_a_thread(
     model = Speaker(Scripted(json.dumps([1] * size), chunk=1000), "hermes")
     form = {"type": "json_schema", "json_schema": {"name": "r", "schema": {"type": "array"}}}
     assert posted(serve_models, model, {**said("Hi"), "response_format": form}) == [200]
-    assert threads["formed"] == threads["with_estimate"] == {size == 10}
+    assert threads["json_text"] == threads["with_estimate"] == {size == 10}
 
 
 def test_a_long_request_to_a_server_is_written_in_a_thread(
@@ -201,13 +204,41 @@ def test_what_a_refused_request_held_is_let_go_of_at_once(
         gc.enable()
 
 
+def test_a_request_is_let_go_of_when_it_has_been_answered(
+    serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No circle through the task that watches for the client's leaving waits for the garbage collector, either."""
+    requests: list[Any] = []
+
+    class Noted(app.RequestContext):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            requests.append(weakref.ref(self))
+
+    monkeypatch.setattr(app, "RequestContext", Noted)
+    gc.collect()
+    gc.disable()
+    try:
+        want = {"response_format": {"type": "json_object"}}
+        sent = [
+            said("Hi"),
+            {**said("Hi"), "stream": True},
+            {**said("Hi"), **want},
+            {**said("Hi"), **want, "stream": True},
+        ]
+        assert posted(serve_models, Scripted("No JSON", repeat=True), *sent) == [200, 200, 502, 502]
+        assert [one() for one in requests] == [None] * 4
+    finally:
+        gc.enable()
+
+
 def test_memory_is_given_back_once_for_many_large_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trim, "SOON", 0)
+    monkeypatch.setattr(memory, "SOON", 0)
     given: list[int] = []
 
     async def go() -> None:
-        trimmer = trim.Trimmer(lambda: given.append(threading.get_ident()))
-        for size in (10, trim.LARGE, trim.LARGE, trim.LARGE):
+        trimmer = memory.Trimmer(lambda: given.append(threading.get_ident()))
+        for size in (10, memory.LARGE, memory.LARGE, memory.LARGE):
             trimmer.ended(size)
         while not given:
             await asyncio.sleep(0.001)
@@ -215,3 +246,13 @@ def test_memory_is_given_back_once_for_many_large_requests(monkeypatch: pytest.M
     asyncio.run(go())
     assert len(given) == 1
     assert threading.get_ident() not in given
+
+
+def test_no_request_loads_the_libraries_of_requests() -> None:
+    """They take a tenth of a second, on the event loop: a gateway that is ready has them."""
+    loads = "import sys; from toolspeak.gateway.endpoints import health; health.import_libraries(); before = {*sys.modules}\n"
+    asks = "from toolspeak.gateway.body import check_body; from toolspeak.api import openai_chat\n"
+    asks += "check_body({'model': 'm', 'messages': [{'role': 'user', 'content': 'Hi'}]}, openai_chat.BODY)\n"
+    shows = "print({one.partition('.')[0] for one in {*sys.modules} - before} - {'toolspeak'})"
+    done = subprocess.run([sys.executable, "-c", loads + asks + shows], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 from faults import STREAM, Behaviour, Faulty, call, delta, faulty, frames, sends, whole
 
-from toolspeak.gateway.settings import ModelSettings
-from toolspeak.models.exchange import Timeouts
+from toolspeak.gateway.config.settings import ModelSettings
+from toolspeak.models.http.timeouts import Timeouts
 from toolspeak.models.pool import Pool
 
 WEATHER = {
@@ -96,7 +96,7 @@ async def post(url: str, *, stream: bool, tools: bool = True, **more: Any) -> An
 
 
 def run(main: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(main, 60))
+    return asyncio.run(asyncio.wait_for(main, 600))
 
 
 def settings(server: Faulty | str, mode: Any = "native", **more: Any) -> ModelSettings:
@@ -193,6 +193,8 @@ def test_nobody_there(serve_models: Callable[..., Any], stream: bool) -> None:
             assert answer.status in (502, 503)
             answer = await post(running.url, stream=stream)
             assert (answer.status, answer.error["code"]) == (503, "upstream_down")
+            assert "the last time: the model's server cannot be reached" in answer.error["message"]
+            assert "127.0.0.1" not in answer.error["message"]
             assert 1 <= int(answer.headers["retry-after"]) <= 10
             assert pool_of(running).upstreams[0].state == "open"
             async with aiohttp.ClientSession() as session, session.get(running.url + "/readyz") as response:
@@ -203,13 +205,13 @@ def test_nobody_there(serve_models: Callable[..., Any], stream: bool) -> None:
 
 @both
 def test_silence(serve_models: Callable[..., Any], stream: bool) -> None:
-    times = Timeouts(5.0, 0.2, 0.2)
+    times = Timeouts(60.0, 0.2, 0.2)
     answer = through(serve_models, sends(end="silence"), stream=stream, times=times)
     assert (answer.status, answer.error["code"]) == (504, "upstream_unreachable")
     answer = through(serve_models, sends(STREAM, end="silence"), stream=stream, times=times)
     assert (answer.status, answer.error["code"]) == (504, "upstream_unreachable")
     between = sends(STREAM, frames(delta(content="Hel")), *[b": keep-alive\n\n"] * 8, pause=0.05, end="silence")
-    answer = through(serve_models, between, stream=stream, times=times)
+    answer = through(serve_models, between, stream=stream, times=Timeouts(60.0, 60.0, 0.2))
     assert answer.error["code"] == "upstream_cut"
 
 
@@ -268,7 +270,7 @@ def test_calls_out_of_order(serve_models: Callable[..., Any], stream: bool) -> N
 
 def test_a_line_without_end_is_bounded(serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolspeak.api.sse.LONGEST", 100_000)
-    monkeypatch.setattr("toolspeak.api.payloads.LONGEST", 100_000)
+    monkeypatch.setattr("toolspeak.api.json_stream.LONGEST", 100_000)
     answer = through(serve_models, sends(STREAM, *[b"data: " + b"x" * 20_000] * 20), stream=True)
     assert (answer.status, answer.error["code"]) == (502, "upstream_failed")
 
@@ -321,6 +323,40 @@ def test_ollama(serve_models: Callable[..., Any], monkeypatch: pytest.MonkeyPatc
                 assert (answer.calls, answer.finish) == ([("weather", '{"city": "Xiamen"}')], "tool_calls")
                 assert (await post(running.url, stream=stream)).error["code"] == "upstream_cut"
                 assert (await post(running.url, stream=stream)).error["code"] == "upstream_failed"
+
+    run(go())
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "messages", "responses"])
+def test_calls_that_are_sent_while_they_are_written_end_where_the_model_is_cut(
+    serve_models: Callable[..., Any], path: str
+) -> None:
+    schema = WEATHER["function"]["parameters"]
+    tools: Any = {
+        "chat/completions": [WEATHER], "messages": [{"name": "weather", "input_schema": schema}],
+        "responses": [{"type": "function", "name": "weather", "parameters": schema}],
+    }  # fmt: skip
+    asked = [{"role": "user", "content": "hi"}]
+    body = {"input": asked} if path == "responses" else {"messages": asked, "max_tokens": 64}
+    two = (call(0, ARGUMENTS, "weather", "call_1"), call(1, '{"city": "Xia', "weather", "call_2"))
+
+    async def go() -> None:
+        reply = frames(*two, delta("length"), "[DONE]")
+        async with (
+            faulty(sends(STREAM, reply)) as server,
+            serve_models(m=settings(server, arguments="live")) as running,
+            aiohttp.ClientSession() as session,
+        ):
+            choice = {"type": "any"} if path == "messages" else "required"
+            sent = {"model": "m", "stream": True, "tools": tools[path], "tool_choice": choice, **body}
+            async with session.post(f"{running.url}/v1/{path}", json=sent) as response:
+                text = await response.text()
+        cut = {"chat/completions": '"finish_reason":"length"', "messages": '"stop_reason":"max_tokens"'}
+        assert cut.get(path, "response.incomplete") in text.replace(": ", ":")
+        assert "cut-call" in text
+        assert "Xia" in text
+        assert "event: error" not in text
+        assert "response.failed" not in text
 
     run(go())
 

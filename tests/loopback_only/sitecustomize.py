@@ -36,7 +36,7 @@ def _guard_method(name: str, address_at: int) -> None:
     original = getattr(socket.socket, name)
 
     def guarded(self: socket.socket, *args: Any, **kwargs: Any) -> Any:
-        address = args[address_at] if len(args) > 1 or address_at == 0 else None
+        address = args[address_at] if len(args) > address_at else None
         if isinstance(address, tuple) and self.family in (socket.AF_INET, socket.AF_INET6):
             _check(name, address[0])
         return original(self, *args, **kwargs)

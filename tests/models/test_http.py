@@ -32,10 +32,10 @@ from toolspeak.errors import (
     UsageError,
 )
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
-from toolspeak.models import retry
+from toolspeak.models import retries as retry
 from toolspeak.models.base import Model
-from toolspeak.models.http import Http, Timeouts
-from toolspeak.models.providers import PROVIDERS
+from toolspeak.models.http.client import Http, Timeouts
+from toolspeak.models.http.providers import PROVIDERS
 from toolspeak.types import Request, Tool, Usage
 
 Serve = Callable[..., Any]
@@ -58,7 +58,7 @@ HELLO_EVENTS = [TextDelta("Hello"), Finished("stop")]
 
 
 def run(main: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(main, 60))
+    return asyncio.run(asyncio.wait_for(main, 600))
 
 
 async def ask(model: Http, request: Request = ASK) -> list[Event]:
@@ -438,7 +438,7 @@ def test_keep_alive_comments_are_no_answer(serve: Serve) -> None:
 def test_a_stream_that_stalls_keeps_what_came(serve: Serve) -> None:
     async def main() -> None:
         async with serve(pieces(sse(delta(content="Hel")), end=False)) as server:
-            caught = await refusal(Http(server.url, "m", timeout=Timeouts(first=5, between=0.1)))
+            caught = await refusal(Http(server.url, "m", timeout=Timeouts(first=60, between=0.1)))
             assert isinstance(caught, StreamCut)
             assert caught.text.startswith("Hel")
             assert "nothing more came for 0.1 s" in str(caught)

@@ -9,8 +9,8 @@ import pytest
 
 from toolspeak.errors import UsageError
 from toolspeak.models.http import Http
-from toolspeak.models.providers import PROVIDERS
-from toolspeak.models.wishes import granted
+from toolspeak.models.http.providers import PROVIDERS
+from toolspeak.models.unsupported_settings import without_unsupported
 from toolspeak.types import Request
 
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -47,7 +47,7 @@ def test_a_wish_that_a_server_has_no_word_for_is_left_out_and_noted(settings: di
     request = Request(prompt="Hi", **settings)
     body = Http("http://127.0.0.1:9", "m", api="completions").body(request)
     assert body == Http("http://127.0.0.1:9", "m", api="completions").body(Request(prompt="Hi"))
-    _, notes = granted(request, (), thinks=False)
+    _, notes = without_unsupported(request, (), thinks=False)
     assert [note.rule for note in notes] == ["ignored"]
 
 

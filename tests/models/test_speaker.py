@@ -11,8 +11,8 @@ import pytest
 import toolspeak as ts
 from replies import answered
 from toolspeak.events import CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
-from toolspeak.models.adaptive import calling
 from toolspeak.models.base import Model
+from toolspeak.models.fallback import calling
 from toolspeak.models.speaker import Speaker
 from toolspeak.types import Request, Usage
 
@@ -238,9 +238,14 @@ def test_what_a_prompt_cannot_hold_is_refused(wrong: dict[str, Any]) -> None:
             "In HTML <b> is bold, and `<tool_call>` marks a call.",
         ),
         ("It ends in <tool_call>", "It ends in <tool_call>"),
+        (f"It ends with </tool_call> {CALL}", "It ends with </tool_call> "),
+        (f"{CALL}\n</tool_call>\n<tool_call>\n{CALL}</tool_call>", ""),
+        (f"{CALL} </tool_call>\nDone.", "\nDone."),
+        (f"{CALL}</tool_call> ends a call.", "</tool_call> ends a call."),
+        (f"<tool_call>{CALL}</tool_call> Done.", " Done."),
     ],
 )
 def test_markers_around_a_call_that_was_read_do_not_stay_in_the_text(chunk: int, written: str, text: str) -> None:
     reply = ts.collect(events(Speaker(ts.Scripted([written], chunk=chunk), "tool-json")))
     assert reply.text == text
-    assert len(reply.calls) == ("add" in written)
+    assert len(reply.calls) == written.count('"add"')

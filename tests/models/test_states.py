@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from toolspeak.models import states, weights
-from toolspeak.models.llama import Llama
-from toolspeak.models.states import LEAST, MOST, States
+from toolspeak.models.embedded import states, weights
+from toolspeak.models.embedded.logits import Llama
+from toolspeak.models.embedded.states import LEAST, MOST, States
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 pytest.importorskip("numpy", reason="the extra `local` is not installed")
@@ -24,7 +24,7 @@ if not weights.present():
 DECIDE = """
 import json
 import toolspeak as ts
-from toolspeak.models.local import Local
+from toolspeak.models.embedded.local import Local
 
 def weather(city: str) -> str:
     "Get the current weather in a city."
@@ -65,6 +65,7 @@ def files(cache: Path) -> list[Path]:
     return sorted((cache / "states").iterdir())
 
 
+@pytest.mark.costly
 def test_a_second_process_evaluates_none_of_the_examples(cache: Path) -> None:
     loaded, (first, calls), (warm, more) = decide(cache)
     (state,) = files(cache)
@@ -77,6 +78,7 @@ def test_a_second_process_evaluates_none_of_the_examples(cache: Path) -> None:
     assert files(cache) == [state]
 
 
+@pytest.mark.costly
 def test_likelihoods_are_the_same_with_and_without(cache: Path) -> None:
     xllamacpp = pytest.importorskip("xllamacpp")
     library, path = Path(xllamacpp.xllamacpp.__file__), weights.path_of()

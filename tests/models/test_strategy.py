@@ -11,16 +11,16 @@ import pytest
 
 import toolspeak as ts
 from strategies import CASES, CHATML, HERMES, NO, Case, header
-from toolspeak.evals.recording import recorded
-from toolspeak.gateway.models import made
-from toolspeak.gateway.settings import ModelSettings
-from toolspeak.models import gguf
-from toolspeak.models.abilities import Abilities, Finding
-from toolspeak.models.adaptive import Adaptive, as_tuned, calling
+from toolspeak.evals.trace import recorded
+from toolspeak.gateway.config.settings import ModelSettings
+from toolspeak.gateway.registry import build
+from toolspeak.models.embedded import gguf
+from toolspeak.models.fallback import Adaptive, as_tuned, calling, look
 from toolspeak.models.http import Http
-from toolspeak.models.rungs import ladder
+from toolspeak.models.reask import reask_policy
+from toolspeak.models.servers.capabilities import Finding, ServerCapabilities
 from toolspeak.models.strategy import Known, Strategy, strategy
-from toolspeak.search.shown import Routed
+from toolspeak.search.router import ToolRouter
 from toolspeak.wire.detect import by_template
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
@@ -46,8 +46,8 @@ def model_of(case: Case, folder: Path) -> Any:
         return ts.model(f"http://127.0.0.1:9/v1#{case.name}")
     told = dict(case.server)
     found = {name: Finding(*told.pop(name)) for name in ("tools", "chat", "completions")}
-    abilities = Abilities("http://127.0.0.1:9/v1", case.name, "openai", found, **told)
-    return Adaptive(Http("http://127.0.0.1:9/v1", case.name), abilities=abilities)
+    server_capabilities = ServerCapabilities("http://127.0.0.1:9/v1", case.name, "openai", found, **told)
+    return Adaptive(Http("http://127.0.0.1:9/v1", case.name), server_capabilities=server_capabilities)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.model}: {case.known}")
@@ -129,22 +129,22 @@ FILE_DOORS: dict[str, Callable[[str], Any]] = {
     "ts.model(ts.Local)": lambda path: calling(ts.model(ts.Local(path))),
     "ts.Speaker": lambda path: ts.Speaker(ts.Local(path)),
     "a recorder": lambda path: recorded(ts.Local(path)),
-    "many tools": lambda path: Routed(ts.Local(path), strict=False),
-    "the gateway": lambda path: made(ModelSettings("m", (f"local:{path}",))).model,
-    "asked again": lambda path: ladder([f"model:local:{path}"], ts.Speaker(ts.Scripted("x"))).others.popitem()[1],
-    "asked again in a dialect": lambda path: ladder(["dialect"], calling(ts.Local(path))).others.popitem()[1],
+    "many tools": lambda path: ToolRouter(ts.Local(path), strict=False),
+    "the gateway": lambda path: build(ModelSettings("m", (f"local:{path}",))).model,
+    "asked again": lambda path: reask_policy([f"model:local:{path}"], ts.Speaker(ts.Scripted("x"))).others.popitem()[1],
+    "asked again in a dialect": lambda path: reask_policy(["dialect"], calling(ts.Local(path))).others.popitem()[1],
 }
 """The ways of handing over a file that say nothing of how it is asked."""
-SERVER_DOORS: dict[str, Callable[[Abilities], Any]] = {
-    "looked at": lambda seen: Adaptive(Http(seen.address, seen.model), abilities=seen),
+SERVER_DOORS: dict[str, Callable[[ServerCapabilities], Any]] = {
+    "looked at": lambda seen: Adaptive(Http(seen.address, seen.model), server_capabilities=seen),
     "refusing tools": lambda seen: refusing(Http(seen.address, seen.model), seen),
     "the gateway's modes": lambda seen: [
-        made(ModelSettings("m", (f"{seen.address}#m",), mode=mode)).model for mode in ("auto", "native", "chat", "raw")
+        build(ModelSettings("m", (f"{seen.address}#m",), mode=mode)).model for mode in ("auto", "native", "chat", "raw")
     ],
 }
 
 
-def refusing(http: Http, seen: Abilities) -> Adaptive:
+def refusing(http: Http, seen: ServerCapabilities) -> Adaptive:
     model = Adaptive(http, look=False)
     model.refused = "it refused them"
     model._settle(seen)
@@ -162,7 +162,7 @@ def test_no_door_scores_a_model_of_half_a_billion_weights_unless_it_is_chosen(
         assert strategy_of(model).way == "prompted", name
         assert "scored" not in model.capabilities, name
     found = {name: Finding("yes") for name in ("chat", "completions")} | {"tools": Finding("no", NO)}
-    seen = Abilities("http://127.0.0.1:9/v1", "m", "openai", found, "llama.cpp", template=template, score_way="forced",
+    seen = ServerCapabilities("http://127.0.0.1:9/v1", "m", "openai", found, "llama.cpp", template=template, score_way="forced",
                      parameters=parameters)  # fmt: skip
     for name, door in SERVER_DOORS.items():
         models = door(seen)
@@ -182,9 +182,11 @@ def test_no_door_scores_a_model_of_half_a_billion_weights_unless_it_is_chosen(
 def test_a_hosted_provider_is_never_looked_at(monkeypatch: pytest.MonkeyPatch, url: str, looks: int) -> None:
     seen: list[str] = []
 
-    async def glance(server: Http) -> None:
+    async def glance(server: Http, *, scoring: bool) -> None:
         seen.append(server.address.shown)
 
-    monkeypatch.setattr("toolspeak.models.adaptive.glance", glance)
-    asyncio.run(Adaptive(Http(url, "m", key="sk-none-at-all-0123")).look())
-    assert len(seen) == looks
+    monkeypatch.setattr("toolspeak.models.fallback.glance", glance)
+    http = Http(url, "m", key="sk-none-at-all-0123")
+    for model in (Adaptive(http), ts.model(http, dialect="hermes")):
+        asyncio.run(look(model))
+    assert len(seen) == 2 * looks

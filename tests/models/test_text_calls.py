@@ -11,13 +11,14 @@ import pytest
 from aiohttp import web
 
 import toolspeak as ts
-from toolspeak.evals.recording import recorded
+from toolspeak.evals.trace import recorded
 from toolspeak.events import ArgumentsDelta, CallStart, Finished, Noted, TextDelta
-from toolspeak.gateway.models import made
-from toolspeak.gateway.settings import ModelSettings
-from toolspeak.models.text_calls import Listener, like_a_call, own_dialect
-from toolspeak.search.shown import Routed
-from toolspeak.wire.write import write_calls
+from toolspeak.gateway.config.settings import ModelSettings
+from toolspeak.gateway.registry import build
+from toolspeak.models.strategy import by_its_name
+from toolspeak.models.text_calls import Listener, like_a_call
+from toolspeak.search.router import ToolRouter
+from toolspeak.wire.prompt.calls import write_calls
 
 Serve = Callable[..., Any]
 
@@ -35,6 +36,7 @@ LEFT = {
     "functools": ("firefunction-v2", f"functools[{OBJECT}]"),
     "ReAct": ("", 'Thought: I should look it up.\nAction: weather\nAction Input: {"city": "Xiamen"}'),
     "tool_code fence": ("gemma-3-4b-it", '```tool_code\nweather(city="Xiamen")\n```'),
+    "tool_code that prints": ("gemma-3-12b-it", '```tool_code\nprint(default_api.weather(city="Xiamen"))\n```'),
     "JSON fence": ("", f"```json\n{OBJECT}\n```"),
     "Python list": ("ToolACE-8B", '[weather(city="Xiamen")]'),
 }
@@ -152,7 +154,7 @@ DOORS: dict[str, Callable[[str], Any]] = {
     "Http": lambda url: ts.Http(url, "mine"),
     "ts.model(Http)": lambda url: ts.model(ts.Http(url, "mine")),
     "a recorded Http": lambda url: recorded(ts.Http(url, "mine")),
-    "an Http that is shown many tools": lambda url: Routed(ts.Http(url, "mine"), strict=False),
+    "an Http that is shown many tools": lambda url: ToolRouter(ts.Http(url, "mine"), strict=False),
 }
 """The ways of handing a server over."""
 
@@ -212,7 +214,7 @@ def test_a_whole_reply_in_another_dialect_than_the_name_tells(serve: Serve, name
 def heard(pieces: list[str], name: str = "", finish: Any = "stop", **more: Any) -> list[list[ts.Event]]:
     """What comes of each piece of a text, and of the end."""
     request = ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),), **more)
-    listener = Listener(request, own_dialect(None, name))
+    listener = Listener(request, by_its_name(name))
     return [listener.hear(one) for one in (*map(TextDelta, pieces), Finished(finish))]
 
 
@@ -257,6 +259,49 @@ def test_what_is_no_call_leaves_no_note() -> None:
         assert not [event for came in heard([text]) for event in came if isinstance(event, Noted)]
 
 
+UNREAD = {
+    "Python between tags of JSON": ("Qwen2.5-7B-Instruct", "<tool_call>\nweather(city='Rome')\n</tool_call>"),
+    "Python alone": ("mine", 'weather(city="Rome")'),
+    "Python of a known model": ("Qwen2.5-7B-Instruct", 'weather(city="Rome")'),
+    "an API's own JSON": ("mine", json.dumps({"tool_calls": [{"type": "function", "function": json.loads(OBJECT)}]})),
+    "its arguments as text": (
+        "mine", json.dumps({"tool_calls": [{"function": {"name": "weather", "arguments": '{"city": "Rome"}'}}]})
+    ),
+    "the name as the key": ("mine", '{"weather": {"city": "Rome"}}'),
+    "ReAct with brackets": ("mine", "Action: weather[Rome]"),
+    "a cut tag": ("mine", '<function=weather>{"city": "Rom'),
+    "a cut parameter": ("mine", '<function_calls>\n<invoke name="weather">\n<parameter name="city">Rom'),
+    "a variable in tool_code": (
+        "gemma-3-4b-it", '```tool_code\nresult = weather(city="Rome")\nprint(result)\n```'
+    ),
+}  # fmt: skip
+"""What looks like a call, and is none in any dialect."""
+
+
+@pytest.mark.parametrize(("name", "text"), UNREAD.values(), ids=UNREAD)
+def test_what_looks_like_a_call_in_no_dialect_stays_text_with_a_note(name: str, text: str) -> None:
+    reply = ts.collect([event for came in heard([text], name) for event in came])
+    assert (reply.text, reply.calls) == (text, ())
+    (note,) = [note for note in reply.notes if note.rule == "like-a-call"]
+    assert "weather" in note.detail
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Call weather() with a city.",
+        "The weather (city: Rome) is fine.",
+        '{"weather": {"temperature": 21}}',
+        '{"name": "weather", "since": 1999}',
+        "Action: weather the storm.",
+        "<b>weather</b> <div class='weather'>Rome</div>",
+        "weather(cities=3)",
+    ],
+)
+def test_words_about_a_tool_leave_no_note(text: str) -> None:
+    assert not [event for came in heard([text]) for event in came if isinstance(event, Noted)]
+
+
 NO_CALL = {
     "discussed": f"You write `{OBJECT}` to call it.",
     "quoted": f"A call looks like this:\n\n```json\n{OBJECT}\n```\n\nThat is all.",
@@ -291,6 +336,17 @@ def test_what_looks_like_a_call_leaves_a_note(serve: Serve) -> None:
             assert "dialect=" in note.detail
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(("choice", "notes"), [("auto", 1), ("none", 0)])
+def test_a_prompted_models_call_in_another_dialect_leaves_a_note_too(choice: str, notes: int) -> None:
+    text = 'I look: Action: weather\nAction Input: {"city": "Xiamen"}'
+    model = ts.model(ts.Scripted([text]), dialect="hermes")
+    reply = ts.decide(QUESTION, tools=[weather], model=model, choice=choice, tries=1)
+    assert (reply.text, reply.calls) == (text, ())
+    found = [note.detail for note in reply.notes if note.rule == "like-a-call"]
+    assert len(found) == notes
+    assert all("dialect='react'" in one for one in found)
 
 
 @pytest.mark.parametrize("name", ["Qwen2.5-7B-Instruct", "mine"])
@@ -337,7 +393,7 @@ def test_text_is_held_back_only_while_it_may_be_a_call(serve: Serve, name: str) 
                     go_on.set()
             assert text == "It is {raining} now."
 
-    asyncio.run(asyncio.wait_for(main(), 60))
+    asyncio.run(asyncio.wait_for(main(), 600))
 
 
 def sse(*deltas: dict[str, Any], finish: str) -> bytes:
@@ -387,7 +443,7 @@ def test_a_server_that_refuses_tools_is_prompted_by_library_and_gateway_alike(
         async with serve(refuses) as server:
             url = f"{server.url}/v1#{name}"
             library = ts.model(url)
-            upstream = made(ModelSettings(name="m", upstreams=(url,))).model.upstreams[0].model  # type: ignore[attr-defined]
+            upstream = build(ModelSettings(name="m", upstreams=(url,))).model.upstreams[0].model  # type: ignore[attr-defined]
             for model in (library, upstream):
                 asked = ts.Request([{"role": "user", "content": QUESTION}], (ts.tool(weather),))
                 streamed = [event async for event in model.stream(asked)]

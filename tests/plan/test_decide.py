@@ -153,17 +153,17 @@ def test_no_call_passes_where_none_was_allowed() -> None:
 
 
 def written(dialect: str) -> str:
-    """What a call of `add` is in a dialect, "" where it is not read as it is written."""
+    """What a call of `add` is in a dialect."""
     arguments = '{"a": 1, "b": 2}'
     call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": arguments}}
     said: list[Any] = [{"role": "user", "content": "x"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
-    text = str(ts.render(said, TOOLS, dialect).messages[-1]["content"])
-    return text if ts.parse(text, dialect, TOOLS).calls else ""
+    return str(ts.render(said, TOOLS, dialect).messages[-1]["content"])
 
 
-@pytest.mark.parametrize("dialect", [name for name in ts.dialects() if written(name)])
+@pytest.mark.parametrize("dialect", ts.dialects())
 def test_no_markup_passes_where_no_call_was_allowed(dialect: str) -> None:
     call = written(dialect)
+    assert ts.parse(call, dialect, TOOLS).calls
     model = Speaker(ts.Scripted([call, "Three.", call, call, call]), dialect)
     reply = ts.decide("1 + 2?", tools=TOOLS, model=model, choice="none")
     assert (reply.text, reply.calls) == ("Three.", ())

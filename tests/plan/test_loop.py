@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import toolspeak as ts
+from clock import Clock, held_time
 from replies import answered, calls, native
 from toolspeak.events import CallResult, CallStart, Event, Finished, Noted, TextDelta
 from toolspeak.types import Request, Usage
@@ -49,7 +50,7 @@ def test_a_call_is_run_and_its_result_told() -> None:
 
 def test_parallel_calls_keep_their_order() -> None:
     started: list[int] = []
-    together = threading.Barrier(2, timeout=20)  # both must be under way for either to end
+    together = threading.Barrier(2, timeout=60)  # both must be under way for either to end
 
     def wait(n: int) -> int:
         """Wait."""
@@ -253,26 +254,34 @@ class Babbler:
     name = "babbler"
     capabilities: frozenset[Any] = frozenset(["tools"])
 
-    def __init__(self, pause: float | None) -> None:
+    def __init__(self, pause: float | None, clock: Clock) -> None:
         self.pause = pause
+        self.clock = clock
         self.closed = False
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
         try:
             while True:
                 yield TextDelta("bla ")
+                self.clock.now += 1
                 if self.pause is not None:
                     await asyncio.sleep(self.pause)
         finally:
             self.closed = True
 
 
-@pytest.mark.parametrize("pause", [0.01, 0, None])
+@pytest.mark.parametrize("pause", [600, 0, None])
 def test_the_seconds_limit_stops_a_model_that_never_stops(pause: float | None) -> None:
-    model = Babbler(pause)
-    reply = ts.run("go", model=model, limits={"seconds": 0.3})
+    async def main() -> tuple[ts.Reply, Babbler]:
+        with held_time() as clock:
+            model = Babbler(pause, clock)
+            asking = asyncio.create_task(ts.arun("go", model=model, limits={"seconds": 100}))
+            await clock.until(asking.done, step=1)
+            return await asking, model
+
+    reply, model = asyncio.run(main())
     assert reply.finish == "limit"
-    assert reply.text.startswith("bla bla ")
+    assert reply.text.startswith("bla " if pause == 600 else "bla bla ")
     assert "limit-seconds" in rules(reply)
     assert model.closed
     assert reply.messages[-1] == {"role": "assistant", "content": reply.text}
@@ -281,15 +290,22 @@ def test_the_seconds_limit_stops_a_model_that_never_stops(pause: float | None) -
 def test_the_seconds_limit_stops_a_slow_tool() -> None:
     cancelled = threading.Event()
 
-    async def sleep() -> None:
-        """Sleep."""
-        try:
-            await asyncio.sleep(600)
-        except asyncio.CancelledError:
-            cancelled.set()
-            raise
+    async def main() -> ts.Reply:
+        with held_time() as clock:
 
-    reply = ts.run("go", tools=[sleep], model=native(calls(("sleep", {}), text="Wait.")), limits={"seconds": 0.2})
+            async def sleep() -> None:
+                """Sleep."""
+                clock.now += 101
+                try:
+                    await asyncio.sleep(600)
+                except asyncio.CancelledError:
+                    cancelled.set()
+                    raise
+
+            model = native(calls(("sleep", {}), text="Wait."))
+            return await ts.arun("go", tools=[sleep], model=model, limits={"seconds": 100})
+
+    reply = asyncio.run(main())
     assert cancelled.is_set()
     assert reply.finish == "limit"
     assert answered(reply.messages)

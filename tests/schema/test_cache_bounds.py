@@ -16,12 +16,15 @@ import pytest
 
 import toolspeak as ts
 from toolspeak.errors import InvalidTool
-from toolspeak.gateway.toolsets import in_memory
-from toolspeak.schema import judge as judges
+from toolspeak.gateway.tool_cache import in_memory
+from toolspeak.schema import validators as judges
 from toolspeak.schema.bounded_cache import BoundedCache
 from toolspeak.schema.infer import as_tools
-from toolspeak.schema.judge import PATTERNS, branch_judge, judge
+from toolspeak.schema.validators import PATTERNS, branch_judge, judge
 from toolspeak.schema.weight import pattern_weight, weight
+from toolspeak.search import terms
+from toolspeak.search.index import ToolIndex
+from toolspeak.search.index_cache import _content_key, in_memory as in_indexes
 
 
 def obj(inner: Callable[[int], Any], count: int) -> dict[str, Any]:
@@ -162,3 +165,29 @@ def test_the_estimate_of_a_set_of_tools_is_not_less_than_it_takes(name: str) -> 
     assert made
     beside = 20_000 + 250 * described.count(chr(34) + "name" + chr(34))  # what keeps their validators, counted there
     assert real < 1.05 * in_memory(marshal.dumps(json.loads(described), 2)) + beside
+
+
+def described(i: int, words: int, fields: int, values: int = 0) -> dict[str, Any]:
+    enum = {"enum": [f"e{k}of{i}" for k in range(values)]} if values else {}
+    properties = {f"p{k}": {"type": "string", "description": "d" * 40, **enum} for k in range(fields)}
+    said = " ".join(f"w{i * words + k:x}" for k in range(words))
+    return {"name": f"f{i}", "description": said, "parameters": {"type": "object", "properties": properties}}
+
+
+@pytest.mark.parametrize(("words", "fields", "values"), [(0, 0, 0), (3, 10, 0), (200, 2, 0), (3, 1, 60)])
+def test_the_estimate_of_an_index_holds(words: int, fields: int, values: int) -> None:
+    """With its tools: it holds them. Kept by what they say, forty requests took gigabytes."""
+    ToolIndex([described(0, 3, 1)]).search("find")
+    cached = (terms._pieces, terms._terms, terms._term)
+    gc.collect()
+    tracemalloc.start()
+    tools = as_tools([described(i, words, fields, values) for i in range(200)]) or ()
+    index = ToolIndex(tools)
+    index.search("find the thing")
+    for cache in cached:
+        cache.cache_clear()
+    gc.collect()
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    _, said = _content_key(tools)
+    assert taken < in_indexes(len(tools), said) + sys.getsizeof(index) < 12 * taken

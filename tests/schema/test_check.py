@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
+import weakref
 from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
 
 import toolspeak as ts
+from toolspeak.errors import LONGEST, InvalidTool
 from toolspeak.schema import check as checking
 from toolspeak.schema.check import check
 from toolspeak.schema.infer import as_tool
-from toolspeak.schema.near import near
-from toolspeak.schema.words import describe, short
+from toolspeak.schema.phrases import describe, short
+from toolspeak.schema.suggestions import near
+from toolspeak.schema.validators import judge
 from toolspeak.types import Problem, Tool
 
 
@@ -335,3 +339,42 @@ class TestManyArguments:
         assert [p.path for p in check(tool, {**names, "z": 1, "a": "x"})] == ["/a"]
         assert [p.path for p in check(tool_of({}), {**names, "x": 1})] == ["/y0"]
         assert [p.path for p in check(tool, {**names, "a": 1})] == ["/z"]
+
+
+def test_of_many_values_only_those_are_written_that_are_told() -> None:
+    written: list[int] = []
+
+    class Many(list[Any]):
+        def __iter__(self) -> Any:
+            for one in super().__iter__():
+                written.append(1)
+                yield one
+
+    assert short(Many([7] * 100_000)) == "[7" + ", 7" * 25 + ", …"
+    assert len(written) < 100
+    assert short({"a": [1, None], "é": 1.5}) == '{"a": [1, null], "é": 1.5}'
+    assert short([object()]) == "a list"
+
+
+def test_a_value_that_was_written_in_part_is_let_go_of() -> None:
+    class Noted(list[Any]):
+        pass
+
+    value = Noted([7] * 1_000)
+    known = weakref.ref(value)
+    gc.disable()
+    try:
+        short(value)
+        del value
+        assert known() is None
+    finally:
+        gc.enable()
+
+
+def test_no_message_is_as_long_as_what_is_wrong() -> None:
+    name = "x" * 40_000
+    with pytest.raises(InvalidTool) as raised:
+        judge({"type": "object", "properties": {name: {"properties": {"a": [{}]}}}}, "t")
+    assert len(str(raised.value)) <= LONGEST
+    assert str(raised.value).startswith("the schema of the tool 't' means nothing, at /properties/xxx")
+    assert str(raised.value).endswith('is not of types "boolean", "object"')

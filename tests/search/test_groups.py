@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from toolspeak.plan.groups import Group, by_prefix, in_order, tools_in, tree
+from toolspeak.search.group_tree import Group, by_prefix, in_order, tools_in, tree
 from toolspeak.search.groups import grouped
 from toolspeak.types import Tool
 

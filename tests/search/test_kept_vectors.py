@@ -15,7 +15,7 @@ np = pytest.importorskip("numpy", reason="the extra dense is not installed")
 import toolspeak as ts  # noqa: E402
 from toolspeak.search import vectors  # noqa: E402
 from toolspeak.search.embed import Embedder  # noqa: E402
-from toolspeak.search.vectors import TOGETHER, Kept  # noqa: E402
+from toolspeak.search.vectors import TOGETHER, CachingEmbedder  # noqa: E402
 
 
 class Counting:
@@ -36,7 +36,7 @@ def many(count: int = TOGETHER, of: str = "x") -> list[str]:
 
 def test_it_is_an_embedder_that_asks_once(tmp_path: Path) -> None:
     inner = Counting()
-    one = Kept(inner, tmp_path)
+    one = CachingEmbedder(inner, tmp_path)
     assert isinstance(one, Embedder)
     assert one.name == "counting"
     assert one.embed(["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
@@ -46,31 +46,31 @@ def test_it_is_an_embedder_that_asks_once(tmp_path: Path) -> None:
 
 
 def test_the_next_process_finds_them_and_another_model_does_not(tmp_path: Path) -> None:
-    Kept(Counting(), tmp_path).embed(many())
+    CachingEmbedder(Counting(), tmp_path).embed(many())
     again, other = Counting(), Counting("other")
-    assert Kept(again, tmp_path).embed(many()).tolist() == [[n, 1] for n in range(1, TOGETHER + 1)]
-    Kept(other, tmp_path).embed(["x"])
+    assert CachingEmbedder(again, tmp_path).embed(many()).tolist() == [[n, 1] for n in range(1, TOGETHER + 1)]
+    CachingEmbedder(other, tmp_path).embed(["x"])
     assert again.asked == []
     assert other.asked == ["x"]
 
 
 def test_a_few_are_written_when_told(tmp_path: Path) -> None:
-    one = Kept(Counting(), tmp_path)
+    one = CachingEmbedder(Counting(), tmp_path)
     one.embed(["a"])
     assert not one.path.exists()
     one.flush()
     again = Counting()
-    Kept(again, tmp_path).embed(["a"])
+    CachingEmbedder(again, tmp_path).embed(["a"])
     assert again.asked == []
 
 
 def test_two_that_write_lose_nothing(tmp_path: Path) -> None:
-    first, second = Kept(Counting(), tmp_path), Kept(Counting(), tmp_path)
+    first, second = CachingEmbedder(Counting(), tmp_path), CachingEmbedder(Counting(), tmp_path)
     first.embed(many(of="a"))
     second.embed(many(of="b"))
     first.embed(many(of="c"))
     third = Counting()
-    Kept(third, tmp_path).embed([*many(of="a"), *many(of="b"), *many(of="c")])
+    CachingEmbedder(third, tmp_path).embed([*many(of="a"), *many(of="b"), *many(of="c")])
     assert third.asked == []
     assert [path.name for path in tmp_path.iterdir() if path.name != ".lock"] == [first.path.name]
 
@@ -78,12 +78,12 @@ def test_two_that_write_lose_nothing(tmp_path: Path) -> None:
 PROCESS = """
 import sys, numpy as np
 from pathlib import Path
-from toolspeak.search.vectors import Kept
+from toolspeak.search.vectors import CachingEmbedder
 class One:
     name = "counting"
     def embed(self, texts): return np.array([[len(t), 1] for t in texts], np.float32)
 for n in range(8):
-    one = Kept(One(), Path(sys.argv[1]))
+    one = CachingEmbedder(One(), Path(sys.argv[1]))
     one.embed([f"{sys.argv[2]} {n} {k}" for k in range(4)])
     one.flush()
 """
@@ -94,47 +94,47 @@ def test_processes_at_once_lose_nothing(tmp_path: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", PROCESS, str(tmp_path), name]) for name in "abc"]
     assert [process.wait(120) for process in running] == [0, 0, 0]
     inner = Counting()
-    Kept(inner, tmp_path).embed([f"{name} {n} {k}" for name in "abc" for n in range(8) for k in range(4)])
+    CachingEmbedder(inner, tmp_path).embed([f"{name} {n} {k}" for name in "abc" for n in range(8) for k in range(4)])
     assert inner.asked == []
 
 
 @pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00", "plain"])
 def test_a_broken_file_is_made_anew(tmp_path: Path, content: Any) -> None:
-    one = Kept(Counting(), tmp_path)
+    one = CachingEmbedder(Counting(), tmp_path)
     if content == "plain":
         np.save(one.path, np.ones(3))
     else:
         one.path.write_bytes(content)
     assert one.embed(many()).shape == (TOGETHER, 2)
     again = Counting()
-    Kept(again, tmp_path).embed(many())
+    CachingEmbedder(again, tmp_path).embed(many())
     assert again.asked == []
 
 
 def test_a_folder_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert Kept(Counting(), tmp_path / "file" / "folder").embed(many()).shape == (TOGETHER, 2)
+    assert CachingEmbedder(Counting(), tmp_path / "file" / "folder").embed(many()).shape == (TOGETHER, 2)
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "BYTES", 40 * (16 + 2 * 4))
-    one = Kept(Counting(), tmp_path)
+    one = CachingEmbedder(Counting(), tmp_path)
     one.embed(many(of="a"))
     one.embed(many(of="b"))
     assert len(np.load(one.path)) == 40
     inner = Counting()
-    Kept(inner, tmp_path).embed([*many(of="b"), "a"])
+    CachingEmbedder(inner, tmp_path).embed([*many(of="b"), "a"])
     assert inner.asked == ["a"]
 
 
 def test_a_server_that_has_another_model_now(tmp_path: Path) -> None:
-    Kept(Counting(), tmp_path).embed(many())
+    CachingEmbedder(Counting(), tmp_path).embed(many())
     with pytest.raises(
         ts.ServerFailed, match=r"vectors of 3 numbers now, and gave 2 before: it is another model. Remove"
     ):
-        Kept(Counting(width=3), tmp_path).embed(["x", "new"])
+        CachingEmbedder(Counting(width=3), tmp_path).embed(["x", "new"])
 
 
 def test_where_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLSPEAK_CACHE", str(tmp_path))
-    assert Kept(Counting()).path.parent == tmp_path / "vectors"
+    assert CachingEmbedder(Counting()).path.parent == tmp_path / "vectors"

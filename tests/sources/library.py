@@ -194,7 +194,7 @@ def running() -> Iterator[Library]:
 
     thread = threading.Thread(target=lambda: asyncio.run(live()), daemon=True)
     thread.start()
-    library.url, stop = told.get(timeout=30)
+    library.url, stop = told.get(timeout=120)
     try:
         yield library
     finally:

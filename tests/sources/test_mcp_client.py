@@ -24,11 +24,11 @@ import pytest
 import toolspeak as ts
 from toolspeak.cli import main
 from toolspeak.sources.mcp import McpTools
-from toolspeak.sources.mcp.address import address as address_of
+from toolspeak.sources.mcp.config import address as address_of
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-PATIENT = 240.0
+PATIENT = 600.0
 SERVER = Path(__file__).with_name("told_server.py")
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 
@@ -147,7 +147,7 @@ def test_in_async_code_and_without_with(told: Told) -> None:
 def test_a_call_takes_no_longer_than_it_may(told: Told) -> None:
     told.offer(tool("slow"))
     with told.tools() as box:
-        slow = ts.Toolbox(*(ts.tool(one, timeout=0.2) for one in box))
+        slow = ts.Toolbox(*(ts.tool(one, timeout=2) for one in box))
         with pytest.raises(ts.ToolTimeout):
             call(slow, "slow")
         until(lambda: told.heard("cancelled") == 1)
@@ -155,7 +155,7 @@ def test_a_call_takes_no_longer_than_it_may(told: Told) -> None:
 
 def test_the_program_ends_its_servers(told: Told) -> None:
     code = f"import toolspeak as ts; print(len(ts.mcp({told.command!r}, timeout={PATIENT}, pins=False)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=800)
     assert (done.stdout, done.stderr) == ("1\n", "")
     assert not alive(told.pids()[0])
 
@@ -213,6 +213,24 @@ def test_a_call_that_may_have_run_is_not_made_again(told: Told) -> None:
         assert told.heard("die") == 1
         assert call(box, "echo", text="back") == "back"
         assert told.heard("started") == 2
+
+
+@pytest.mark.parametrize(
+    ("hints", "labels"),
+    [
+        (None, ("write", "untrusted")), ({}, ("write", "untrusted")), ({"readOnlyHint": True}, ("read", "untrusted")),
+        ({"destructiveHint": True}, ("destructive", "untrusted")), ({"openWorldHint": False}, ("write", "trusted")),
+        ({"readOnlyHint": True, "destructiveHint": True, "openWorldHint": False}, ("read", "trusted")),
+    ],
+)  # fmt: skip
+def test_annotations_say_what_a_tool_does_and_brings(told: Told, hints: Any, labels: tuple[str, str]) -> None:
+    told.offer(tool("echo", **({} if hints is None else {"annotations": hints})))
+    with told.tools() as box:
+        [one] = box
+        assert (one.effect, one.reads) == labels
+        assert ts.tool(one, name="other").effect == labels[0]
+        [prefixed] = box.prefix("a_")
+        assert (prefixed.effect, prefixed.reads) == labels
 
 
 def test_a_call_that_only_reads_is_made_again_once(told: Told) -> None:

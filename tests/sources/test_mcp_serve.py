@@ -25,7 +25,7 @@ mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 TOOLSPEAK = [sys.executable, "-m", "toolspeak"]
-PATIENT = 240.0
+PATIENT = 600.0
 FUNCTIONS = '''\
 import os
 import sys
@@ -70,8 +70,8 @@ def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @asynccontextmanager
-async def official(functions: Path) -> AsyncIterator[Any]:
-    command, *args = [*TOOLSPEAK, "mcp", "--tools", str(functions)]
+async def official(functions: Path, *more: str) -> AsyncIterator[Any]:
+    command, *args = [*TOOLSPEAK, "mcp", "--tools", str(functions), *more]
     env = {"PYTHONPATH": os.environ["PYTHONPATH"]}
     async with mcp.Client(mcp.StdioServerParameters(command=command, args=args, env=env)) as client:
         yield client
@@ -102,6 +102,51 @@ def test_the_official_client(functions: Path) -> None:
             assert "Did you mean" in done.content[0].text
 
     asyncio.run(main())
+
+
+def test_with_a_policy_only_what_it_allows_runs(functions: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text('allow = [\'forecast(city="O*")\']\ndeny = ["facts"]\n')
+
+    async def talk() -> list[Any]:
+        async with official(functions, "--policy", str(policy)) as client:
+            return [
+                await client.call_tool("forecast", {"city": "Oslo"}),
+                await client.call_tool("forecast", {"city": "Rome"}),
+                await client.call_tool("facts", {"city": "Oslo"}),
+            ]
+
+    ran, asked, denied = asyncio.run(asyncio.wait_for(talk(), PATIENT))
+    assert [one.is_error for one in (ran, asked, denied)] == [False, True, True]
+    assert ran.content[0].text == "Oslo: sun for 3 days"
+    assert "waits for leave: no rule allows it" in asked.content[0].text
+    assert "refused by the policy: deny facts" in denied.content[0].text
+
+
+def test_what_tools_say_of_themselves_reaches_a_client(tmp_path: Path, functions: Path) -> None:
+    """And comes back as it was where the client is ours."""
+    file = tmp_path / "labelled.py"
+    file.write_text(
+        "from toolspeak import tool\n\n"
+        '@tool(effect="read", reads="untrusted")\ndef page() -> str:\n    "Read."\n    return "x"\n\n'
+        '@tool(effect="destructive")\ndef drop() -> str:\n    "Drop."\n    return "x"\n\n'
+        'def plain() -> str:\n    "Plain."\n    return "x"\n'
+    )
+
+    async def listed() -> list[Any]:
+        async with official(file) as client:
+            return (await client.list_tools()).tools
+
+    hints = {one.name: one.annotations for one in asyncio.run(asyncio.wait_for(listed(), PATIENT))}
+    assert hints["plain"] is None
+    assert (hints["page"].read_only_hint, hints["page"].open_world_hint) == (True, True)
+    with ts.mcp(
+        f"{sys.executable} -m toolspeak mcp --tools {file}", env={"PYTHONPATH": os.environ["PYTHONPATH"]}
+    ) as box:
+        labels = {tool.name: (tool.effect, tool.reads) for tool in box}
+    assert labels == {
+        "page": ("read", "untrusted"), "drop": ("destructive", "trusted"), "plain": ("write", "untrusted")
+    }  # fmt: skip
 
 
 def test_a_call_that_is_cancelled_ends(functions: Path, tmp_path: Path) -> None:
@@ -147,7 +192,7 @@ def test_it_ends_with_its_input_and_writes_the_protocol_alone(functions: Path) -
     about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}) + "\n"
     done = subprocess.run(
-        [*TOOLSPEAK, "mcp", "--tools", str(functions)], input=asked, capture_output=True, text=True, timeout=280
+        [*TOOLSPEAK, "mcp", "--tools", str(functions)], input=asked, capture_output=True, text=True, timeout=800
     )
     assert done.returncode == 0
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
@@ -198,7 +243,7 @@ def test_over_http(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_it_asks_for(functions: Path) -> None:
     def told(*args: str) -> str:
-        done = subprocess.run([*TOOLSPEAK, "mcp", *args], capture_output=True, text=True, timeout=280)
+        done = subprocess.run([*TOOLSPEAK, "mcp", *args], capture_output=True, text=True, timeout=800)
         assert (done.returncode, done.stdout) == (2, "")
         return done.stderr
 

@@ -60,6 +60,13 @@ def test_each_operation_is_a_tool(library: Library) -> None:
     assert book["$defs"]["Book"]["required"] == ["title"]
 
 
+def test_methods_say_what_a_tool_does(library: Library) -> None:
+    labels = {tool.name: (tool.effect, tool.reads) for tool in ts.openapi(f"{library.url}/openapi.json", auth=KEY)}
+    assert labels["getBook"] == ("read", "untrusted")
+    assert labels["dropBook"] == ("destructive", "untrusted")
+    assert labels["books_add"] == ("write", "untrusted")
+
+
 def test_calls_reach_the_server(library: Library) -> None:
     box = ts.openapi(f"{library.url}/openapi.json", auth={"key": KEY})
     assert call(box, "getBook", id=1) == {"id": 1, "title": "Emma", "year": 1815}
@@ -187,7 +194,9 @@ def test_several_arguments_make_no_path_of_dots(library: Library) -> None:
 KEYED = {"type": "apiKey", "name": "api_key"}
 
 
-@pytest.mark.parametrize("name", ["api_key", "API_KEY", "api_key[]", "api_key[0]", "api.key", "api-key", "limit"])
+@pytest.mark.parametrize(
+    "name", ["api_key", "API_KEY", "api_key[]", "api_key[0]", "api_key\0", "api.key", "api-key", "limit"]
+)
 @pytest.mark.parametrize("place", ["query", "cookie"])
 def test_no_field_of_an_object_sets_another_parameter(library: Library, place: str, name: str) -> None:
     """An object that is told in pieces names parameters: none that the document or the key has already."""
@@ -424,17 +433,18 @@ def test_a_redirected_change_is_not_repeated_elsewhere(library: Library, other: 
     box = ts.openapi(one_operation(operation, "/api/away", "get"), server=library.url, allow_private=True)
     assert call(box, "f", to=f"{other.url}/x")["path"] == "/x"
     from toolspeak.errors import ToolError
-    from toolspeak.sources.openapi.fetching import Sent, _redirected
+    from toolspeak.sources.openapi.fetching import SentRequest, _redirected
 
     with pytest.raises(ToolError, match="not followed"):
-        _redirected(Sent("POST", "https://a.example/x"), 307, "https://b.example/x")
+        _redirected(SentRequest("POST", "https://a.example/x"), 307, "https://b.example/x")
     with pytest.raises(ToolError, match="without encryption"):
-        _redirected(Sent("GET", "https://a.example/x"), 302, "http://a.example/x")
+        _redirected(SentRequest("GET", "https://a.example/x"), 302, "http://a.example/x")
 
 
 def test_answers_are_bounded(library: Library) -> None:
-    box = ts.openapi(f"{library.url}/openapi.json", limit=10_000, timeout=0.5)
+    box = ts.openapi(f"{library.url}/openapi.json", limit=10_000)
     assert "more than 10,000 bytes" in refused(box, "large")
+    box = ts.openapi(one_operation({"operationId": "slow"}, "/api/slow", "get"), server=library.url, timeout=0.5)
     with pytest.raises(ts.ToolTimeout):
         call(box, "slow")
 

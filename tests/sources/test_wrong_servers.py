@@ -27,7 +27,7 @@ import openapi_documents
 from mcp_script import TOOLS, message
 from mcp_servers import SCRIPT, Http, Server
 
-PATIENT = 240.0
+PATIENT = 600.0
 CALL = message("tools/call", modern=False)
 
 
@@ -97,7 +97,7 @@ def test_a_call_that_was_given_up_lets_go_of_its_connection(web: Http) -> None:
     """The server goes on for ever with what nobody waits for: its side of the connection is closed."""
     server = Server("http", "tools/call", [{"raw": ": x\n\n"}, {"pulse": 0.02}], sse=True)
     with tools_of(server, web) as box:
-        short = ts.Toolbox(*(ts.tool(one, timeout=0.2) for one in box))
+        short = ts.Toolbox(*(ts.tool(one, timeout=2) for one in box))
         with pytest.raises(ts.ToolTimeout):
             look(short)
         web.closed.acquire()

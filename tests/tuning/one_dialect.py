@@ -10,7 +10,7 @@ from typing import Any
 
 import toolspeak as ts
 from toolspeak.types import ToolCall
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.prompt.calls import write_calls
 
 MARKS = {
     "tool-json": "tool_input",

@@ -14,14 +14,14 @@ from tuned_tools import TOOLS
 
 import toolspeak as ts
 from toolspeak import evals
-from toolspeak.gateway.models import made as served
-from toolspeak.gateway.settings import ModelSettings
+from toolspeak.gateway.config.settings import ModelSettings
+from toolspeak.gateway.registry import build as served
 from toolspeak.models import profiles
-from toolspeak.models.adaptive import Adaptive
-from toolspeak.models.likelihood import Weighing
-from toolspeak.models.local import Local
-from toolspeak.models.names import bare
+from toolspeak.models.embedded.local import Local
+from toolspeak.models.fallback import Adaptive
 from toolspeak.models.profiles import Profile
+from toolspeak.models.resolve import bare
+from toolspeak.models.servers.logprobs import LogprobScorer
 from toolspeak.models.strategy import Strategy, Way
 
 SERVER = "http://127.0.0.1:9/v1#m"
@@ -73,7 +73,7 @@ def test_a_server_has_a_profile_by_its_address_and_model() -> None:
     likely = ts.model(SERVER)
     assert isinstance(likely, Adaptive)
     assert isinstance(likely.model, ts.Speaker)
-    assert isinstance(likely.model.model, Weighing)
+    assert isinstance(likely.model.model, LogprobScorer)
     assert "scored" in likely.capabilities
 
 
@@ -153,7 +153,7 @@ def test_explain_names_it() -> None:
 
 def test_evaluations_and_the_gateway_follow_it() -> None:
     keep(SERVER, form("prompted", "hermes"))
-    assert dialect_of(evals.Contender(SERVER).made()) == "hermes"
+    assert dialect_of(evals.Contender(SERVER).build()) == "hermes"
 
     def upstream(**settings: object) -> object:
         pool = served(ModelSettings(name="m", upstreams=(SERVER,), **settings)).model  # type: ignore[arg-type]

@@ -24,13 +24,14 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
     def run(*args: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "toolspeak", *args]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=250, env=os.environ, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=800, env=os.environ, check=False)
         assert "Traceback" not in done.stderr
         return done
 
     return run
 
 
+@pytest.mark.costly
 def test_tuned_shown_followed_forgotten(cli: Cli, speaks: Speaks, kept: Path) -> None:
     name = speaks("hermes").name
     done = cli("tune", name, "--tools", "tools.py", "-n", "24")
@@ -64,6 +65,14 @@ def test_tuned_shown_followed_forgotten(cli: Cli, speaks: Speaks, kept: Path) ->
     assert f"removed {path}" in cli("tune", name, "--forget").stderr
     assert f"{name} has no profile" in cli("tune", name, "--forget").stderr
     assert cli("tune", "--show").stdout == ""
+
+
+def test_a_model_that_calls_nothing_right_is_told_so(cli: Cli, speaks: Speaks, kept: Path) -> None:
+    done = cli("tune", speaks("none").name, "--tools", "tools.py", "-n", "24")
+    assert done.returncode == 1
+    assert "In no form was a question that wants a call answered right" in done.stdout
+    assert "no profile is kept" in done.stderr
+    assert not kept.exists()
 
 
 def test_a_dry_run_keeps_no_profile(cli: Cli, speaks: Speaks, kept: Path) -> None:

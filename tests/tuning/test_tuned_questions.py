@@ -10,9 +10,9 @@ from tuned_tools import TOOLS
 
 import toolspeak as ts
 from toolspeak import tuning
-from toolspeak.evals.own import read
+from toolspeak.evals.jsonl_cases import read
 from toolspeak.tuning.questions import NO_CALL, as_lines
-from toolspeak.tuning.values import Unmade, value
+from toolspeak.tuning.values import NoValue, value
 from toolspeak.types import Tool
 
 
@@ -77,7 +77,7 @@ def test_references_are_followed() -> None:
     made, _ = tuning.questions([Tool("go", "Go to a place.", parameters)], 8)
     assert made[0]["calls"] == [{"name": "go", "arguments": {"at": {"city": "Lisbon"}}}]
     endless = {"$ref": "#/$defs/A"}
-    with pytest.raises(Unmade):
+    with pytest.raises(NoValue):
         value("a", {"$ref": "#/$defs/B"}, 0, {"$defs": {"A": endless, "B": {"type": "array", "items": endless}}})
 
 

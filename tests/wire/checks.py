@@ -14,8 +14,8 @@ from wire_cases import cuts, merged, stream
 
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
 from toolspeak.types import Reply, Tool
-from toolspeak.wire.collect import collect
-from toolspeak.wire.syntax import INDEX, TEXT, Dialect, JsonCall, Kind, Part, Raw
+from toolspeak.wire.dialect import INDEX, TEXT, Dialect, JsonCall, Kind, Part, Raw
+from toolspeak.wire.reading.collect import collect
 
 Tools = Sequence[Tool[..., Any]] | None
 WORD = re.compile(r"\w+")

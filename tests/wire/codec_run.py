@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
+
+from wire_cases import cuts
 
 from toolspeak.events import ArgumentsDelta, Event, Noted
 from toolspeak.types import Note
-from toolspeak.wire.scan import Malformed, Scan
-from toolspeak.wire.state import State
+from toolspeak.wire.reading.source import Malformed, Scan
+from toolspeak.wire.reading.state import State
 
 Read = Callable[[State, Any, Mapping[str, Any], tuple[str, ...]], Scan[None]]
 
@@ -63,22 +65,12 @@ def run(
     return Ran(events, notes, s.text[s.pos :] + "".join(rest), error)
 
 
-def cuts(text: str, seed: int = 0, some: int = 4) -> Iterator[list[str]]:
-    """The text in pieces: each character alone, sizes, and cut at random."""
-    for size in (1, 2, 3, 7, 64):
-        yield [text[i : i + size] for i in range(0, len(text), size)]
-    rng = random.Random(seed)
-    for _ in range(some if len(text) > 2 else 0):
-        at = sorted(rng.sample(range(1, len(text)), min(len(text) - 1, rng.randint(1, 8))))
-        yield [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)]
-
-
 def same_at_every_cut(
     read: Read, hole: Any, text: str, schema: Mapping[str, Any] | None = None, follow: tuple[str, ...] = ()
 ) -> Ran:
     """What a whole text gives, once it was seen that every cut of it gives the same."""
     whole = run(read, hole, [text], schema, follow)
-    for chunks in cuts(text):
+    for chunks in cuts(text, random.Random(0)):
         other = run(read, hole, chunks, schema, follow)
         assert (other.json, other.notes, other.rest, other.error) == (whole.json, whole.notes, whole.rest, whole.error)
     return whole

@@ -8,7 +8,7 @@ from typing import Any
 import cost
 from toolspeak.types import Tool
 from toolspeak.wire.decode import Decoder
-from toolspeak.wire.syntax import Dialect
+from toolspeak.wire.dialect import Dialect
 
 MOST = cost.LINEAR
 

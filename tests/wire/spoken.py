@@ -9,9 +9,9 @@ from hard_cases import TOOLS
 from wire_cases import DIALECTS
 
 from toolspeak.types import Tool, ToolCall
+from toolspeak.wire.dialect import Dialect, Raw, Tagged, Tree
+from toolspeak.wire.prompt.calls import write_calls
 from toolspeak.wire.render import render
-from toolspeak.wire.syntax import Dialect, Raw, Tagged, Tree
-from toolspeak.wire.write import write_calls
 
 __all__ = ["TOOLS"]
 CODE_ONLY = [d for d in DIALECTS if any(isinstance(part, Raw) for part in d.call)]

@@ -10,8 +10,8 @@ from wire_cases import TOOLS, stream
 from toolspeak.dialects import get
 from toolspeak.events import ArgumentsDelta, CallEnd, CallResult, CallStart, Finished, Noted, TextDelta, ThoughtDelta
 from toolspeak.types import Note, ToolCall, ToolResult, Usage
-from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import Decoder, parse
+from toolspeak.wire.reading.collect import collect
 
 
 def test_events_are_joined() -> None:

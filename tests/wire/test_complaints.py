@@ -15,11 +15,11 @@ from wire_cases import DIALECTS, cuts, merged, one_of, rules, stream
 import toolspeak as ts
 from toolspeak.events import ArgumentsDelta
 from toolspeak.types import Reply, Tool
-from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import Decoder, parse
+from toolspeak.wire.dialect import Dialect, JsonCall, NumberedName, Tagged
+from toolspeak.wire.prompt.calls import write_calls
+from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.render import render
-from toolspeak.wire.syntax import Dialect, JsonCall, NumberedName, Tagged
-from toolspeak.wire.write import write_calls
 
 EVERY = pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
 TAGGED = [d for d in TALKING if any(isinstance(p, Tagged) for p in d.call)]

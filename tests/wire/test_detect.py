@@ -14,11 +14,11 @@ from properties import property_test
 from toolspeak.dialects import get
 from toolspeak.errors import TemplateError, ToolspeakError, UnknownDialect
 from toolspeak.wire.detect import by_template, detect
-from toolspeak.wire.drafts.differ import draft, reads
-from toolspeak.wire.drafts.probe import BOTH, call, probe
+from toolspeak.wire.finding.drafting import draft, reads
+from toolspeak.wire.finding.probe import BOTH, call, probe
+from toolspeak.wire.prompt.calls import write_calls
+from toolspeak.wire.prompt.template_capabilities import abilities, speaks
 from toolspeak.wire.render import render
-from toolspeak.wire.templates.abilities import abilities, speaks
-from toolspeak.wire.write import write_calls
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "templates"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the folder shared/templates is not beside the checkout")

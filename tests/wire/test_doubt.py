@@ -11,9 +11,9 @@ from wire_cases import cuts, merged, one_of, stream
 import toolspeak as ts
 from toolspeak.models.scripted import Scripted
 from toolspeak.schema.infer import as_tools
-from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import parse
-from toolspeak.wire.syntax import Dialect, Tagged
+from toolspeak.wire.dialect import Dialect, Tagged
+from toolspeak.wire.reading.collect import collect
 
 
 def delete(path: str, dry_run: bool = False) -> str:
@@ -79,6 +79,16 @@ DOUBTFUL = [
     ("pythonic", '[delete(path=BASE + "/data")]'),
     ("pythonic", "[delete(path=os.getcwd())]"),
     ("gemma3", '```tool_code\ndelete(path="/data") + 1\n```'),
+    ("gemma3", '```tool_code\ndelete(path="/data") + delete(path="/tmp")\n```'),
+    ("gemma3", '```tool_code\ndelete(path="/data"), delete(path="/tmp")\n```'),
+    ("gemma3", '```tool_code\nprint(delete(path="/data"), delete(path="/tmp"))\n```'),
+    ("gemma3", '```tool_code\nprint(delete(path="/data") + "x")\n```'),
+    ("gemma3", '```tool_code\nprint(delete(path=os.getcwd()))\n```'),
+    ("pythonic", '[delete(path="/data") + delete(path="/tmp")]'),
+    # text behind the markers of another dialect
+    ("tool-json", f"<tool_call>{CALL}</tool_call> is how it is called."),
+    ("tool-json", f"The tag <tool_call>{CALL}</tool_call>" + "<b>" * 60),
+    ("tool-json", f"One may write {CALL} < 3."),
     # what the end cuts off
     ("hermes", f'<tool_call>{CALL[:-1]}, "dry'),
     ("hermes", f'<tool_call>{CALL[:-1]}, "dry_run": tr'),
@@ -89,11 +99,18 @@ WHOLE = [
     ("hermes", f"<tool_call>{CALL}}}</tool_call>"),
     ("hermes", f"<tool_call>{CALL}</tool_c"),
     ("hermes", f"{CALL}\n\nI deleted it."),
+    # between the markers of another dialect
+    ("tool-json", f"<tool_call>{CALL}</tool_call>"),
+    ("tool-json", f"<tool_call> {CALL} </tool_call><|im_end|>\nDone."),
+    ("tool-json", f"<|tool_call_start|>{CALL}<|tool_call_end|> \n"),
     ("hermes", f'<tool_call>{CALL[:-1]}, "error": null}}</tool_call> Done.'),
     ("hermes", f'<tool_call>{{"type": "function", "id": "a", "index": 0, {CALL[1:]}</tool_call>'),
     ("llama3-json", f'{{"name": "delete", "parameters": {ARGS}}} Done: it is gone.'),
     ("mistral-v13", f"[TOOL_CALLS]delete[ARGS]{ARGS} Done."),
     ("pythonic", '[delete(path="/data")] Done.'),
+    ("gemma3", '```tool_code\nprint(delete(path="/data"))\n```'),
+    ("gemma3", '```tool_code\nprint(default_api.delete(path="/data"))\n```'),
+    ("gemma3", '```tool_code\ndefault_api.delete(path="/data")\n```'),
     ("pythonic", '[delete(path=\'say "a" and "b"\')]'),
     ("hermes", '<tool_call>{"name": "delete", "arguments": {"path": "a "b" c"}}</tool_call>'),
 ]
@@ -118,6 +135,12 @@ def test_a_call_is_whole_where_all_that_stands_in_it_is_accounted_for(name: str,
     assert [(call.name, call.whole) for call in collect(events).calls] == [("delete", True)]
     for chunks in cuts(wire, random.Random(wire)):
         assert merged(stream(d, chunks, TOOLS)) == merged(events)
+
+
+@pytest.mark.parametrize("wire", [wire for name, wire in WHOLE if name == "tool-json"], ids=lambda part: part[:80])
+def test_markers_of_another_dialect_are_told(wire: str) -> None:
+    events = stream(one_of("tool-json"), [wire], TOOLS)
+    assert [note.rule for note in collect(events).notes] == ["other-markers"]
 
 
 @pytest.mark.parametrize(

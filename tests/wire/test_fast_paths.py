@@ -7,15 +7,14 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import example
-from hypothesis import strategies as st
+from hypothesis import example, strategies as st
 from wire_cases import merged, stream
 
 from properties import property_test
 from toolspeak.dialects import get
 from toolspeak.types import Tool
-from toolspeak.wire import brackets, jsonreader, literal
-from toolspeak.wire.codecs import json_args
+from toolspeak.wire.holes import json_args
+from toolspeak.wire.reading import brackets, json_reader, literals
 
 TOOLS = (Tool("f", "", {"type": "object", "properties": {"a": {}, "s": {"type": "string"}}}),)
 NEVER = re.compile("(?!)").match
@@ -77,13 +76,13 @@ def wires(text: str) -> list[tuple[str, str]]:
 
 def careful(name: str, wire: str) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jsonreader, "SURE", dict.fromkeys(jsonreader.SURE, NEVER))
-        patch.setattr(jsonreader, "whole_value", lambda *_: None)
+        patch.setattr(json_reader, "SURE", dict.fromkeys(json_reader.SURE, NEVER))
+        patch.setattr(json_reader, "whole_value", lambda *_: None)
         patch.setattr(json_args, "whole_value", lambda *_, **__: None)
         patch.setattr(json_args, "CLEAN_TWICE", NOTHING)
         patch.setattr(json_args, "HALF_TWICE", ())
-        patch.setattr(literal, "SURE", NEVER)
-        patch.setattr(literal, "SAME", NEVER)
+        patch.setattr(literals, "SURE", NEVER)
+        patch.setattr(literals, "SAME", NEVER)
         patch.setattr(brackets, "ITEM_FOLLOWS", NEVER)
         return merged(stream(get(name), [wire], TOOLS))
 

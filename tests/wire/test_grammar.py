@@ -20,9 +20,9 @@ from toolspeak.errors import UsageError
 from toolspeak.schema.check import check
 from toolspeak.types import Tool, ToolCall
 from toolspeak.wire.decode import parse
+from toolspeak.wire.dialect import Dialect, Raw
 from toolspeak.wire.grammar import grammar
-from toolspeak.wire.syntax import Dialect, Raw
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.prompt.calls import write_calls
 
 llguidance = pytest.importorskip("llguidance")
 
@@ -53,8 +53,8 @@ BY_NAME = {tool.name: tool for tool in TOOLS}
 CITY = ToolCall("", "weather", {"city": "Xiamen", "n": 37})
 PING = ToolCall("", "ping", {})
 ALL = pytest.mark.parametrize("d", DIALECTS, ids=lambda d: d.name)
-ROWS = [*((d, True) for d in rotated(DIALECTS, 2)), *((d, False) for d in rotated(DIALECTS, 2, 1))]
-"""Dialects that may call several tools at once, and those that may call one: in the fast profile each is one of both."""
+ROWS = [*((d, True) for d in rotated(DIALECTS, 4)), *((d, False) for d in rotated(DIALECTS, 4, 2))]
+"""Dialects that may call several tools at once, and those that may call one: in the fast profile half are one of both."""
 
 
 def tools_of(d: Dialect) -> tuple[Tool[..., Any], ...]:

@@ -12,7 +12,7 @@ from wire_cases import DIALECTS, one_of
 
 from properties import thinned
 from toolspeak.types import Tool
-from toolspeak.wire.syntax import Dialect
+from toolspeak.wire.dialect import Dialect
 
 SCHEMA = {"type": "object", "properties": {"s": {"type": "string"}, "u": {"type": ["integer", "null"]}}}
 TOOLS = (Tool("f", "", SCHEMA), Tool("weather", "", SCHEMA))

@@ -9,8 +9,8 @@ import pytest
 from hard_cases import HARD, TOOLS, Hard
 from wire_cases import cuts, merged, one_of, stream
 
-from toolspeak.wire.collect import collect
-from toolspeak.wire.syntax import Dialect
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.reading.collect import collect
 
 EACH = [pytest.param(case, name, id=f"{name}: {case.what}") for case in HARD for name in case.dialects.split()]
 

@@ -10,8 +10,8 @@ from wire_cases import TOOLS, cuts, merged, rules, stream, told
 
 from toolspeak.types import ToolCall
 from toolspeak.wire.decode import parse
-from toolspeak.wire.syntax import ARGS, CALL, ID, INDEX, NAME, TEXT, Dialect, JsonCall, Kind
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.dialect import ARGS, CALL, ID, INDEX, NAME, TEXT, Dialect, JsonCall, Kind
+from toolspeak.wire.prompt.calls import write_calls
 
 KEYED = Dialect("keyed", (JsonCall(((NAME, ARGS),)),), open="<calls>", close="</calls>", items=("[", ", ", "]"))
 NESTED = Dialect(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ from codec_run import run, same_at_every_cut
 from hypothesis import strategies as st
 from wire_cases import CODE
 
+import toolspeak as ts
 from cost import LINEAR, growth
 from properties import property_test
-from toolspeak.wire.codecs import keywords
-from toolspeak.wire.syntax import Keywords
+from toolspeak.wire.dialect import Keywords
+from toolspeak.wire.holes import keywords
 
 PYTHON = Keywords()
 JSONIC = Keywords(quotes=('"', "'"), constants=("true", "false", "null"))
@@ -234,3 +236,20 @@ def test_nesting_is_no_recursion() -> None:
         "",
         "",
     )
+
+
+@pytest.mark.parametrize("name", ts.dialects())
+def test_code_in_a_call_is_not_run(name: str, tmp_path: Path) -> None:
+    """Whatever stands where a value does is data or a fault, in every dialect."""
+    planted = tmp_path / "planted"
+    tool = ts.Tool("f", "", {"type": "object", "properties": {"x": {}}})
+    call = {"id": "call_0", "type": "function", "function": {"name": "f", "arguments": '{"x": "VALUE"}'}}
+    said = [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    wire = ts.render(said, [tool], name).prompt.rpartition("Go")[2]
+    code = f"__import__('pathlib').Path({str(planted)!r}).touch()"
+    for value in ('"VALUE"', "'VALUE'", "VALUE"):
+        if value in wire:
+            for text in (code, f"[{code}]", f"{{1: {code}}}", f'f"{{{code}}}"', f"`{code}`"):
+                ts.parse(wire.replace(value, text), name, [tool])
+    assert "VALUE" in wire
+    assert not planted.exists()

@@ -26,7 +26,12 @@ SURE: dict[str, tuple[str, ...]] = {
         "nvidia/llama-3.1-nemotron-ultra-253b-v1",
         "nvidia/NVIDIA-Nemotron-Nano-9B-v2",
     ),
-    "nemotron-3": ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "nemotron-3-nano:30b", "nvidia.nemotron-nano-3-30b"),
+    "nemotron-3": (
+        "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+        "nemotron-3-nano:30b",
+        "nvidia.nemotron-nano-3-30b",
+        "nvidia.nemotron-super-3-120b",
+    ),
     "llama4-pythonic": ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "us.meta.llama4-maverick-17b-instruct-v1:0"),
     # Qwen: JSON in tags up to Qwen 3, tags for the coders and from 3.5 on
     "hermes": (
@@ -94,9 +99,16 @@ SURE: dict[str, tuple[str, ...]] = {
         "mistralai/Mistral-Large-Instruct-2411",
         "mistral-small3.1:24b",
         "mistral-small-3-1-24b",
+        "mistralai/Voxtral-Mini-3B-2507",  # its tekken.json says v7, as those of the Small 3.0 and 3.1
     ),
     "mistral-v11": ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small3.2:24b"),
-    "mistral-v13": ("devstral:24b", "mistral.ministral-3-8b-instruct", "mistralai/Mistral-Large-3-675B-Instruct-2512"),
+    "mistral-v13": (
+        "devstral:24b",
+        "mistral.ministral-3-8b-instruct",
+        "mistralai/Mistral-Large-3-675B-Instruct-2512",
+        "mistralai/mistral-large-2512",
+        "mistralai/ministral-8b-2512",
+    ),
     # GLM: a name and JSON for the 4 of April 2025 and Z1, tags from 4.5 on
     "glm4": ("zai-org/GLM-4-32B-0414", "THUDM/GLM-Z1-9B-0414", "glm4:9b", "glm-4-9b-chat"),
     "glm45": ("zai-org/GLM-4.5-Air", "accounts/fireworks/models/glm-4p6", "glm-4-5"),
@@ -105,7 +117,7 @@ SURE: dict[str, tuple[str, ...]] = {
     "kimi-k2": ("moonshot.kimi-k2-thinking", "accounts/fireworks/models/kimi-k2p5", "moonshotai/Kimi-Linear-48B-A3B"),
     "minimax-m1": ("MiniMaxAI/MiniMax-M1-80k", "minimax/minimax-01"),
     "minimax-m2": ("minimax.minimax-m2", "accounts/fireworks/models/minimax-m2p1"),
-    "gemma3": ("google.gemma-3-27b-it", "gemma3:12b"),
+    "gemma3": ("google.gemma-3-27b-it", "gemma3:12b", "gemma2", "google/gemma-2-9b-it"),
     "granite3": ("ibm-granite/granite-3.3-8b-instruct", "granite3.1-dense:8b", "granite-3-8b-instruct"),
     "granite3.2": ("granite-3-2-8b-instruct", "granite3.2:8b"),
     "granite4": ("ibm-granite/granite-4.0-h-tiny", "granite4:3b"),
@@ -125,8 +137,15 @@ SURE: dict[str, tuple[str, ...]] = {
 
 UNSURE: dict[str, tuple[str, ...]] = {
     "mistral-v3": ("mistral", "mistral:latest"),  # on Ollama the 7B; a provider's alias may be any
-    "mistral-nemo": ("mistral-large", "mistral-small", "mistral-small-latest", "mistral-large-latest"),
-    "mistral-v13": ("mistralai/Voxtral-Small-24B-2507", "ministral-3b"),
+    "mistral-nemo": (
+        "mistral-large",
+        "mistral-small",
+        "mistral-small-latest",
+        "mistral-large-latest",
+        "mistralai/Voxtral-Small-24B-2507",
+    ),
+    "mistral-v13": ("ministral-3b",),
+    # by their model cards trained as the A13B was; none of them shows what a call looks like
     "hunyuan-a13b": ("tencent/Hunyuan-4B-Instruct", "tencent/Hunyuan-7B-Instruct"),
     "hermes": ("Qwen/Qwen2-72B-Instruct", "inclusionAI/Ling-lite-1.5"),
     "nemotron-nano-v2": ("nemotron-nano",),

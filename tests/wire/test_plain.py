@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from properties import property_test
 from toolspeak.events import ArgumentsDelta
-from toolspeak.wire.codecs import json_args, raw
-from toolspeak.wire.syntax import Json, Raw
+from toolspeak.wire.dialect import Json, Raw
+from toolspeak.wire.holes import json_args, raw
 
 CODE = Raw("code", "python")
 SCHEMA = {"properties": {"city": {"type": "string"}, "n": {}}}

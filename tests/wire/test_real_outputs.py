@@ -23,10 +23,10 @@ from wire_cases import cuts, merged, stream
 from toolspeak.errors import ToolspeakError
 from toolspeak.events import Event
 from toolspeak.types import Reply, Tool
-from toolspeak.wire.collect import collect
 from toolspeak.wire.detect import detect
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.reading.collect import collect
 from toolspeak.wire.render import render
-from toolspeak.wire.syntax import Dialect
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 CASES = SHARED / "cases" / "dialects.jsonl"

@@ -13,12 +13,12 @@ from toolspeak.dialects import get
 from toolspeak.errors import TemplateError, UnknownDialect
 from toolspeak.types import Message, Tool
 from toolspeak.wire.detect import detect
+from toolspeak.wire.prompt import by_template
+from toolspeak.wire.prompt.conversation import PromptOptions
+from toolspeak.wire.prompt.jinja import render_template
+from toolspeak.wire.prompt.template_capabilities import abilities
+from toolspeak.wire.prompt.turns import turns_of
 from toolspeak.wire.render import render
-from toolspeak.wire.speech import Wanted
-from toolspeak.wire.templates import native
-from toolspeak.wire.templates.abilities import abilities
-from toolspeak.wire.templates.engine import render_template
-from toolspeak.wire.turns import turns_of
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "templates"
 PATHS = sorted(SHARED.glob("*.jinja")) if SHARED.is_dir() else []
@@ -88,7 +88,7 @@ def test_it_is_rendered_as_by_jinja2(path: Path, monkeypatch: pytest.MonkeyPatch
         seen.append((got, by_jinja2(template, rows, tools, add_generation_prompt=generate, **variables, **extra)))
         return got
 
-    monkeypatch.setattr(native, "render_template", both)
+    monkeypatch.setattr(by_template, "render_template", both)
     try:
         d = detect(template)
     except UnknownDialect:
@@ -107,15 +107,18 @@ def test_it_is_rendered_as_by_jinja2(path: Path, monkeypatch: pytest.MonkeyPatch
 def losses(path: Path, told: list[Message], monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """What a template that can write calls loses, in whatever dialect it writes them."""
     template = path.read_text("utf-8")
-    monkeypatch.setattr(native, "speaks", lambda template, d: True)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(by_template, "speaks", lambda template, d: True)  # pyright: ignore[reportUnknownLambdaType]
     notes: list[Any] = []
     try:
-        native.by_template(template, turns_of(told, []), get("hermes"), Wanted(tuple(TOOLS)), NOW, False, notes)
+        by_template.by_template(
+            template, turns_of(told, []), get("hermes"), PromptOptions(tuple(TOOLS)), NOW, False, notes
+        )
     except TemplateError:
         assert path.stem.startswith("Cohere")
     return {f"{note.rule} {note.detail}" for note in notes}
 
 
+@pytest.mark.costly
 def test_what_templates_lose_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was measured by hand: text beside a call in 12 templates; a second call in none, being told in turns."""
     able = [path for path in PATHS if abilities(path.read_text("utf-8")).calls]

@@ -14,8 +14,8 @@ from cost import costs_at_most
 from toolspeak.events import ArgumentsDelta, TextDelta, ThoughtDelta
 from toolspeak.types import Reply, Tool
 from toolspeak.wire.decode import Decoder, parse
-from toolspeak.wire.scan import literal_words
-from toolspeak.wire.syntax import Dialect, Tagged, Tree
+from toolspeak.wire.dialect import Dialect, Tagged, Tree
+from toolspeak.wire.reading.source import literal_words
 
 BODY = '{"name": "note", "arguments": {"count": 1}}'
 BARE = ["generic-json", "tool-json", "llama3-json", "pythonic"]
@@ -253,8 +253,8 @@ def test_arguments_still_come_as_they_arrive() -> None:
 
 
 def test_a_blank_in_a_tag_is_a_part_of_its_name() -> None:
-    assert literal_words("\n</a b>\n<c>\n") == ["</a b>", "<c>"]
-    assert literal_words(' <x name="') == ["<x", 'name="']
+    assert literal_words("\n</a b>\n<c>\n") == ("</a b>", "<c>")
+    assert literal_words(' <x name="') == ("<x", 'name="')
     call = find("x")
     text = wire(one_of("deepseek-v4.1"), call).replace("</｜DSML｜ invoke>", "")
     reply = read(one_of("deepseek-v4.1"), text)

@@ -14,9 +14,9 @@ from properties import property_test
 from toolspeak.errors import TemplateError
 from toolspeak.types import Tool
 from toolspeak.wire.decode import parse
-from toolspeak.wire.drafts.patterns import GAP, Group, pattern_pieces
-from toolspeak.wire.drafts.response_template import from_response_template
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.finding.patterns import GAP, Group, pattern_pieces
+from toolspeak.wire.finding.response_template import from_response_template
+from toolspeak.wire.prompt.calls import write_calls
 
 from wire_cases import cuts, merged, stream  # isort: skip
 

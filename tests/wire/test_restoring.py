@@ -17,11 +17,18 @@ import toolspeak as ts
 from toolspeak.dialects import get
 from toolspeak.events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
 from toolspeak.types import Request, Tool
-from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import Decoder
-from toolspeak.wire.markers import ALSO_KNOWN, INVISIBLE, WELL_KNOWN, cleaner, control_markers, was_broken
-from toolspeak.wire.restoring import Restorer
-from toolspeak.wire.syntax import Dialect
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.prompt.control_markers import (
+    ALSO_KNOWN,
+    INVISIBLE,
+    WELL_KNOWN,
+    cleaner,
+    control_markers,
+    was_broken,
+)
+from toolspeak.wire.reading.collect import collect
+from toolspeak.wire.reading.restoring import Restorer
 
 OTHERS = """\
 </s> <s> <bos> <eos> <|turn> <turn|> [THINK] [/THINK] [ARGS] [CALL_ID] <unk> <pad> [gMASK] <sop> <end_of_sentence> <|channel>

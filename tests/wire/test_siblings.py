@@ -8,8 +8,8 @@ import pytest
 
 from toolspeak.dialects import get
 from toolspeak.types import Reply, Tool
-from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import Decoder, parse
+from toolspeak.wire.reading.collect import collect
 
 WEATHER: Tool[..., Any] = Tool("weather", "", {"type": "object", "properties": {"city": {"type": "string"}}})
 PING: Tool[..., Any] = Tool("ping")
@@ -155,3 +155,13 @@ def test_a_message_to_a_namespace(to: str, name: str, whole: bool) -> None:
     tool: Tool[..., Any] = Tool("maps.search", "", WEATHER.parameters)
     reply = at_every_cut(f" to={to}<|message|>{BODY.format(name)}", "muse", [tool])
     assert calls(reply) == [("maps.search", {"city": "Rome"}, whole)]
+
+
+@pytest.mark.parametrize("first", ['"what"', '{"tool_call_id": "0"}', "oops", '{"a": 1}'])
+@pytest.mark.parametrize("between", [",\n    ", ", ", ",\n"])
+@pytest.mark.parametrize("name", ["cohere2-moe", "command-r7b"])
+def test_a_good_call_behind_what_is_none_in_its_list(name: str, between: str, first: str) -> None:
+    good = '{"tool_call_id": "1", "tool_name": "weather", "parameters": {"city": "Rome"}}'
+    reply = at_every_cut(f"<|START_ACTION|>[\n    {first}{between}{good}\n]<|END_ACTION|>", name)
+    assert calls(reply) == [ROME]
+    assert first in reply.text

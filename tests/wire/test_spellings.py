@@ -8,10 +8,10 @@ import pytest
 
 from toolspeak.dialects import get, names
 from toolspeak.types import Reply, Tool, ToolCall
-from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import Decoder, parse
-from toolspeak.wire.syntax import Dialect, Tagged
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.dialect import Dialect, Tagged
+from toolspeak.wire.prompt.calls import write_calls
+from toolspeak.wire.reading.collect import collect
 
 TOOLS: list[Tool[..., Any]] = [
     Tool(
@@ -85,7 +85,7 @@ def test_other_tags_behind_the_dialects_own_are_no_part_of_the_value(d: Dialect,
     assert (call.arguments, call.whole) == ({"city": "Rome", "days": 3}, True)
 
 
-@pytest.mark.parametrize("closer", ["</param>", "</parameter>", "</city>"])
+@pytest.mark.parametrize("closer", ["</param>", "</parameter>", "</city>", "</parameter=city>"])
 @pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
 def test_a_closer_of_another_spelling_closes(d: Dialect, closer: str) -> None:
     tags = hole(d)
@@ -126,6 +126,22 @@ def test_without_a_schema_other_tags_are_not_guessed_at(d: Dialect) -> None:
 @pytest.mark.parametrize("d", TAGGED, ids=lambda d: d.name)
 def test_values_may_hold_tags(d: Dialect) -> None:
     for value in ("<city>Oslo</city>", "<param=days>3</param>", '<a><parameter name="days">3</parameter></a>'):
+        (call,) = at_every_cut(spelled(d, hole_text(d, "city", value)), d).calls
+        assert (call.arguments, call.whole) == ({"city": value}, True)
+
+
+@pytest.mark.parametrize("d", [d for d in TAGGED if not (tags := hole(d)) or not tags.typed], ids=lambda d: d.name)
+def test_an_opener_in_a_value_that_nothing_closes_may_be_a_parameter(d: Dialect) -> None:
+    """Unless the parameter comes, too: the value only speaks of it then."""
+    tags = hole(d)
+    assert tags
+    opens, three = hole_text(d, "days", "3").split("3")[0], hole_text(d, "days", "3")
+    for value in (f"Rome{opens}3", f"Rome {opens}3{tags.close.strip()} and {opens}4"):
+        (call,) = at_every_cut(spelled(d, hole_text(d, "city", value)), d).calls
+        assert (call.arguments, call.whole) == ({"city": value}, False)
+        (call,) = at_every_cut(spelled(d, hole_text(d, "city", value), three), d).calls
+        assert (call.arguments, call.whole) == ({"city": value, "days": 3}, True)
+    for value in (f"Rome{three.strip()}.", f"Rome{opens.replace('days', 'other')}3"):
         (call,) = at_every_cut(spelled(d, hole_text(d, "city", value)), d).calls
         assert (call.arguments, call.whole) == ({"city": value}, True)
 
@@ -222,3 +238,8 @@ def test_a_call_as_json_between_the_marks(name: str) -> None:
         ]
         assert reply.text == ""
         assert not at_every_cut(f'{opener}{space}{{"name": "nothing", "city": "Rome"}}{space}{closer}', d).calls
+        if name.startswith("hy-"):
+            continue  # more than a line's end stands behind its names
+        (call,) = at_every_cut(f'{opener}weather{space}{{"city": "Rome"}}{space}{closer}', d).calls
+        assert (call.name, call.arguments, call.whole) == ("weather", {"city": "Rome"}, True)
+        assert not at_every_cut(f'{opener}nothing{space}{{"city": "Rome"}}{space}{closer}', d).calls

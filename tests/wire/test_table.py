@@ -9,10 +9,10 @@ from spoken import sayable, tools_of
 from wire_cases import CODE, DIALECTS, LIGHT, PARIS, READ, TOOLS, WRITTEN, Case, call, cuts, merged, stream, told
 
 from toolspeak.types import ToolCall
-from toolspeak.wire.collect import collect
 from toolspeak.wire.decode import parse
-from toolspeak.wire.syntax import Dialect, Tree
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.dialect import Dialect, Tree
+from toolspeak.wire.prompt.calls import write_calls
+from toolspeak.wire.reading.collect import collect
 
 ALL = pytest.mark.parametrize("case", [*WRITTEN, *READ], ids=lambda c: f"{c.dialect}: {c.wire[:40]}")
 SETS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ from codec_run import run, same_at_every_cut
 from hypothesis import strategies as st
 
 from properties import property_test
-from toolspeak.wire.codecs.tagged import read, write
-from toolspeak.wire.syntax import Tagged, Typed
+from toolspeak.wire.dialect import Tagged, Typed
+from toolspeak.wire.holes.tagged import read, write
 
 LINES = Tagged("<parameter=", ">\n", "\n</parameter>\n")
 COMPACT = Tagged("<parameter=", ">", "</parameter>")
@@ -125,14 +126,15 @@ def test_what_is_written_is_read_at_every_cut(name: str, arguments: dict[str, An
     arguments["code"] = "".join(code) + "."
     text = write(hole, arguments) + follow[0] + " rest"
     schema = {"properties": {**SCHEMA["properties"], "code": S}}
-    if not sayable(arguments["code"], hole, follow):
+    if not sayable(arguments["code"], hole, follow, arguments.keys()):
         return
     ran = same_at_every_cut(read, hole, text, schema, follow)
     assert (json.loads(ran.json), ran.rest.lstrip(), ran.notes) == (arguments, follow[0] + " rest", [])
 
 
-def sayable(code: str, hole: Tagged, follow: tuple[str, ...]) -> bool:
-    """Whether no closer in the value has something legal behind it, and nothing looks like a closer that is missing."""
+def sayable(code: str, hole: Tagged, follow: tuple[str, ...], given: Collection[str]) -> bool:
+    """Whether no closer in the value has something legal behind it, nothing looks like a closer that is missing, and no
+    parameter seems to be swallowed that was not given."""
     closers = [hole.close.strip(), hole.quote[1]] if hole.quote else [hole.close.strip()]
     legal = (hole.open.strip(), *closers[:-1], *follow)
     behind = [part.lstrip() for closer in closers for part in code.split(closer)[1:]]
@@ -141,6 +143,7 @@ def sayable(code: str, hole: Tagged, follow: tuple[str, ...]) -> bool:
         and "\n" + hole.open.strip() not in code
         and (follow[0] * 2 not in "".join(code.split()))
         and not any(closer in code and "<parameter=s>" in code for closer in ("</parameter>", *closers))
+        and ("s" in given or f"{hole.open.strip()}s" not in code)
     )
 
 

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 from codec_run import run, same_at_every_cut
 from hypothesis import strategies as st
-from test_tagged import HOLES
-from test_tagged import SCHEMA as FLAT
-from test_tree import FOLLOW, TREE, M
-from test_tree import SCHEMA as DEEP
+from test_tagged import HOLES, SCHEMA as FLAT
+from test_tree import FOLLOW, SCHEMA as DEEP, TREE, M
 
 from cost import growth
 from properties import property_test
-from toolspeak.wire.codecs import tagged, tree
+from toolspeak.wire.holes import tagged, tree
 
 TAGS = [(tagged, hole, FLAT, follow) for hole, follow in HOLES.values()]
 ALL: list[tuple[Any, Any, dict[str, Any], tuple[str, ...]]] = [*TAGS, (tree, TREE, DEEP, FOLLOW)]

@@ -10,8 +10,8 @@ from hard_cases import TOOLS, find
 from spoken import TALKING, wire
 from wire_cases import cuts, merged, stream
 
-from toolspeak.wire.collect import collect
-from toolspeak.wire.syntax import Dialect
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.reading.collect import collect
 
 INLINE = [d for d in TALKING if not d.header]
 FENCED = [d for d in INLINE if "```" not in wire(d, find("two words")) and d.name != "llama3-builtin"]  # which is code
@@ -46,6 +46,11 @@ TALK = {
     "what is not done": "I will not send {call} because it is wrong.",
     "a sentence": "One writes {call} and waits.",
     "a string of JSON": '{{"example": {string}}}',
+    "a line that is commented": "# {call}\nNothing was done.",
+    "another such line": "So:\n// {call}\nNothing was done.",
+    "a third such line": "-- {call}\nNothing was done.",
+    "lines that are quoted, first": "> {quoted}\nHe wrote so.",
+    "a fence in a longer one": "````markdown\n```\n{call}\n```\n````\nThat is how it is written.",
 }
 """A text only talks of the call here: nothing is whole that could run."""
 
@@ -103,6 +108,16 @@ def test_what_is_shown_ends_with_its_message(d: Dialect) -> None:
             continue  # nothing tells that the message is over
         assert whole(d, f"{said}{end}{call}") == ["find"], said
     assert whole(d, f"I look.\n{call}") == ["find"]
+
+
+@pytest.mark.parametrize("d", MESSAGES, ids=lambda d: d.name)
+def test_a_message_that_the_prompt_began_may_begin_with_a_quotation(d: Dialect) -> None:
+    assert d.header
+    begun = d.header.start + d.header.text + d.header.stop
+    for what in ("lines that are quoted, first", "a line that is commented"):
+        text = told(TALK[what], d)
+        events = stream(d, [text], TOOLS, f"<|start|>user<|message|>Hi{begun}")
+        assert not [call for call in collect(events).calls if call.whole], what
 
 
 @pytest.mark.parametrize("d", MESSAGES, ids=lambda d: d.name)

@@ -11,9 +11,9 @@ import pytest
 from toolspeak.dialects import get
 from toolspeak.errors import TemplateError
 from toolspeak.types import Message, Tool
+from toolspeak.wire.prompt.jinja import render_template
+from toolspeak.wire.prompt.template_capabilities import abilities
 from toolspeak.wire.render import render
-from toolspeak.wire.templates.abilities import abilities
-from toolspeak.wire.templates.engine import render_template
 
 HERMES, TOOL_JSON = get("hermes"), get("tool-json")
 PROPERTIES = {"city": {"type": "string", "description": "a city"}}

@@ -9,12 +9,12 @@ from spoken import TALKING
 from wire_cases import TOOLS, cuts, merged, stream
 
 import toolspeak as ts
-from toolspeak.wire.collect import collect
-from toolspeak.wire.syntax import Dialect
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.reading.collect import collect
 
 HEADED = [d for d in TALKING if d.header and d.header.thought]
 THINKING = [d for d in TALKING if d.thinking and d.thinking.open.strip() and d.thinking.close.strip() and not d.header]
-ALWAYS = ["Qwen/QwQ-32B", "deepseek-ai/DeepSeek-R1", "Qwen/Qwen3-4B-Thinking-2507", "allenai/Olmo-3-32B-Think", "MiniMaxAI/MiniMax-M2"]  # fmt: skip
+ALWAYS = ["Qwen/QwQ-32B", "deepseek-ai/DeepSeek-R1", "Qwen/Qwen3-4B-Thinking-2507", "allenai/Olmo-3-32B-Think", "MiniMaxAI/MiniMax-M2", "stepfun-ai/Step-3.5-Flash", "zai-org/GLM-Z1-9B-0414"]  # fmt: skip
 MAY = ["Qwen/Qwen3-4B", "allenai/Olmo-3-7B-Instruct", "deepseek-ai/DeepSeek-V3.1", "zai-org/GLM-4.7"]
 R1 = "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}<｜User｜>{{ m.content }}{% else %}<｜Assistant｜>{{ m.content }}<｜end▁of▁sentence｜>{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<｜Assistant｜><think>\\n' }}{% endif %}"  # fmt: skip
 SWITCHED = R1.replace("<think>\\n' }}", "' }}{% if enable_thinking %}{{ '<think>\\n' }}{% endif %}")

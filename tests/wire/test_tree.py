@@ -11,8 +11,8 @@ from codec_run import run, same_at_every_cut
 from hypothesis import strategies as st
 
 from properties import property_test
-from toolspeak.wire.codecs.tree import read, write
-from toolspeak.wire.syntax import Tree
+from toolspeak.wire.dialect import Tree
+from toolspeak.wire.holes.tree import read, write
 
 M = "]<]mark[>["
 TREE = Tree(M)

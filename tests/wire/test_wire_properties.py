@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from checks import problems
-from hard_cases import HARD
-from hard_cases import TOOLS as TYPED
+from hard_cases import HARD, TOOLS as TYPED
 from hypothesis import strategies as st
 from spoken import TALKING, calls_of, sayable, tools_of, wire, words
 from wire_cases import CODE, DIALECTS, READ, TOOLS, WRITTEN, cuts, merged, stream
@@ -20,8 +19,8 @@ from toolspeak.dialects import get
 from toolspeak.errors import UsageError
 from toolspeak.events import TextDelta
 from toolspeak.wire.decode import Decoder, parse
-from toolspeak.wire.syntax import Dialect
-from toolspeak.wire.write import write_calls
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.prompt.calls import write_calls
 
 OFFERED = (*TOOLS, *TYPED)
 WIRES = [(case.dialect, case.wire) for case in (*WRITTEN, *READ)]

@@ -10,8 +10,8 @@ import pytest
 from wire_cases import DIALECTS, TOOLS, stream
 
 from toolspeak.events import Event
-from toolspeak.wire.collect import collect
-from toolspeak.wire.syntax import Dialect
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.reading.collect import collect
 
 SIZE, PIECE = 2_000, 4
 UNITS = ("{", "[", "[{", '{"a"', "[1", '{"a":[', "<tool_call>", "`", "``", "```", "\n> ", "```json\n{", "((", '"{', "\n    ", "<think>", "</think>", "<!--", "<|")  # fmt: skip

@@ -56,7 +56,7 @@ class _Call:
     pending: list[str] = field(default_factory=list[str])
     text: bool = False
     started: bool = False
-    shown_id: str = ""
+    sent_id: str = ""
     ended: bool = False
     balance: Balance = field(default_factory=Balance)
 
@@ -118,13 +118,14 @@ class CallStream:
             events += self._finish(call, cut=cut)
         return events + self._notes
 
+    def _without_index(self, key: str, name: str, fresh: bool) -> _Call | None:
+        """The call that a piece without an index goes on with: that of its id, or the last where it names no other."""
+        if key and (call := self._by_id.get(key)):
+            return call
+        return None if fresh or (key and name) else self._last
+
     def _find(self, index: Any, key: str, name: str, text: str, fresh: bool) -> _Call:
-        if isinstance(index, int):
-            call = self._by_index.get(index)
-        else:
-            call = self._by_id.get(key) if key else None if fresh else self._last
-            if call is None and key and not name and not fresh:
-                call = self._last
+        call = self._by_index.get(index) if isinstance(index, int) else self._without_index(key, name, fresh)
         if call is None or _begins_another(call, key, name, text, indexed=isinstance(index, int)):
             call = _Call()
             self.count += 1
@@ -151,8 +152,8 @@ class CallStream:
         events: list[Event] = []
         if not call.started:
             call.started = True
-            call.shown_id = call.id or self._make_id()
-            events.append(CallStart(call.name, call.shown_id))
+            call.sent_id = call.id or self._make_id()
+            events.append(CallStart(call.name, call.sent_id))
         events += [ArgumentsDelta(text) for text in call.pending]
         call.pending.clear()
         return events
@@ -165,9 +166,9 @@ class CallStream:
         events = self._flush(call, last=True)  # also of a call whose name never came: what ends has begun
         call.ended = True
         whole = bool(call.name) and call.balance.closed and (call.balance.complete or not cut)
-        late = call.id if call.id and call.id != call.shown_id else None
+        late = call.id if call.id and call.id != call.sent_id else None
         if not call.name:
-            self._notes.append(Noted(Note("call-without-name", call.shown_id)))
+            self._notes.append(Noted(Note("call-without-name", call.sent_id)))
         return [*events, CallEnd(whole, late)]
 
 

@@ -1,4 +1,4 @@
-"""Which tool must be called, as the APIs' `tool_choice` has it: a word, or the name of a tool."""
+"""Reads and writes `tool_choice`: a word, or the name of the tool that must be called."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import Refused
 from ..types import Tool
+from .field_schemas import cannot
 
 WORDS = ("auto", "none", "required")
 
@@ -21,9 +22,24 @@ Offered = tuple[Tool[..., Any], ...]
 def of_word(word: str, offered: Offered, param: str) -> tuple[str, Offered]:
     """The choice that a word makes, and the tools that it leaves. Raises Refused where a call cannot be."""
     if word == "required" and not offered:
-        said = f"{param}: a call is required and no tool is offered that could be called; of a tool of the provider's: {TURN_OFF}"
-        raise Refused(said, code="invalid_value", param=param)
+        raise _nothing_to_call(param)
     return word, offered
+
+
+def not_run(kind: str) -> Refused:
+    """The refusal of a demand for a tool that its provider runs."""
+    if kind == "required":
+        return _nothing_to_call("tool_choice")
+    said = f"{kind[:100]!r} is a tool that runs at its provider, and nobody runs it here: {TURN_OFF}"
+    return cannot("tool_choice.type", said)
+
+
+def _nothing_to_call(param: str) -> Refused:
+    said = (
+        f"{param}: a call is required and no tool is offered that could be called; of a tool of the provider's: "
+        f"{TURN_OFF}"
+    )
+    return Refused(said, code="invalid_value", param=param)
 
 
 def of_name(name: str, offered: Offered, param: str) -> tuple[str, Offered]:

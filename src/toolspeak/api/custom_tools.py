@@ -1,15 +1,16 @@
 """Custom tools, which take a text instead of JSON: to a model each is a function of one text, `input`.
 
-A format of the text is part of the function's schema: a regular expression as `pattern`, a grammar in Lark's notation as
-the keyword of `schema.text_grammars`. A call is held to both, and asked for again where it does not fit.
+A format of the text is part of the function's schema: a regular expression as `pattern`, a grammar in Lark's notation
+as the keyword of `schema.text_grammars`. A call is held to both, and asked for again where it does not fit.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from ..schema.text_grammars import KEYWORD, readable
-from .payloads import Payload, record
+from .json_stream import Payload, record
 
 
 def function(tool: Payload) -> Payload:
@@ -27,15 +28,27 @@ def function(tool: Payload) -> Payload:
     return {"name": tool["name"], "description": said.strip(), "parameters": schema}
 
 
+def custom_input(arguments: str) -> str:
+    """The text that a custom tool is called with, from the arguments of its function; those themselves where they hold
+    none."""
+    try:
+        value = record(json.loads(arguments)).get("input")
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, str) else arguments
+
+
 def grammar(tool: Payload) -> dict[str, Any]:
     """The grammar of a tool's format with its `syntax` and `definition`; empty where it takes any text."""
     form = record(tool.get("format"))
     if form.get("type") != "grammar":
         return {}
-    return record(form.get("grammar")) or form
+    return record(form.get("grammar", form))
 
 
 def is_enforced(tool: Payload) -> bool:
     """Whether calls are held to the format of a tool here; else a model is only shown it."""
     form = grammar(tool)
-    return form.get("syntax") in (None, "regex") or readable(form.get("definition"))
+    if form.get("syntax") in (None, "regex"):
+        return True
+    return readable(form.get("definition"))

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from ..errors import ServerFailed
 from ..types import Schema
-from .body import MODEL
-from .payloads import Payload, record, records
+from .field_schemas import MODEL
+from .json_stream import Payload, record, records
 
 MOST = 2048
 """Texts in one request, as at OpenAI."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..errors import ServerFailed
 
+CONTENT_TYPE = b"text/event-stream; charset=utf-8"
 LINE_END = re.compile(r"\r\n|\n|\r")
 LONGEST = 16_000_000
 """Characters in one event before the sender is taken for broken."""

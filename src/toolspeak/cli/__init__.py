@@ -19,17 +19,22 @@ import click
 
 from .. import __version__
 from ..errors import MissingExtra, ToolspeakError, UsageError
-from .base import DEBUG, switches
+from .options import DEBUG, WholeSummaries, switches
 
 COMMANDS = (
     "ask",
     "chat",
+    "resume",
+    "policy",
+    "ui",
     "serve",
     "launch",
     "mcp",
     "call",
     "tools",
     "route",
+    "extract",
+    "batch",
     "models",
     "dialects",
     "parse",
@@ -37,6 +42,7 @@ COMMANDS = (
     "grammar",
     "detect",
     "eval",
+    "cases",
     "tune",
     "probe",
     "doctor",
@@ -45,7 +51,7 @@ COMMANDS = (
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
-class Root(click.Group):
+class Root(WholeSummaries):
     """The commands by name; turns whatever ends one early into an exit code and a line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -54,7 +60,7 @@ class Root(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return getattr(importlib.import_module(f"{__package__}.{cmd_name}"), cmd_name)
+        return getattr(importlib.import_module(f"{__package__}.commands.{cmd_name}"), cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -67,7 +73,7 @@ class Root(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:  # noqa: BLE001 - the end of the program: told in a line, whatever it is
-            code = _told(error, debug=bool(ctx.meta.get(DEBUG)))
+            code = _report_error(error, debug=bool(ctx.meta.get(DEBUG)))
         raise click.exceptions.Exit(code)
 
 
@@ -86,7 +92,7 @@ def root() -> None:
     toolspeak chat --tools weather.py --model ollama:NAME
     toolspeak call weather.py:forecast '{"city": "Xiamen"}'
 
-    Without --model, $TOOLSPEAK_MODEL is asked, else a small model in this very process.
+    The default model is $TOOLSPEAK_MODEL, or else a small one in this process.
     """
 
 
@@ -109,7 +115,7 @@ def main(args: Sequence[str] | None = None) -> int:
     return code
 
 
-def _told(error: Exception, *, debug: bool) -> int:
+def _report_error(error: Exception, *, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     if isinstance(error, (ToolspeakError, OSError)):

@@ -1,5 +1,5 @@
-"""Tools out of files: the public functions of a Python file, OpenAI-style dicts in a JSON file, an OpenAPI document, MCP
-servers."""
+"""Tools out of files: the public functions of a Python file, OpenAI-style dicts in a JSON file, an OpenAPI document,
+MCP servers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..sources.mcp.address import named_in, servers_in, with_names
-from ..sources.modules import load, offered
+from ..sources.mcp.config import named_in, servers_in, with_names
+from ..sources.modules import load, load_type, offered
 from ..toolbox import Toolbox
 
 MCP, OPENAPI = "mcp:", "openapi:"
@@ -20,7 +20,8 @@ MCP, OPENAPI = "mcp:", "openapi:"
 
 
 def toolbox(specs: Sequence[str]) -> Toolbox:
-    """The tools of every `FILE`, `FILE:name,name` or `openapi:URL`. UsageError says what is wrong with which, and where."""
+    """The tools of every `FILE`, `FILE:name,name` or `openapi:URL`. UsageError says what is wrong with which, and
+    where."""
     found: list[Any] = []
     for spec in specs:
         found += _offered(spec)
@@ -102,6 +103,22 @@ def _missing(path: Path) -> str:
     return f"there is no file {path}{hint}"
 
 
+def kind_of(schema: str) -> Any:
+    """The type, or the JSON Schema in a file, that `--schema` names. Raises UsageError."""
+    path = Path(schema).expanduser()
+    if path.suffix != ".json":
+        return load_type(schema)
+    try:
+        value: Any = json.loads(path.read_text("utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{path}: expected a JSON Schema, which is an object, received {type(value).__name__}")
+    return cast("dict[str, Any]", value)
+
+
 # ------------------------------------------------------------------ JSON
 
 
@@ -115,21 +132,30 @@ def _of_servers(path: Path, servers: Mapping[str, Any], names: list[str]) -> Any
 
 
 def _from_json(path: Path, names: list[str]) -> list[Any]:
+    value = _read_json(path)
+    if isinstance(value, dict):
+        document = cast("dict[str, Any]", value)
+        if "openapi" in document or "swagger" in document:
+            return _operations(str(path), names)
+        if "mcpServers" in document or servers_in(document):
+            return [_of_servers(path, named_in(document, path), names)]
+        value = document["tools"] if isinstance(document.get("tools"), list) else document
+    return _listed_tools(path, cast("list[Any]", value if isinstance(value, list) else [value]), names)
+
+
+def _read_json(path: Path) -> Any:
     try:
-        value: Any = json.loads(path.read_text("utf-8-sig"))
+        return json.loads(path.read_text("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from error
     except (OSError, ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
         raise UsageError(f"{path} cannot be read: {error}") from error
-    if isinstance(value, dict) and ("openapi" in value or "swagger" in value):
-        return _operations(str(path), names)
-    if isinstance(value, dict) and ("mcpServers" in value or servers_in(value)):
-        return [_of_servers(path, named_in(value, path), names)]
-    if isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("tools"), list):
-        value = cast("dict[str, Any]", value)["tools"]
-    listed = cast("list[Any]", value if isinstance(value, list) else [value])
+
+
+def _listed_tools(path: Path, listed: list[Any], names: list[str]) -> list[Any]:
+    """The tools as OpenAI writes them; those of `names` where any are named."""
     if not all(isinstance(one, dict) for one in listed):
         raise UsageError(f"{path}: expected a list of tools as OpenAI writes them, each with a name and parameters")
     if not names:

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
+from ..files import state_folder
 from ..types import Message
 
 
 def folder() -> Path:
-    """Where conversations are kept: $XDG_STATE_HOME/toolspeak/chats, or the platform's own place for such files."""
-    if told := os.environ.get("XDG_STATE_HOME"):
-        base = Path(told)
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home())
-    else:
-        base = Path.home() / ".local" / "state"
-    return base / "toolspeak" / "chats"
+    """Where conversations are kept: in `chats` of the user's state folder."""
+    return state_folder() / "chats"
 
 
 def new() -> Path:
@@ -55,12 +47,20 @@ def read(path: Path) -> list[Message]:
     return cast("list[Message]", listed)
 
 
-def write(path: Path, messages: Sequence[Message], model: str) -> None:
-    """Stores a conversation, whole or not at all, for its owner alone to read."""
+def tools(path: Path) -> tuple[str, ...]:
+    """Where the tools of the conversation in a file came from, as `--tools` takes it."""
+    value: Any = json.loads(path.read_text("utf-8"))
+    listed: Any = cast("dict[str, Any]", value).get("tools") if isinstance(value, dict) else None
+    return tuple(str(one) for one in cast("list[Any]", listed)) if isinstance(listed, list) else ()
+
+
+def write(path: Path, messages: Sequence[Message], model: str, tools: Sequence[str] = ()) -> None:
+    """Stores a conversation, whole or not at all, for its owner alone to read; `tools` say where its tools come from."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Half a surrogate pair, which a tool's JSON may hold, is no UTF-8: escaped, it is JSON still.
     part = path.with_name(f".{path.name}.part")
-    text = json.dumps({"model": model, "messages": list(messages)}, ensure_ascii=False, indent=1)
+    where = [str(Path(one).absolute()) if Path(one.partition(":")[0]).exists() else one for one in tools]
+    text = json.dumps({"model": model, "tools": where, "messages": list(messages)}, ensure_ascii=False, indent=1)
     with os.fdopen(
         os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", errors="backslashreplace"
     ) as file:

@@ -1,9 +1,9 @@
-"""What the commands about dialects share: texts and templates from files and pipes, tools that are only told."""
+"""Inputs of the commands about dialects: texts and templates from files and pipes, and tools that are only described."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ..errors import UsageError
-from .base import as_utf8, complete_file, piped_text, typed
+from .options import as_utf8, complete_file, piped_text, typed
 
 if TYPE_CHECKING:
     from ..types import Tool
@@ -44,7 +44,7 @@ def _bytes(file: str) -> bytes:
         raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
 
 
-def told_tools(files: Sequence[str]) -> list[Tool[..., Any]] | None:
+def tools_of_files(files: Sequence[str]) -> list[Tool[..., Any]] | None:
     """The tools of the files; None where no file was given."""
     from .files import toolbox
 
@@ -69,7 +69,7 @@ def template_of(file: str, text: str) -> Template:
     `text` is the file's text, unless it is a GGUF file. Raises UsageError for what is none of them.
     """
     if is_gguf(file):
-        from ..models import gguf
+        from ..models.embedded import gguf
 
         known = gguf.known(Path(file).expanduser())
         found = Template(known.template, dict(known.variables))
@@ -88,6 +88,21 @@ def is_gguf(file: str) -> bool:
     return file.endswith(".gguf")
 
 
+def _special_tokens(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, token in config.items():
+        written: Any = cast("dict[str, Any]", token).get("content") if isinstance(token, dict) else token
+        if name.endswith("_token") and isinstance(written, str):
+            yield name, written
+
+
+def _for_tools(source: Any) -> Any:
+    """The template of a configuration; of several, by their names, the one for tools."""
+    if not isinstance(source, list):
+        return source
+    named = {str(row.get("name")): row.get("template") for row in cast("list[dict[str, Any]]", source)}
+    return named.get("tool_use") or named.get("default") or next(iter(named.values()), None)
+
+
 def _from_config(text: str) -> Template | None:
     """What a tokenizer_config.json, or a response template by itself, holds; None for a text that is no JSON object."""
     try:
@@ -98,15 +113,8 @@ def _from_config(text: str) -> Template | None:
         return None
     config = cast("dict[str, Any]", value)
     replies = config if "fields" in config else config.get("response_template")
-    source = config.get("chat_template")
-    if isinstance(source, list):  # several, by their names
-        named = {str(row.get("name")): row.get("template") for row in cast("list[dict[str, Any]]", source)}
-        source = named.get("tool_use") or named.get("default") or next(iter(named.values()), None)
-    tokens: dict[str, str] = {}
-    for name, token in config.items():
-        written: Any = cast("dict[str, Any]", token).get("content") if isinstance(token, dict) else token
-        if name.endswith("_token") and isinstance(written, str):
-            tokens[name] = written
+    source = _for_tools(config.get("chat_template"))
+    tokens = dict(_special_tokens(config))
     return Template(
         source if isinstance(source, str) else None,
         tokens,

@@ -1,19 +1,22 @@
-"""What `toolspeak doctor MODEL` looks at: what a model is, how it will be asked and why, what was tried, what to change."""
+"""The checks of `toolspeak doctor MODEL`: what the model is, how it will be asked and why, what was tried, what to
+change."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ModelError, ToolspeakError, WeightsError
-from ..schema.near import listed
+from ..schema.suggestions import listed
 
 if TYPE_CHECKING:
-    from ..models.abilities import Abilities
     from ..models.base import Model
+    from ..models.embedded.local import Local
     from ..models.http import Http
-    from ..models.local import Local
+    from ..models.servers.capabilities import ServerCapabilities
+    from ..models.strategy import Strategy
 
 State = Literal["ok", "broken", "told"]
 Row = tuple[str, State, str]
@@ -25,23 +28,26 @@ START = {
     "sglang": "start SGLang with the --tool-call-parser of this model",
 }
 """What makes a server take tools."""
-TUNE = "nothing has to be; `toolspeak tune {name} --tools FILE` measures other ways on your tools"
+TUNE = "`toolspeak tune {name} --tools FILE` measures other ways on your tools"
+NOTHING = f"nothing has to be; {TUNE}"
+NAME_IT = "if you know how the model writes calls, name it: --dialect NAME"
 
 
-def strategy_line(model: Model, known: Abilities | None = None) -> str:
-    """How a model is asked for calls, and why, in one line; `known` is what a probe of its server found."""
-    from ..models.strategy import Strategy, known_of, strategy
+def strategy_of(model: Model, known: ServerCapabilities | None = None) -> Strategy:
+    """How a model is asked for calls, and why; `known` is what a probe of its server found."""
+    from ..models.strategy import known_of, strategy
 
     own: Strategy = getattr(model, "strategy", None) or strategy(known_of(model))
-    return own.line if known is None or own.profile else strategy(known.known).line
+    return own if known is None or own.profile else strategy(known.known)
 
 
 def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
-    """A row for each thing that is looked at, as it is. Raises UnknownModel, UsageError for a name that means nothing."""
-    from ..models.adaptive import calling
+    """A row for each thing that is looked at, as it is. Raises UnknownModel, UsageError for a name that means
+    nothing."""
+    from ..models.embedded.local import Local
+    from ..models.fallback import calling
     from ..models.http import Http
-    from ..models.local import Local
-    from ..models.names import bare, model
+    from ..models.resolve import bare, model
 
     name = whole(name)
     inner = bare(name)
@@ -57,7 +63,7 @@ def model_checks(name: str, *, offline: bool = False) -> Iterator[Row]:
         yield from _local(name, inner, made)
     else:
         yield "model", "ok", f"{inner.name}: replies that are known already"
-        yield "asked", "told", strategy_line(made)
+        yield "asked", "told", strategy_of(made).line
 
 
 def whole(name: str) -> str:
@@ -69,7 +75,7 @@ def whole(name: str) -> str:
         case "local" | "http" | "https":
             return name
         case _:
-            return f"local:{name}" if name.endswith(".gguf") else name
+            return f"local:{name}" if name.lower().endswith(".gguf") else name
 
 
 # ------------------------------------------------------------------ in this process
@@ -78,28 +84,36 @@ def whole(name: str) -> str:
 def _local(name: str, inner: Local, made: Model) -> Iterator[Row]:
     import importlib.util
 
-    from ..models import gguf, weights
+    from ..models.embedded import gguf, weights
 
     path = inner.path or weights.path_of()
     fetched = inner.path is not None or weights.present()
     about = gguf.metadata(path) if fetched else {}
-    words = [about.get("general.name"), about.get("general.architecture"), about.get("general.size_label")]
-    text = ", ".join(str(word) for word in words if word)
-    size = f", {path.stat().st_size / 1e6:,.0f} MB" if fetched else ""
     kind = "a GGUF file" if inner.path else "the embedded model"
     yield "model", "ok", f"{kind}, run in this process: {path}"
-    yield "about", "told", f"{text}{size}" if fetched else "not fetched yet; `toolspeak models pull` does"
+    yield "about", "told", _about(inner, path, about) if fetched else "not fetched yet; `toolspeak models pull` does"
     runs = importlib.util.find_spec("xllamacpp") is not None
     yield "llama.cpp", "ok" if runs else "broken", "installed" if runs else "missing: pip install 'toolspeak[local]'"
     template = str(about.get("tokenizer.chat_template", ""))
     yield "template", "told", _template(template) if fetched else "not known before it is fetched"
-    yield "asked", "told", strategy_line(made)
+    yield "asked", "told", strategy_of(made).line
     yield "tried", "told", "the head of the file was read; nothing was loaded"
-    known = _dialect_of(template)
-    unknown = (
-        f"if you know how it writes calls, name it: --dialect NAME, or {TUNE.format(name=name).partition('; ')[2]}"
-    )
-    yield "change", "told", TUNE.format(name=name) if known or inner.path is None else unknown
+    change = NOTHING if inner.path is None or _is_known(strategy_of(made)) else f"{NAME_IT}; {TUNE}"
+    yield "change", "told", change.format(name=name)
+
+
+def _about(inner: Local, path: Path, head: Mapping[str, Any]) -> str:
+    words = [str(head[key]) for key in ("general.name", "general.architecture") if head.get(key)]
+    if count := inner.known.parameters:
+        words.append(f"{count / 1e6:,.0f} million parameters")
+    return ", ".join([*words, f"{path.stat().st_size / 1e6:,.0f} MB"])
+
+
+def _is_known(chosen: Strategy) -> bool:
+    """Whether something tells how the model writes calls."""
+    from ..wire.detect import ANY
+
+    return chosen.label not in ("scored", ANY)
 
 
 def _template(template: str) -> str:
@@ -120,26 +134,34 @@ def _dialect_of(template: str) -> str:
 # ------------------------------------------------------------------ behind a server
 
 
+def _hosted(name: str, variable: str, has_key: bool) -> Iterator[Row]:
+    from ..models.resolve import model
+
+    yield ("key", "told", f"{variable} is set") if has_key else ("key", "broken", f"{variable} is not set")
+    yield "asked", "told", strategy_of(model(name)).line
+    yield "tried", "told", "nothing was sent: a hosted provider is not probed"
+    yield "change", "told", NOTHING.format(name=name) if has_key else f"set {variable}"
+
+
 def _server(name: str, inner: Http, offline: bool) -> Iterator[Row]:
-    from ..models.names import model
-    from ..models.providers import PROVIDERS, hosted
+    from ..models.http.providers import PROVIDERS, hosted
+    from ..models.resolve import model
 
     provider = PROVIDERS.get(name.partition(":")[0])
     is_hosted = hosted(inner.address.shown)
-    kind = "a hosted provider" if is_hosted else "a server"
-    yield "model", "ok", f"{inner.model or 'the one it has'}, behind {kind}: {inner.address.shown} ({inner.api} API)"
     variable = provider.key_variable if provider else "TOOLSPEAK_API_KEY"
     has_key = bool(os.environ.get(variable))
-    if is_hosted and not has_key:
-        yield "key", "broken", f"{variable} is not set"
-    else:
-        yield "key", "told", f"{variable} is set" if has_key else f"none; it would be {variable}"
-    if offline or is_hosted:
-        yield "asked", "told", strategy_line(model(name))
-        yield "tried", "told", "nothing was sent" + (": a hosted provider is not probed" if is_hosted else "")
-        if is_hosted:
-            yield "change", "told", f"set {variable}" if not has_key else TUNE.format(name=name)
+    kind = "a hosted provider" if is_hosted else "a server"
+    yield "model", "ok", f"{inner.model or 'the one it has'}, behind {kind}: {inner.address.shown} ({inner.api} API)"
+    if is_hosted:
+        yield from _hosted(name, variable, has_key)
         return
+    yield "key", "told", f"{variable} is set" if has_key else f"none; it would be {variable}"
+    if offline:
+        yield "asked", "told", strategy_of(model(name)).line
+        yield "tried", "told", "nothing was sent"
+        return
+    yield "probing", "told", "some twenty-five small requests are sent; a slow server takes minutes, three at most"
     try:
         known = probed(inner)
     except ToolspeakError as error:
@@ -148,19 +170,19 @@ def _server(name: str, inner: Http, offline: bool) -> Iterator[Row]:
         if isinstance(error, ModelError):
             yield "change", "told", "mend what `server` says, then run this again"
         return
-    yield from _seen(name, known, strategy_line(model(name), known))
+    yield from _seen(name, known, strategy_of(model(name), known).line)
 
 
-def probed(inner: Http) -> Abilities:
+def probed(inner: Http) -> ServerCapabilities:
     """What a server can do, by a probe, while the screen says that it is asked."""
     import asyncio
 
-    from ..models.probe import abilities
-    from .screen import Progress
+    from ..models.servers.probe import server_capabilities
+    from .terminal import Progress
 
-    async def ask() -> Abilities:
+    async def ask() -> ServerCapabilities:
         try:
-            return await abilities(inner, anew=True)
+            return await server_capabilities(inner, anew=True)
         finally:
             await inner.aclose()
 
@@ -172,7 +194,7 @@ def probed(inner: Http) -> Abilities:
         progress.ready()
 
 
-def _seen(name: str, known: Abilities, line: str) -> Iterator[Row]:
+def _seen(name: str, known: ServerCapabilities, line: str) -> Iterator[Row]:
     able = known.can("chat") or known.can("completions")
     yield "server", "ok" if able else "broken", f"{known.server or 'not known by name'}, model {known.model}"
     if len(known.models) > 1:
@@ -189,13 +211,13 @@ def _seen(name: str, known: Abilities, line: str) -> Iterator[Row]:
     yield "change", "told", _advice(name, known)
 
 
-def _advice(name: str, known: Abilities) -> str:
+def _advice(name: str, known: ServerCapabilities) -> str:
     if not (known.can("chat") or known.can("completions")):
         return "it answers neither a conversation nor a prompt: look at the server's own log"
     if known.can("tools"):
-        return TUNE.format(name=name)
+        return NOTHING.format(name=name)
     if known.found["tools"].answer == "unclear":
         return "it could not be seen whether it takes tools (see `tools`): run this again when the server is less busy"
     start = START.get(known.server, "")
-    other = "calls are read from the text meanwhile; if you know how the model writes them, name it: --dialect NAME"
-    return f"for tools of the server's own {start}; {other}" if start else other
+    other = f"calls are read from the text meanwhile; {NAME_IT}"
+    return f"for tools of the server's own, {start}; {other}" if start else other

@@ -1,4 +1,4 @@
-"""The reference of the commands, made from their own help: `python -m toolspeak.cli.reference docs/cli.md`.
+"""Writes docs/reference/cli.md from the `--help` of every command: `python -m toolspeak.cli.reference`.
 
 Everything from the mark on is replaced; a test compares.
 """
@@ -13,7 +13,8 @@ import click
 
 from . import root
 
-MARK = "<!-- from here on made by: python -m toolspeak.cli.reference docs/cli.md -->\n"
+PAGE = "docs/reference/cli.md"
+MARK = "<!-- from here on made by: python -m toolspeak.cli.reference -->\n"
 
 
 def reference() -> str:
@@ -44,5 +45,5 @@ def _helps(command: click.Command, path: str, parent: click.Context | None) -> I
 
 
 if __name__ == "__main__":
-    for file in map(Path, sys.argv[1:]):
+    for file in map(Path, sys.argv[1:] or [PAGE]):
         file.write_text(with_reference(file.read_text("utf-8")), "utf-8")

@@ -1,4 +1,4 @@
-"""How families of models write calls: one small file of data for each family, and its file name is the registry."""
+"""The dialects of model families. Each family has one small file of data, and the file's name registers it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 
 from ..errors import UnknownDialect
-from ..wire.syntax import Dialect
+from ..wire.dialect import Dialect
 
 
 def names() -> list[str]:
@@ -17,7 +17,8 @@ def names() -> list[str]:
 
 
 def get(name: str | Dialect) -> Dialect:
-    """The dialect of that name, `-` and `_` alike; a dialect is itself. Raises UnknownDialect, which names the nearest."""
+    """The dialect of that name, `-` and `_` alike; a dialect is itself. Raises UnknownDialect, which names the
+    nearest."""
     if isinstance(name, Dialect):
         return name
     wanted = name.strip().lower().replace("_", "-")

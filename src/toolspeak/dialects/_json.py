@@ -1,6 +1,6 @@
-"""What the dialects share that write a call as one JSON object."""
+"""Parts shared by dialects that write a call as one JSON object."""
 
-from ..wire.syntax import ARGS, ID, NAME, Json, JsonCall
+from ..wire.dialect import ARGS, ID, NAME, Json, JsonCall
 
 ALSO = (("parameters", ARGS), ("args", ARGS), ("id", ID), ("tool_name", NAME))
 JSON = Json()

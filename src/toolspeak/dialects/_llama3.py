@@ -1,6 +1,6 @@
-"""The layout that models made from Llama 3 share."""
+"""Turn layout and control tokens shared by Llama 3 models. It holds no call format."""
 
-from ..wire.syntax import Layout
+from ..wire.dialect import Layout
 
 CONTROL = (
     "<|begin_of_text|>",

@@ -1,6 +1,6 @@
 """Apertus: a list of objects whose only key is the tool's name."""
 
-from ..wire.syntax import ARGS, NAME, Dialect, JsonCall, Thinking
+from ..wire.dialect import ARGS, NAME, Dialect, JsonCall, Thinking
 from ._json import LIST
 
 APERTUS = Dialect(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import ARGS, ID, NAME, TOOLS, Dialect, JsonCall, Speech, Thinking, ToolJson
+from ..wire.dialect import ARGS, ID, NAME, TOOLS, Dialect, JsonCall, Speech, Thinking, ToolJson
 from ._json import ALSO, BARE, LIST
 
 APRIEL = Dialect(

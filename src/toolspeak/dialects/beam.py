@@ -1,6 +1,6 @@
 """Beam: messages like harmony's, the arguments as `<rfl:parameter name="..">`."""
 
-from ..wire.syntax import NAME, Dialect, Header, Tagged
+from ..wire.dialect import NAME, Dialect, Header, Tagged
 
 BEAM = Dialect(
     "beam",

@@ -1,8 +1,8 @@
 """Claude 2 and models prompted as it was: `<function_calls><invoke name=".."><parameter name="..">`."""
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
 
-TOLD = """\
+TOOLS_PROMPT = """\
 In this environment you have access to a set of tools you can use to answer the user's question.
 You can invoke functions by writing a "<function_calls>" block like the following as part of your reply to the user:
 <function_calls>
@@ -29,7 +29,7 @@ CLAUDE_LEGACY = Dialect(
     control=("<function_results>", "</function_results>"),
     models=("claude-2", "claude-instant"),
     speech=Speech(
-        (TOLD, TOOLS, "\n</functions>"),
+        (TOOLS_PROMPT, TOOLS, "\n</functions>"),
         tools=ToolJson(lines=True),
         results=Results(
             each=("<result>\n<name>", NAME, "</name>\n<output>", RESULT, "</output>\n</result>"),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import ARGS, INDEX, NAME, RESULT, TOOLS, Dialect, JsonCall, Results, Speech, Thinking, ToolJson
+from ..wire.dialect import ARGS, INDEX, NAME, RESULT, TOOLS, Dialect, JsonCall, Results, Speech, Thinking, ToolJson
 from ._json import LINES
 
 CONTROL = (

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import ARGS, NAME, RESULT, TEXT, TOOLS, Dialect, Results, Speech, Thinking, ToolJson, ToolRows
+from ..wire.dialect import ARGS, NAME, RESULT, TEXT, TOOLS, Dialect, Results, Speech, Thinking, ToolJson, ToolRows
 from ._json import JSON
 
 CONTROL = (

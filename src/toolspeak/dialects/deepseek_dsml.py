@@ -6,12 +6,12 @@ before every tag's name.
 
 from dataclasses import replace
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson, Typed
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson, Typed
 
 STRING = Typed('" string="', "true", "false")
 TURNS = ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "<｜System｜>")
 
-TOLD = """\
+TOOLS_PROMPT = """\
 ## Tools
 
 You have access to a set of tools you can use to answer the user's question.
@@ -43,7 +43,7 @@ If the thinking_mode is enabled, then after function results you should strongly
 Here are the functions available in JSONSchema format:
 <functions>
 """
-TOLD_V4 = """\
+TOOLS_PROMPT_V4 = """\
 ## Tools
 
 You have access to a set of tools to help answer the user's question. You can invoke tools by writing a "<｜DSML｜tool_calls>" block like the following:
@@ -59,7 +59,7 @@ You have access to a set of tools to help answer the user's question. You can in
 </｜DSML｜tool_calls>
 
 """
-TOLD_V41 = """\
+TOOLS_PROMPT_V41 = """\
 ## Tools
 
 You have access to a set of tools to help answer the user's question. You can invoke tools by writing a "<｜DSML｜ calls>" block like the following:
@@ -108,7 +108,7 @@ DEEPSEEK_DSML = Dialect(
     control=(*TURNS, "<function_results>", "</function_results>", "｜DSML｜"),
     models=("deepseek-v3.2",),
     speech=Speech(
-        (TOLD, TOOLS, "\n</functions>\n"),
+        (TOOLS_PROMPT, TOOLS, "\n</functions>\n"),
         tools=JSON_LINES,
         results=Results(
             each=("<result>", RESULT, "</result>"), open="<function_results>\n", close="\n</function_results>"
@@ -123,7 +123,7 @@ DEEPSEEK_V4 = replace(
     close="\n</｜DSML｜tool_calls>",
     control=(*TURNS, "<tool_result>", "</tool_result>", "｜DSML｜"),
     models=("deepseek-v4",),
-    speech=Speech((f"{TOLD_V4}{RULES_V4}", TOOLS, END_V4), tools=JSON_LINES, results=RESULTS_V4),
+    speech=Speech((f"{TOOLS_PROMPT_V4}{RULES_V4}", TOOLS, END_V4), tools=JSON_LINES, results=RESULTS_V4),
 )
 
 DEEPSEEK_V41 = replace(
@@ -139,7 +139,7 @@ DEEPSEEK_V41 = replace(
     open="<｜DSML｜ calls>\n",
     close="\n</｜DSML｜ calls>",
     models=("deepseek-v4.1",),
-    speech=Speech((f"{TOLD_V41}{RULES_V4}", TOOLS, END_V4), tools=JSON_LINES, results=RESULTS_V4),
+    speech=Speech((f"{TOOLS_PROMPT_V41}{RULES_V4}", TOOLS, END_V4), tools=JSON_LINES, results=RESULTS_V4),
 )
 
 GIGACHAT35 = replace(

@@ -1,6 +1,6 @@
 """Dots: `<dots_function_call>` around invokes as Claude 2 wrote them, or around one JSON object."""
 
-from ..wire.syntax import ARGS, NAME, Dialect, JsonCall, Tagged
+from ..wire.dialect import ARGS, NAME, Dialect, JsonCall, Tagged
 
 DOTS = Dialect(
     "dots",

@@ -6,7 +6,7 @@ empower-functions 0.1.7 does.
 
 from dataclasses import replace
 
-from ..wire.syntax import (
+from ..wire.dialect import (
     ARGS,
     ID,
     RESULT,

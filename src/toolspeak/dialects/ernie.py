@@ -1,6 +1,6 @@
 """ERNIE 4.5, thinking: calls as Hermes writes them, the answer between `<response>` marks."""
 
-from ..wire.syntax import RESULT, Dialect, Results, Speech
+from ..wire.dialect import RESULT, Dialect, Results, Speech
 from ._json import BARE, JSON_CALL
 
 ERNIE45 = Dialect(

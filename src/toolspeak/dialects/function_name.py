@@ -1,6 +1,6 @@
 """Any model, asked for nothing but one call: `{"functionName": .., "args": {..}}`."""
 
-from ..wire.syntax import ARGS, NAME, TOOLS, Dialect, JsonCall, Speech, ToolReprs
+from ..wire.dialect import ARGS, NAME, TOOLS, Dialect, JsonCall, Speech, ToolReprs
 
 FUNCTION_NAME = Dialect(
     "function-name",

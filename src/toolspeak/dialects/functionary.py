@@ -3,7 +3,7 @@
 The tool `python` may be sent its code as it is.
 """
 
-from ..wire.syntax import NAME, RESULT, TEXT, TOOLS, Dialect, Header, Json, Raw, Results, Speech, ToolRows
+from ..wire.dialect import NAME, RESULT, TEXT, TOOLS, Dialect, Header, Json, Raw, Results, Speech, ToolRows
 from ._llama3 import CONTROL, LLAMA3
 
 CODE = Json(plain=True)

@@ -2,20 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import (
-    ARGS,
-    DATE,
-    RESULT,
-    SYSTEM,
-    TOOLS,
-    Dialect,
-    JsonCall,
-    Layout,
-    Results,
-    Speech,
-    ToolJson,
-    When,
-)
+from ..wire.dialect import ARGS, DATE, RESULT, SYSTEM, TOOLS, Dialect, JsonCall, Layout, Results, Speech, ToolJson, When
 from ._llama3 import LLAMA3
 
 CALL = JsonCall(also=(("parameters", ARGS), ("args", ARGS)))

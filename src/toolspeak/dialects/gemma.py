@@ -1,6 +1,6 @@
 """Gemma: 3 writes Python in a fence as it was prompted, FunctionGemma and 4 `call:f{k:..}` with quotes of their own."""
 
-from ..wire.syntax import NAME, RESULT, Dialect, Keywords, Results, Speech, Thinking
+from ..wire.dialect import NAME, RESULT, Dialect, Keywords, Results, Speech, Thinking
 
 GEMMA3 = Dialect(
     "gemma3",
@@ -9,10 +9,15 @@ GEMMA3 = Dialect(
     between="\n",
     close="\n```",
     before="\n",
+    forms=(
+        ("print(default_api.", NAME, Keywords(), ")"),
+        ("print(", NAME, Keywords(), ")"),
+        ("default_api.", NAME, Keywords()),
+    ),
     thinking=None,
     stop=("<end_of_turn>",),
     control=("<bos>", "<start_of_turn>", "<end_of_turn>"),
-    models=("gemma-3", "gemma3", "gemma-2"),
+    models=("gemma-3", "gemma3", "gemma-2", "gemma2"),
     speech=Speech(results=Results(each=("```tool_output\n", RESULT, "\n```"))),
 )
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import ARGS, CALL, EXAMPLE, ID, NAME, TEXT, THOUGHT, TOOLS, Dialect, JsonCall, Speech, ToolJson
+from ..wire.dialect import ARGS, CALL, EXAMPLE, ID, NAME, TEXT, THOUGHT, TOOLS, Dialect, JsonCall, Speech, ToolJson
 
 GENERIC_JSON = Dialect(
     "generic-json",

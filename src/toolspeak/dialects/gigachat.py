@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import RESULT, Dialect, Layout, Results, Speech
+from ..wire.dialect import RESULT, Dialect, Layout, Results, Speech
 from ._json import BARE, JSON_CALL
 
 CONTROL = ("<|message_sep|>", "<|role_sep|>", "<|function_call|>", "<s>", "</s>")

@@ -6,7 +6,7 @@ whose first line is a tool's name, and its arguments as JSON.
 
 from dataclasses import replace
 
-from ..wire.syntax import (
+from ..wire.dialect import (
     NAME,
     RESULT,
     TOOLS,
@@ -23,7 +23,7 @@ from ..wire.syntax import (
 from ._chatml import CHATML
 from ._json import JSON_CALL
 
-TOLD = """\
+TOOLS_PROMPT = """\
 # Tools
 
 You may call one or more functions to assist with the user query.
@@ -31,7 +31,7 @@ You may call one or more functions to assist with the user query.
 You are provided with function signatures within <tools></tools> XML tags:
 <tools>
 """
-ASKED = """
+FORMAT_PROMPT = """
 </tools>
 
 For each function call, output the function name and arguments within the following XML format:
@@ -69,7 +69,7 @@ GLM45 = Dialect(
     control=(*TURNS, "<tool_response>", "</tool_response>"),
     models=("glm-4.5", "glm4.5", "glm-4.6", "glm4.6"),
     speech=Speech(
-        (TOLD, TOOLS, f"{ASKED}{LINES}"),
+        (TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{LINES}"),
         tools=JSON_LINES,
         results=ON_LINES,
         native_results=replace(ON_LINES, role="observation"),
@@ -87,7 +87,7 @@ GLM47 = Dialect(
     control=(*TURNS, "<tool_response>", "</tool_response>"),
     models=("glm-4.7", "glm4.7", "glm-5", "glm5"),
     speech=Speech(
-        (TOLD, TOOLS, f"{ASKED}{ROW}"),
+        (TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{ROW}"),
         tools=JSON_LINES,
         results=IN_A_ROW,
         native_results=replace(IN_A_ROW, role="observation"),
@@ -170,7 +170,7 @@ HYPERCLOVAX = replace(
         "hyperclovax-seed-think-32b",
         "hyperclovax-seed-think?",
     ),
-    speech=Speech((TOLD, TOOLS, f"{ASKED}{LINES}"), tools=JSON_LINES, results=ON_LINES),
+    speech=Speech((TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{LINES}"), tools=JSON_LINES, results=ON_LINES),
     layout=CHATML,
 )
 
@@ -183,6 +183,7 @@ GLM4 = Dialect(
     stop=(*TURN_ENDS, "<|endoftext|>"),
     control=TURNS,
     models=("glm-4-32b", "glm-4-9b", "glm4", "glm-z1", "glm-4?"),
+    thinkers=("glm-z1",),
     speech=Speech(results=Results(each=(RESULT,)), native_results=Results("observation", (RESULT,), grouped=False)),
     layout=Layout(("<|", "|>\n"), "", bos="[gMASK]<sop>", strip=False),
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import RESULT, TOOLS, Dialect, Layout, Results, Speech, Thinking, ToolJson
+from ..wire.dialect import RESULT, TOOLS, Dialect, Layout, Results, Speech, Thinking, ToolJson
 from ._json import BARE, JSON_CALL, LIST
 from .hermes import HERMES
 

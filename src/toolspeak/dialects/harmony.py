@@ -1,12 +1,15 @@
 """Harmony, gpt-oss: messages on channels, a call one that is addressed to a tool."""
 
-from ..wire.syntax import NAME, Dialect, Header
+from ..wire.dialect import NAME, Dialect, Header, Maybe
 from ._json import JSON
 
 HARMONY = Dialect(
     "harmony",
     (JSON,),
     between="<|call|>",
+    forms=(
+        ("assistantcommentary to=functions.", NAME, Maybe((" json",)), JSON),
+    ),  # as engines leave it that take the markers out
     before="<|end|>",
     thinking=None,
     header=Header(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import (
+from ..wire.dialect import (
     ARGS,
     ID,
     NAME,

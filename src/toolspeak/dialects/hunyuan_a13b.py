@@ -1,6 +1,6 @@
 """Tencent Hunyuan A13B: `<tool_calls>[..]</tool_calls>`, the answer between `<answer>` marks."""
 
-from ..wire.syntax import RESULT, Dialect, Results, Speech, Thinking
+from ..wire.dialect import RESULT, Dialect, Results, Speech, Thinking
 from ._json import BARE, JSON_CALL, LIST
 
 HUNYUAN_A13B = Dialect(

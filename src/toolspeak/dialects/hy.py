@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
 from ._json import JSON_CALL
-from .glm import TOLD
+from .glm import TOOLS_PROMPT
 
-SHOWN = """
+FORMAT_PROMPT = """
 </tools>
 
 For function call returns, you should first print <tool_calls:opensource>
@@ -77,7 +77,7 @@ HY_V3_OPENSOURCE = replace(
     ),
     models=("hy3", "hunyuan-3"),
     speech=Speech(
-        (TOLD, TOOLS, SHOWN),
+        (TOOLS_PROMPT, TOOLS, FORMAT_PROMPT),
         tools=ToolJson(wrapped=True, lines=True),
         results=Results(
             each=("<tool_response:opensource>\n", RESULT, "\n</tool_response:opensource>"),

@@ -1,6 +1,6 @@
 """Inkling: each call a message of its own, told by its kind; the tool's name stands before the kind as well."""
 
-from ..wire.syntax import ARGS, NAME, Dialect, JsonCall, Thinking
+from ..wire.dialect import ARGS, NAME, Dialect, JsonCall, Thinking
 
 OBJECT = JsonCall((("name", NAME), ("args", ARGS)), (("arguments", ARGS), ("parameters", ARGS)))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import RESULT, Dialect, Results, Speech
+from ..wire.dialect import RESULT, Dialect, Results, Speech
 from ._chatml import CHATML, CONTROL
 from ._json import PARAMETERS
 

@@ -1,6 +1,6 @@
 """AI21 Jamba: `<tool_calls>[..]</tool_calls>`, a call to a line."""
 
-from ..wire.syntax import Dialect
+from ..wire.dialect import Dialect
 from ._json import BARE, JSON_CALL, LINES
 
 JAMBA = Dialect(

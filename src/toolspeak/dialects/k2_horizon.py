@@ -5,7 +5,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import ARGS, NAME, TOOLS, Dialect, JsonCall, Speech, Tagged, Thinking, ToolJson, Typed
+from ..wire.dialect import ARGS, NAME, TOOLS, Dialect, JsonCall, Speech, Tagged, Thinking, ToolJson, Typed
 
 VALUE = "</ifm|arg_value>\n"
 XML = (
@@ -25,19 +25,19 @@ XML_TYPED = (
 )
 JSON = ("<ifm|tool_call>", JsonCall(also=(("parameters", ARGS),)), "</ifm|tool_call>")
 
-TOLD = """\
+TOOLS_PROMPT = """\
 # Tools
 You may call one or more tools to assist with the user query.
 
 Available tools are:
 
 """
-ASKED = """
+FORMAT_PROMPT = """
 
 When calling tools, you MUST follow the tool-call format below:
 
 Wrap all tool calls in a single <ifm|tool_calls></ifm|tool_calls> block. For each call, write the function name at the start of <ifm|tool_call>, followed by """
-SHOWN = """\
+EXAMPLE_PROMPT = """\
 paired <ifm|arg_key> and <ifm|arg_value> tags for each argument:
 
 <ifm|tool_calls>
@@ -49,7 +49,7 @@ paired <ifm|arg_key> and <ifm|arg_value> tags for each argument:
 </ifm|tool_calls>
 
 """
-SHOWN_TYPED = """\
+EXAMPLE_PROMPT_TYPED = """\
 <ifm|arg_key>, <ifm|arg_type>, and <ifm|arg_value> tags for each argument:
 
 <ifm|tool_calls>
@@ -80,7 +80,7 @@ K2_HORIZON = Dialect(
     stop=("<|ifm|im_end|>",),
     control=("<|ifm|begin_of_text|>", "<|ifm|im_start|>", "<|ifm|im_end|>"),
     models=("k2-horizon", "k2-v3"),
-    speech=Speech((TOLD, TOOLS, f"{ASKED}{SHOWN_TYPED}{RULES}"), tools=ToolJson(lines=True)),
+    speech=Speech((TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{EXAMPLE_PROMPT_TYPED}{RULES}"), tools=ToolJson(lines=True)),
 )
 
 K2_HORIZON_XML = replace(
@@ -88,5 +88,5 @@ K2_HORIZON_XML = replace(
     name="k2-horizon-xml",
     call=XML,
     models=(),
-    speech=Speech((TOLD, TOOLS, f"{ASKED}{SHOWN}{RULES}"), tools=ToolJson(lines=True)),
+    speech=Speech((TOOLS_PROMPT, TOOLS, f"{FORMAT_PROMPT}{EXAMPLE_PROMPT}{RULES}"), tools=ToolJson(lines=True)),
 )

@@ -1,6 +1,6 @@
 """Kimi K2: a call's id holds its name and counts over the whole chat, `functions.f:0`."""
 
-from ..wire.syntax import ID, RESULT, Dialect, NumberedName, Results, Speech, Thinking
+from ..wire.dialect import ID, RESULT, Dialect, NumberedName, Results, Speech, Thinking
 from ._json import JSON
 
 KIMI_K2 = Dialect(

@@ -1,6 +1,6 @@
 """Kimi K3: everything between `<|open|>..<|sep|>` and `<|close|>..<|sep|>`; each argument tells its own type."""
 
-from ..wire.syntax import INDEX, NAME, Dialect, Speech, Tagged, Thinking, Typed
+from ..wire.dialect import INDEX, NAME, Dialect, Speech, Tagged, Thinking, Typed
 
 KIMI_K3 = Dialect(
     "kimi-k3",

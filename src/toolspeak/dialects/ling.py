@@ -1,7 +1,7 @@
 """Ling 3: the tags of GLM 4.5, but no line break between one argument and the next."""
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
-from .glm import IN_JSON, LINES, TOLD
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
+from .glm import IN_JSON, LINES, TOOLS_PROMPT
 
 LING3 = Dialect(
     "ling-3",
@@ -16,7 +16,7 @@ LING3 = Dialect(
     models=("ling-3", "ling3"),
     speech=Speech(
         (
-            TOLD,
+            TOOLS_PROMPT,
             TOOLS,
             "\n</tools>\n\nIf none of the functions can be used, point it out. If the given question lacks the parameters"
             " required by the function, also point it out.\nIf you need to use a function, for each function call, output"

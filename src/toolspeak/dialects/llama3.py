@@ -3,7 +3,7 @@
 Behind `<|python_tag|>` a built-in tool may be called as in llama3-builtin.
 """
 
-from ..wire.syntax import (
+from ..wire.dialect import (
     ARGS,
     CALL,
     DATE,

@@ -1,6 +1,6 @@
 """Llama 3.1's built-in tools: `<|python_tag|>brave_search.call(query="..")`, or code for its interpreter."""
 
-from ..wire.syntax import ARGS, NAME, RESULT, Dialect, JsonCall, Keywords, Raw, Results, Speech
+from ..wire.dialect import ARGS, NAME, RESULT, Dialect, JsonCall, Keywords, Raw, Results, Speech
 from ._llama3 import CONTROL, LLAMA3
 
 CALL = JsonCall((("name", NAME), ("parameters", ARGS)), also=(("arguments", ARGS),))

@@ -1,6 +1,6 @@
 """LongCat Flash: calls as Hermes writes them between marks of its own, or as key and value pairs."""
 
-from ..wire.syntax import ARGS, NAME, RESULT, TEXT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolRows
+from ..wire.dialect import ARGS, NAME, RESULT, TEXT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolRows
 from ._json import JSON_CALL
 
 PAIR = Tagged("<longcat_arg_key>", "</longcat_arg_key>\n<longcat_arg_value>", "</longcat_arg_value>\n")

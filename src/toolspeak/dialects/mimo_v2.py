@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
 from ._chatml import CHATML, CONTROL
 
-SHOWN = """
+FORMAT_PROMPT = """
 </tools>
 
 For each function call, output the function name and arguments in the following format:
@@ -37,7 +37,7 @@ MIMO_V2 = Dialect(
             "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou have access to the"
             " following functions:\n\n<tools>\n",
             TOOLS,
-            SHOWN,
+            FORMAT_PROMPT,
         ),
         tools=ToolJson(wrapped=True, lines=True),
         results=RESULTS,

@@ -1,15 +1,15 @@
 """MiniCPM 5: `<function name=".."><param name="..">`, a value that has markup or line breaks in CDATA."""
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, ToolJson
 from ._chatml import CHATML, CONTROL
 
-TOLD = """\
+TOOLS_PROMPT = """\
 # Tools
 
 You are provided with function signatures within <tools></tools> XML tags:
 <tools>
 """
-ASKED = """
+FORMAT_PROMPT = """
 </tools>
 
 Tool usage guidelines:
@@ -33,7 +33,7 @@ MINICPM5 = Dialect(
     control=(*CONTROL, "<tool_response>", "</tool_response>"),
     models=("minicpm5", "minicpm-5"),
     speech=Speech(
-        (TOLD, TOOLS, ASKED),
+        (TOOLS_PROMPT, TOOLS, FORMAT_PROMPT),
         tools=ToolJson(wrapped=True, lines=True),
         results=Results(each=("<tool_response>\n", RESULT, "\n</tool_response>")),
     ),

@@ -1,17 +1,17 @@
 """MiniMax M2: `<invoke name=".."><parameter name="..">`; M3: a tree of elements, each behind a mark of its own."""
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson, Tree
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson, Tree
 
 TURNS = ("]~!b[", "]~b]", "[e~[", "<response>", "</response>")
 
-TOLD = """\
+TOOLS_PROMPT = """\
 # Tools
 You may call one or more tools to assist with the user query.
 Here are the tools available in JSONSchema format:
 
 <tools>
 """
-ASKED = """
+FORMAT_PROMPT = """
 </tools>
 
 When making tool calls, use XML format to invoke tools and pass parameters:
@@ -23,7 +23,7 @@ When making tool calls, use XML format to invoke tools and pass parameters:
 ...
 </invoke>
 </minimax:tool_call>"""
-ASKED_M3 = """
+FORMAT_PROMPT_M3 = """
 </tools>
 
 To call tools, wrap all invocations in a single ]<]minimax[>[<tool_call>]<]minimax[>[</tool_call> block. Parameter values containing nested objects or arrays are recursively expanded into XML elements. Example:
@@ -47,7 +47,7 @@ MINIMAX_M2 = Dialect(
     control=TURNS,
     models=("minimax-m2",),
     thinkers=("minimax-m2",),
-    speech=Speech((TOLD, TOOLS, ASKED), tools=JSON_LINES, results=RESULTS),
+    speech=Speech((TOOLS_PROMPT, TOOLS, FORMAT_PROMPT), tools=JSON_LINES, results=RESULTS),
 )
 
 MINIMAX_M3 = Dialect(
@@ -61,5 +61,5 @@ MINIMAX_M3 = Dialect(
     stop=("[e~[",),
     control=(*TURNS, "]<]minimax[>["),
     models=("minimax-m3",),
-    speech=Speech((TOLD, TOOLS, ASKED_M3), tools=JSON_LINES, results=RESULTS),
+    speech=Speech((TOOLS_PROMPT, TOOLS, FORMAT_PROMPT_M3), tools=JSON_LINES, results=RESULTS),
 )

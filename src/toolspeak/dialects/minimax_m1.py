@@ -1,6 +1,6 @@
 """MiniMax M1: one object to a line between `<tool_calls>` marks."""
 
-from ..wire.syntax import RESULT, TOOLS, Dialect, Results, Speech, ToolJson
+from ..wire.dialect import RESULT, TOOLS, Dialect, Results, Speech, ToolJson
 from ._json import BARE, JSON_CALL
 
 MINIMAX_M1 = Dialect(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import ARGS, ID, NAME, Dialect, JsonCall, Maybe, Thinking
+from ..wire.dialect import ARGS, ID, NAME, Dialect, JsonCall, Maybe, Thinking
 from ._json import ALSO, JSON, JSON_CALL, LIST
 
 LISTED = JsonCall((("name", NAME), ("arguments", ARGS), ("id", ID)), ALSO)
@@ -48,8 +48,10 @@ MISTRAL_NEMO = replace(
         *("mistral-nemo", "ministral-8b", "pixtral", "mistral-large-2411", "mistral-large-instruct-2411"),
         *("mistral-small-24b", "mistral-small:24b", "mistral-small-2501", "mistral-small-2503"),
         *("mistral-small-3.1", "mistral-small3.1", "mistral-small-3"),
+        "voxtral-mini-3b",
         "mistral-small?",
         "mistral-large?",
+        "voxtral?",
     ),
 )
 
@@ -69,5 +71,9 @@ MISTRAL_V13 = replace(
     name="mistral-v13",
     call=("[TOOL_CALLS]", *PLAIN),
     thinking=Thinking("[THINK]", "[/THINK]"),
-    models=("devstral", "magistral", "ministral-3", "mistral-large-3", "mistral-small-4", "voxtral?", "ministral?"),
+    models=(
+        *("devstral", "magistral", "ministral-3", "mistral-large-3", "mistral-small-4", "mistral-large-2512"),
+        *("ministral-3b-2512", "ministral-8b-2512", "ministral-14b"),
+        "ministral?",
+    ),
 )

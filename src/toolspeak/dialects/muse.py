@@ -1,8 +1,9 @@
-"""Muse: a message to each tool, `to=name<|message|><atem:function_calls>..`; thoughts go to itself, text to the user."""
+"""Muse: a message to each tool, `to=name<|message|><atem:function_calls>..`; thoughts go to itself, text to the
+user."""
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Header, Results, Speech, Tagged, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Header, Results, Speech, Tagged, ToolJson
 
-TOLD = """\
+TOOLS_PROMPT = """\
 In this environment you have access to a set of tools you can use to answer the user's question.
 
 You can invoke a function by writing a "<atem:function_calls>" block like the following:
@@ -17,7 +18,7 @@ String and scalar parameters should be specified as is, while lists and objects 
 Here are the functions available in JSONSchema format:
 // Function schemas
 """
-SHOWN = """
+FORMAT_PROMPT = """
 
 Here's an example of how to call a function in the tool set:
 (If the tool namespace is not specified, invoke the function directly as `example_function_name` rather than `example_tool_name.example_function_name`)
@@ -61,7 +62,7 @@ MUSE = Dialect(
     control=("<|start|>", "<|message|>", "<|eom|>", "<|eot|>", "<tool_output", "</tool_output>"),
     models=("muse-glimmer", "muse-"),
     speech=Speech(
-        (TOLD, TOOLS, SHOWN),
+        (TOOLS_PROMPT, TOOLS, FORMAT_PROMPT),
         tools=ToolJson(lines=True),
         results=Results(each=('<tool_output name="', NAME, '">\n', RESULT, "\n</tool_output>")),
     ),

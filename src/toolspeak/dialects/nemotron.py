@@ -1,6 +1,6 @@
 """NVIDIA Nemotron Nano v2: `<TOOLCALL>[{"name": .., "arguments": {..}}]</TOOLCALL>`."""
 
-from ..wire.syntax import RESULT, TOOLS, Dialect, Results, Speech
+from ..wire.dialect import RESULT, TOOLS, Dialect, Results, Speech
 from ._json import BARE, JSON_CALL, LIST
 
 NEMOTRON_NANO_V2 = Dialect(

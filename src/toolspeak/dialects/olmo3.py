@@ -1,6 +1,6 @@
 """OLMo 3: Python calls, one to a line, with values as JSON writes them."""
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Keywords, Results, Speech, Thinking, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Keywords, Results, Speech, Thinking, ToolJson
 from ._chatml import CHATML, CONTROL
 
 OLMO3 = Dialect(

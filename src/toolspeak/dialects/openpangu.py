@@ -1,6 +1,6 @@
 """openPangu: a list between two tokens that some tokenizers name, and others only number."""
 
-from ..wire.syntax import Dialect, Thinking
+from ..wire.dialect import Dialect, Thinking
 from ._json import BARE, JSON_CALL, LIST
 
 OPENPANGU = Dialect(

@@ -1,6 +1,6 @@
 """PLaMo 3: requests, each with a name and arguments, all between marks."""
 
-from ..wire.syntax import NAME, Dialect, Maybe, Thinking
+from ..wire.dialect import NAME, Dialect, Maybe, Thinking
 from ._json import JSON
 
 PLAMO3 = Dialect(

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, Keywords, Results, Speech, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Keywords, Results, Speech, ToolJson
 from ._llama3 import LLAMA3
 
-TOLD = """\
+TOOLS_PROMPT = """\
 You are an expert in composing functions. You are given a question and a set of possible functions.
 Based on the question, you will need to make one or more function/tool calls to achieve the purpose.
 If none of the functions can be used, point it out. If the given question lacks the parameters required by the function, also point it out. You should only return the function call in tools call sections.
@@ -28,7 +28,7 @@ PYTHONIC = Dialect(
     stop=("<|eot_id|>", "<|eom_id|>"),
     models=("toolace", "watt-tool"),
     speech=Speech(
-        (TOLD, TOOLS),
+        (TOOLS_PROMPT, TOOLS),
         tools=ToolJson(indent=4),
         native_results=Results("ipython", (RESULT,), grouped=False),
     ),

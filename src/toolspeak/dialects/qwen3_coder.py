@@ -1,11 +1,12 @@
-"""Qwen 3 Coder and the many that write as it does: `<tool_call><function=..><parameter=..>`, values on lines of their own."""
+"""Qwen 3 Coder and the many that write as it does: `<tool_call><function=..><parameter=..>`, values on lines of their
+own."""
 
 from dataclasses import replace
 
-from ..wire.syntax import NAME, RESULT, TOOLS, Dialect, JsonCall, Results, Speech, Tagged, Thinking, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, JsonCall, Results, Speech, Tagged, Thinking, ToolJson
 from ._chatml import CHATML, CONTROL
 
-SHOWN = """
+FORMAT_PROMPT = """
 </tools>
 
 If you choose to call a function ONLY reply in the following format with NO suffix:
@@ -68,7 +69,7 @@ QWEN3_CODER = Dialect(
         "kat-coder?",
     ),
     speech=Speech(
-        ("# Tools\n\nYou have access to the following functions:\n\n<tools>\n", TOOLS, f"{SHOWN}{RULES}"),
+        ("# Tools\n\nYou have access to the following functions:\n\n<tools>\n", TOOLS, f"{FORMAT_PROMPT}{RULES}"),
         tools=ToolJson(wrapped=True, lines=True),
         results=RESULTS,
     ),
@@ -80,7 +81,7 @@ NEMOTRON3 = replace(
     name="nemotron-3",
     before="\n",
     thinking=Thinking(close="\n</think>\n"),
-    models=("nemotron-3", "nemotron-nano-3", "nemotron3"),
+    models=("nemotron-3", "nemotron-nano-3", "nemotron-super-3", "nemotron-ultra-3", "nemotron3"),
     speech=replace(QWEN3_CODER.speech, results=replace(RESULTS, close="\n")),
 )
 
@@ -90,11 +91,12 @@ STEP35 = replace(
     between="",
     before="",
     models=("step-3.5", "step3.5", "step-3.7", "step3.7"),
+    thinkers=("step-3.5", "step3.5"),
     speech=Speech(
         (
             "# Tools\n\nYou have access to the following functions in JSONSchema format:\n\n<tools>\n",
             TOOLS,
-            f"{SHOWN}{STEP_RULES}",
+            f"{FORMAT_PROMPT}{STEP_RULES}",
         ),
         tools=ToolJson(wrapped=True, lines=True),
         results=RESULTS,

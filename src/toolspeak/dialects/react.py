@@ -1,6 +1,6 @@
 """Any model, by prompt alone: Thought, Action and Action Input, then the observation it is told."""
 
-from ..wire.syntax import NAME, RESULT, TOOL_NAMES, TOOLS, Dialect, Json, Results, Speech, Thinking, ToolJson
+from ..wire.dialect import NAME, RESULT, TOOL_NAMES, TOOLS, Dialect, Json, Results, Speech, Thinking, ToolJson
 
 REACT = Dialect(
     "react",

@@ -1,6 +1,6 @@
 """Seed-OSS: `<seed:tool_call>` around the tags of Qwen 3 Coder; nested values come as Python writes them."""
 
-from ..wire.syntax import NAME, RESULT, Dialect, Layout, Results, Speech, Tagged, Thinking
+from ..wire.dialect import NAME, RESULT, Dialect, Layout, Results, Speech, Tagged, Thinking
 
 SEED_OSS = Dialect(
     "seed-oss",

@@ -1,7 +1,7 @@
 """Solar Open: id, name and arguments behind a mark each; ids of ten letters and digits. Solar Open 2: each argument
 between marks, its value as it is."""
 
-from ..wire.syntax import ID, NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
+from ..wire.dialect import ID, NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
 from ._json import JSON
 
 SOLAR_OPEN = Dialect(

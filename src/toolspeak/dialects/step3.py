@@ -1,6 +1,6 @@
 """Step 3: `<steptml:invoke name="..">` behind the markers of an early DeepSeek, with plain underscores."""
 
-from ..wire.syntax import NAME, Dialect, Maybe, Tagged
+from ..wire.dialect import NAME, Dialect, Maybe, Tagged
 
 STEP3 = Dialect(
     "step3",

@@ -1,6 +1,6 @@
 """Step-Audio 2: `<tool_call>function`, the name and the arguments on a line each."""
 
-from ..wire.syntax import NAME, Dialect
+from ..wire.dialect import NAME, Dialect
 from ._json import JSON
 
 STEP_AUDIO_2 = Dialect(

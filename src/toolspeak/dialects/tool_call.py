@@ -1,6 +1,6 @@
 """Any model, by prompt alone: `{"type": "tool-call", "tool": .., "args": {..}}`, or a plain answer."""
 
-from ..wire.syntax import ARGS, NAME, TEXT, TOOL_NAMES, TOOLS, Dialect, JsonCall, Kind, Speech, ToolSignatures
+from ..wire.dialect import ARGS, NAME, TEXT, TOOL_NAMES, TOOLS, Dialect, JsonCall, Kind, Speech, ToolSignatures
 
 TOOL_CALL = Dialect(
     "tool-call",

@@ -1,6 +1,6 @@
 """Any model, by prompt alone: one JSON object with the keys tool, tool_input and message."""
 
-from ..wire.syntax import ARGS, NAME, TEXT, THOUGHT, TOOLS, Dialect, JsonCall, Speech, ToolJson
+from ..wire.dialect import ARGS, NAME, TEXT, THOUGHT, TOOLS, Dialect, JsonCall, Speech, ToolJson
 
 TOOL_JSON = Dialect(
     "tool-json",

@@ -1,6 +1,6 @@
 """Salesforce xLAM: a bare JSON list, or one in a fence or behind another family's marks."""
 
-from ..wire.syntax import SYSTEM, TOOLS, Dialect, Speech, ToolJson
+from ..wire.dialect import SYSTEM, TOOLS, Dialect, Speech, ToolJson
 from ._json import JSON_CALL, LIST
 
 XLAM = Dialect(

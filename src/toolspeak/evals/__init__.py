@@ -1,4 +1,4 @@
-"""How well models call functions, measured: cases, contenders, verdicts, tables, pages, comparisons.
+"""Measures how well models call functions: cases, contenders, verdicts, tables, pages, comparisons.
 
 from toolspeak import evals
 
@@ -10,15 +10,15 @@ print(evals.compare_folders("before", "out")[0].verdict)
 """
 
 from .case import Case, Verdict
-from .compare import Comparison, Paired, compare, compare_folders
+from .compare import Comparison, PairedCounts, compare, compare_folders
 from .contender import Contender, contenders
-from .record import Manifest, Record, read, read_manifest
-from .recording import unpacked
+from .datasets import load
 from .report import write as write_report
-from .running import Settings, arun, put, run
-from .sources import load
+from .results import Manifest, Record, read, read_manifest
+from .runner import Settings, arun, put, run
 from .stats import Estimate, difference, sign_test, wilson
 from .summary import Group, Summary, as_json, markdown, summarise, table
+from .trace import unpacked
 
 __all__ = [
     "Case",
@@ -27,7 +27,7 @@ __all__ = [
     "Estimate",
     "Group",
     "Manifest",
-    "Paired",
+    "PairedCounts",
     "Record",
     "Settings",
     "Summary",

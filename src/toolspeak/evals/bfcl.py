@@ -12,17 +12,16 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
 from ..schema.infer import as_tools
-from ..schema.near import did_you_mean, near
+from ..schema.suggestions import did_you_mean, near
 from ..types import Message, Reply, Schema
-from . import bfcl_package as package
-from . import bfcl_turns
-from .case import RIGHT, Case, Kind, Verdict, said, short
+from . import bfcl_package as package, bfcl_turns
+from .case import RIGHT, Case, Kind, Verdict, calls_of, short
 
 COMPARED = (
     "simple_python",
@@ -53,7 +52,7 @@ TYPES = {
     "boolean": "boolean", "Boolean": "boolean", "bool": "boolean",
 }  # fmt: skip
 """The leaderboard's words for types in JSON Schema's; any other (`any`) is no type at all."""
-KEPT = ("description", "enum", "default", "minItems", "maxItems", "minimum", "maximum")
+SCHEMA_KEYWORDS = ("description", "enum", "default", "minItems", "maxItems", "minimum", "maximum")
 
 
 def load(name: str, *, plain_names: bool = False) -> list[Case]:
@@ -158,16 +157,21 @@ def _in_source(node: Mapping[str, Any]) -> Schema:
     return {"type": "string", "description": f"{node.get('description', '')} (source text of the type {what})".strip()}
 
 
+def _fields(properties: Mapping[str, Mapping[str, Any]], required: Iterable[str]) -> dict[str, Any]:
+    return {
+        "properties": {name: schema(inner) for name, inner in properties.items()},
+        "required": [name for name in required if name in properties],
+    }
+
+
 def schema(node: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON Schema of what the leaderboard writes for a type, all the way down."""
-    made: dict[str, Any] = {key: node[key] for key in KEPT if key in node}
+    made: dict[str, Any] = {key: node[key] for key in SCHEMA_KEYWORDS if key in node}
     kind = TYPES.get(str(node.get("type")))
     if kind:
         made["type"] = kind
     if isinstance(node.get("properties"), Mapping):
-        properties = cast("Mapping[str, Mapping[str, Any]]", node["properties"])
-        made["properties"] = {name: schema(inner) for name, inner in properties.items()}
-        made["required"] = [name for name in node.get("required") or () if name in properties]
+        made |= _fields(cast("Mapping[str, Mapping[str, Any]]", node["properties"]), node.get("required") or ())
     if isinstance(node.get("items"), Mapping):
         made["items"] = schema(cast("Mapping[str, Any]", node["items"]))
     if kind == "array" and "enum" in made:  # written on the list, meant for what is in it
@@ -197,7 +201,7 @@ def compared(
     if not reply.calls:
         return Verdict(False, "no call", short(reply.text))
     known = {_called(function["name"], plain): function for function in functions}
-    calls = [{call["name"]: _typed(call, known)} for call in said(reply)]
+    calls = [{call["name"]: _typed(call, known)} for call in calls_of(reply)]
     told = _checked(category, functions, calls, answer, plain)
     if told["valid"]:
         return RIGHT
@@ -259,14 +263,17 @@ KINDS: tuple[tuple[str, Kind], ...] = (
 )
 
 
+def _inner_kinds(parts: Iterable[Any]) -> Iterator[tuple[Kind, str]]:
+    """What is wrong with each of several calls."""
+    for part in parts:
+        if isinstance(part, Mapping):
+            for detail in cast("Mapping[str, Mapping[str, Any]]", part).values():
+                yield kind_of({"error": detail["sub_error"], "error_type": detail["sub_error_type"]})
+
+
 def kind_of(told: Mapping[str, Any]) -> tuple[Kind, str]:
     """The kind of error that the checker found, and its sentence. Of parallel calls: the nearest to a match."""
-    inner: list[tuple[Kind, str]] = []
-    for part in told["error"]:
-        if isinstance(part, Mapping):
-            details = cast("Mapping[str, Mapping[str, Any]]", part)
-            inner += [kind_of({"error": d["sub_error"], "error_type": d["sub_error_type"]}) for d in details.values()]
-    if inner:
+    if inner := list(_inner_kinds(told["error"])):
         return next((one for one in inner if one[0] != "wrong tool"), inner[0])
     detail = " ".join(str(part) for part in told["error"])
     kinds: list[Kind] = [kind for word, kind in KINDS if word in told["error_type"]]

@@ -18,21 +18,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..models.fetched import Parts
+from ..models.embedded.fetched import Parts
 
 PACKAGE = "bfcl-eval==2026.3.23"
 ROOT = "bfcl_eval"
-KEPT = ("data/", "constants/", "eval_checker/", "__init__.py")
+INCLUDED = ("data/", "constants/", "eval_checker/", "__init__.py")
 LEFT_OUT = ("data/unused_datasets/", "__pycache__/")
 DIGEST = "37bf4b0a4e65dc33212473807c0faf1518c85d0b023572f9d54101e1260c0429"
 MODEL, PLAIN = "toolspeak", "toolspeak-plain"
-"""The names of models under which the checker is told how functions are written: with their dots, or `a_b` for `a.b`."""
+"""The names of models under which the checker is told how functions are written: with their dots, or `a_b` for
+`a.b`."""
 
 Checker = Callable[..., dict[str, Any]]
 
 
 def _used(name: str) -> bool:
-    return name.startswith(KEPT) and not any(part in name for part in LEFT_OUT)
+    return name.startswith(INCLUDED) and not any(part in name for part in LEFT_OUT)
 
 
 PARTS = Parts(

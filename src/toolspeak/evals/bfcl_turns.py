@@ -1,4 +1,5 @@
-"""The leaderboard's conversations of many turns: played against its own simulated programs, judged by its own checker.
+"""Runs the multi-turn cases of BFCL (Berkeley Function-Calling Leaderboard) against its simulated programs. Its own
+checker judges them.
 
 Each turn is a run: the model calls the programs' functions until it answers in words. The calls are carried out by the
 package's code, in memory; afterwards its checker plays them again beside the ground truth, and compares what state the
@@ -68,7 +69,8 @@ def _docs(program: str) -> list[Mapping[str, Any]]:
 
 @dataclass(slots=True)
 class World:
-    """The programs of one conversation as one play of it has made them, and the calls that were carried out, by turn."""
+    """The programs of one conversation as one play of it has made them, and the calls that were carried out, by
+    turn."""
 
     entry: Mapping[str, Any]
     name: str = field(default_factory=lambda: f"play{next(_plays)}")

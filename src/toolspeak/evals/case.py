@@ -78,7 +78,7 @@ def digest(cases: Iterable[Case]) -> str:
     return whole.hexdigest()[:16]
 
 
-def said(reply: Reply) -> list[dict[str, Any]]:
+def calls_of(reply: Reply) -> list[dict[str, Any]]:
     """The calls of a reply as cases write them."""
     return [{"name": call.name, "arguments": call.arguments} for call in reply.calls]
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
-from ..schema.near import did_you_mean, near
-from .record import Record, read
+from ..schema.suggestions import did_you_mean, near
+from .results import Record, read
 from .stats import Estimate, difference, mean, sign_test
 
 ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedCounts:
     """The same cases in two runs: how many were right in both, in the second alone (`won`), in the first alone
     (`lost`), in neither."""
 
@@ -47,15 +47,15 @@ class Comparison:
 
     first: str
     second: str
-    groups: tuple[Paired, ...]
+    groups: tuple[PairedCounts, ...]
     changes: tuple[tuple[Record, Record], ...]
     left_out: int
 
     @property
-    def overall(self) -> Paired:
+    def overall(self) -> PairedCounts:
         """All cases together."""
         sums = [sum(getattr(group, name) for group in self.groups) for name in ("both", "won", "lost", "neither")]
-        return Paired("all cases", *sums)
+        return PairedCounts("all cases", *sums)
 
     @property
     def macro(self) -> Estimate:
@@ -66,7 +66,7 @@ class Comparison:
     def verdict(self) -> str:
         """Whether the difference is more than noise, in a sentence."""
         whole = self.overall
-        told = f"{whole.won} cases won, {whole.lost} lost of {whole.total}, p = {shown_p(whole.p)}"
+        told = f"{whole.won} cases won, {whole.lost} lost of {whole.total}, p = {p_text(whole.p)}"
         if whole.p >= ALPHA:
             return f"No more than noise: {told}."
         better, worse = (self.second, self.first) if whole.won > whole.lost else (self.first, self.second)
@@ -90,13 +90,13 @@ def compare(first: Sequence[Record], second: Sequence[Record], titles: tuple[str
     )
 
 
-def _paired(name: str, pairs: Sequence[tuple[Record, Record]]) -> Paired:
+def _paired(name: str, pairs: Sequence[tuple[Record, Record]]) -> PairedCounts:
     found = [(one.right, two.right) for one, two in pairs if one.group == name]
     counts = [found.count(kind) for kind in ((True, True), (False, True), (True, False), (False, False))]
-    return Paired(name, *counts)
+    return PairedCounts(name, *counts)
 
 
-def shown_p(p: float) -> str:
+def p_text(p: float) -> str:
     """`0.18`, `0.0023`, `< 0.0001`."""
     return "< 0.0001" if p < 0.0001 else f"{p:.2g}"
 

@@ -1,4 +1,4 @@
-"""Who is measured: a model and the way in which it is asked."""
+"""A contender of an evaluation: a model and the way in which it is asked."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UsageError
-from ..models.address import USERINFO
 from ..models.base import Model
-from ..models.names import model as named_model
-from .recording import recorded
+from ..models.http.address import USERINFO
+from ..models.resolve import model as named_model
+from .trace import recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Contender:
     """A model, by its name or itself, and the dialect that it is asked in (None: the model's own way).
 
     `title` is what tables call it, by default made of the two. Another factor of deciding belongs here, in `label`,
-    and where `made` builds the model.
+    and where `build` makes the model.
     """
 
     model: str | Model
@@ -30,7 +30,7 @@ class Contender:
         name = USERINFO.sub("//", self.model) if isinstance(self.model, str) else self.model.name
         return self.title or " · ".join(filter(None, (name, self.dialect)))
 
-    def made(self) -> Model:
+    def build(self) -> Model:
         """The model, ready to call tools, recorded. Raises UnknownModel, UnknownDialect."""
         return recorded(named_model(self.model, dialect=self.dialect))
 

@@ -1,17 +1,17 @@
-"""Whether the calls that came are those expected, whatever their order; and if not, what is wrong."""
+"""Compares a reply's calls with the expected ones, in any order, and says what is wrong."""
 
 from __future__ import annotations
 
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
 from ..types import Reply, Tool
-from .case import RIGHT, Judge, Kind, Verdict, said, short
+from .case import RIGHT, Judge, Kind, Verdict, calls_of, short
 
 Call = Mapping[str, Any]
 Fits = Callable[[Call, Call], bool]
@@ -59,7 +59,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _judged(expected: Sequence[Call], fits: Fits, more: bool, reply: Reply) -> Verdict:
-    came = said(reply)
+    came = calls_of(reply)
     if not expected and came:
         return Verdict(False, "needless call", f"called {came[0]['name']} {short(came[0]['arguments'])}")
     if expected and not came:
@@ -99,15 +99,22 @@ def _difference(wanted: Call, unused: Sequence[Call], more: bool) -> Verdict:
         return Verdict(False, "wrong tool", f"expected {wanted['name']}, came {names}")
     expected: Mapping[str, Any] = wanted["arguments"]
     came = min((call["arguments"] for call in named), key=lambda given: len(_wrong(expected, given)))
+    for kind, name in _faults(expected, came, more):
+        detail = f"{name}: expected {short(expected.get(name, 'none'))}, came {short(came.get(name, 'none'))}"
+        return Verdict(False, kind, detail)
+    return Verdict(False, "wrong value", f"expected {short(expected)}, came {short(came)}")
+
+
+def _faults(expected: Mapping[str, Any], came: Mapping[str, Any], more: bool) -> Iterator[tuple[Kind, str]]:
+    """What is wrong with each argument, the worst first."""
     missing = [name for name in expected if name not in came]
     needless = [] if more else [name for name in came if name not in expected]
-    wrong = _wrong(expected, came)
-    for kind, names in (("missing argument", missing), ("wrong value", wrong), ("needless argument", needless)):
-        if names:
-            name = names[0]
-            detail = f"{name}: expected {short(expected.get(name, 'none'))}, came {short(came.get(name, 'none'))}"
-            return Verdict(False, cast("Kind", kind), detail)
-    return Verdict(False, "wrong value", f"expected {short(expected)}, came {short(came)}")
+    faults: dict[Kind, Sequence[str]] = {
+        "missing argument": missing,
+        "wrong value": _wrong(expected, came),
+        "needless argument": needless,
+    }
+    return ((kind, name) for kind, names in faults.items() for name in names)
 
 
 def _wrong(expected: Mapping[str, Any], came: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Whether an index finds the tools that questions need: recall on the user's own examples, the misses, and a page."""
+"""Measures whether an index finds the tools that questions need: recall, missed tools, and a page."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, cast
 from ..errors import UsageError
 from ..models.base import Model
 from ..schema.infer import AnyTool
-from ..schema.near import did_you_mean, near
+from ..schema.suggestions import did_you_mean, near
 from ..search import ToolIndex
-from ..search.kept import Indexes
-from ..search.question import Finds, questions, ranked
-from ..search.shown import Routed
+from ..search.index_cache import Indexes
+from ..search.query import AnsweredCalls, questions, ranked
+from ..search.router import ToolRouter
 from ..types import Message, Request
 from .case import short
-from .own import FIELDS, line_of, messages_of, text_of
+from .jsonl_cases import FIELDS, line_of, messages_of, text_of
 from .stats import Estimate, wilson
 
 KS = (1, 3, 5, 10, 20)
@@ -43,13 +43,13 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Retrieval:
     """What came for an example: the rank of each tool that it needs, from 1, or 0 beyond DEPTH; whether the model would
     be shown it; and what came first."""
 
     example: Example
     ranks: tuple[int, ...]
-    shown: tuple[bool, ...]
+    in_view: tuple[bool, ...]
     first: tuple[str, ...]
 
     def within(self, k: int) -> float:
@@ -70,29 +70,29 @@ class Recall:
     """
 
     by: str
-    found: tuple[Found, ...]
+    results: tuple[Retrieval, ...]
 
     def at(self, k: int) -> Estimate:
         """The share of the needed tools that are among the first `k`, with its 95 % interval."""
-        return wilson(sum(one.within(k) for one in self.found), len(self.found))
+        return wilson(sum(one.within(k) for one in self.results), len(self.results))
 
     @property
     def reciprocal(self) -> Estimate:
         """The mean of one by the rank of the first needed tool (MRR), with its 95 % interval."""
-        best = [min(filter(None, one.ranks), default=0) for one in self.found]
+        best = [min(filter(None, one.ranks), default=0) for one in self.results]
         return wilson(sum(1 / rank for rank in best if rank), len(best))
 
     @property
-    def shown(self) -> Estimate:
+    def in_view(self) -> Estimate:
         """The share of the needed tools that the model would be shown, with its 95 % interval."""
-        return wilson(sum(sum(one.shown) / len(one.shown) for one in self.found), len(self.found))
+        return wilson(sum(sum(one.in_view) / len(one.in_view) for one in self.results), len(self.results))
 
-    def misses(self, k: int) -> list[Found]:
+    def misses(self, k: int) -> list[Retrieval]:
         """The examples that need a tool which is not among the first `k`."""
-        return [one for one in self.found if one.within(k) < 1]
+        return [one for one in self.results if one.within(k) < 1]
 
 
-class _Last:
+class _MemoIndex:
     """An index that remembers what it found for the last two questions, so that nothing is embedded twice."""
 
     def __init__(self, index: ToolIndex) -> None:
@@ -115,17 +115,17 @@ class _Last:
 
 def measure(examples: Sequence[Example], index: ToolIndex, model: Model, by: str) -> Recall:
     """What the index finds for each example, and what the model would be shown of it. The model is not asked."""
-    indexes, finder, tools = Indexes(), _Last(index), tuple(index)
-    routed = Routed(model, finder, indexes=indexes, finds=Finds())
+    indexes, finder, tools = Indexes(), _MemoIndex(index), tuple(index)
+    routed = ToolRouter(model, finder, indexes=indexes, finds=AnsweredCalls())
     indexed = indexes.now(tools, finder)
-    found: list[Found] = []
+    found: list[Retrieval] = []
     for example in examples:
         order = [tools[place].name for place, _ in ranked(indexed.search, example.messages, DEPTH)]
         ranks = {name: rank for rank, name in enumerate(order, 1)}
         request = routed.narrowed_now(Request(example.messages, tools))
         shown = {tool.name for tool in request.tools or ()}
         found.append(
-            Found(
+            Retrieval(
                 example,
                 tuple(ranks.get(name, 0) for name in example.needed),
                 tuple(name in shown for name in example.needed),
@@ -141,8 +141,8 @@ def measure(examples: Sequence[Example], index: ToolIndex, model: Model, by: str
 def load(path: Path, names: Collection[str]) -> tuple[list[Example], int]:
     """The examples of a file of JSON lines, and how many of its lines need no tool and are left out.
 
-    A line has a question (or messages) and the names of its `tools`, or is a case as `toolspeak eval` takes it: then the
-    tools that its `calls` name are needed. UsageError says which line is wrong, and how.
+    A line has a question (or messages) and the names of its `tools`, or is a case as `toolspeak eval` takes it: then
+    the tools that its `calls` name are needed. UsageError says which line is wrong, and how.
     """
     examples: list[Example] = []
     left = 0
@@ -168,13 +168,17 @@ def load(path: Path, names: Collection[str]) -> tuple[list[Example], int]:
     return examples, left
 
 
-def _needed(line: Mapping[str, Any], names: Collection[str]) -> tuple[str, ...]:
-    """The names of the tools that a line needs."""
+def _check_fields(line: Mapping[str, Any]) -> None:
     for field in line:
         if field not in FIELDS:
             raise UsageError(
                 f"no field is called {field!r}.{did_you_mean(near(field, FIELDS))} There are: {', '.join(FIELDS)}"
             )
+
+
+def _needed(line: Mapping[str, Any], names: Collection[str]) -> tuple[str, ...]:
+    """The names of the tools that a line needs."""
+    _check_fields(line)
     field = "calls" if "calls" in line or "match" in line else "tools"
     given: Any = line.get(field, [] if "match" in line else None)
     if not isinstance(given, list):

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import plots
-from .recall import KS, Found, Recall
+from .recall import KS, Recall, Retrieval
 from .report import rendered
 from .stats import Estimate
 from .summary import percent
 
 PAGE = "recall.html"
-SHOWN = 500
+MOST_MISSES = 500
 """How many misses the page holds."""
 LONG = 300
 """How many characters of a question are told."""
@@ -28,9 +28,9 @@ def as_json(recall: Recall, k: int) -> dict[str, Any]:
     """A recall for programs."""
     return {
         "by": recall.by,
-        "questions": len(recall.found),
+        "questions": len(recall.results),
         "recall": {str(n): _interval(recall.at(n)) for n in _ks(k)},
-        "shown": _interval(recall.shown),
+        "shown": _interval(recall.in_view),
         "mrr": _interval(recall.reciprocal),
         "misses": [_miss(one, k) for one in recall.misses(k)],
     }
@@ -51,7 +51,7 @@ def page(recalls: Sequence[Recall], k: int, about: str) -> str:
     )
 
 
-def needed(found: Found, k: int) -> str:
+def needed(found: Retrieval, k: int) -> str:
     """The needed tools that are not among the first `k`, each with its rank."""
     return ", ".join(f"{name} ({rank or 'not found'})" for name, rank in found.instead(k).items())
 
@@ -62,7 +62,7 @@ def _ks(k: int) -> list[int]:
 
 def _shares(recalls: Sequence[Recall], k: int) -> list[tuple[str, list[Estimate]]]:
     rows = [(f"recall@{n}", [one.at(n) for one in recalls]) for n in _ks(k)]
-    return [*rows, ("shown to the model", [one.shown for one in recalls])]
+    return [*rows, ("shown to the model", [one.in_view for one in recalls])]
 
 
 def _mean(estimate: Estimate) -> str:
@@ -73,7 +73,7 @@ def _interval(estimate: Estimate) -> dict[str, float]:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
-def _miss(found: Found, k: int) -> dict[str, Any]:
+def _miss(found: Retrieval, k: int) -> dict[str, Any]:
     return {
         "line": found.example.line,
         "question": found.example.question,
@@ -91,7 +91,7 @@ def _missed(recall: Recall, k: int) -> dict[str, Any]:
             "needed": needed(one, k),
             "first": ", ".join(one.first) or "nothing",
         }
-        for one in misses[:SHOWN]
+        for one in misses[:MOST_MISSES]
     ]
     left = len(misses) - len(told)
-    return {"by": recall.by, "count": len(misses), "total": len(recall.found), "misses": told, "left": left}
+    return {"by": recall.by, "count": len(misses), "total": len(recall.results), "misses": told, "left": left}

@@ -11,13 +11,13 @@ from typing import Any, cast
 
 from ..errors import UsageError
 from . import plots
-from .compare import Comparison, Paired, compare, shown_p
-from .record import Manifest, Record, read, read_manifest
-from .recording import Step, unpacked
+from .compare import Comparison, PairedCounts, compare, p_text
+from .results import Manifest, Record, read, read_manifest
 from .stats import Estimate
 from .summary import summarise, table
+from .trace import Step, unpacked
 
-SHOWN = 200
+MOST_FAILURES = 200
 """How many failing cases of a contender the page holds; all are in the JSON lines."""
 STEPS, LONG = 40, 20_000
 """How many steps of a case the page holds, and how many characters of a text."""
@@ -99,8 +99,8 @@ def compared_rows(found: Comparison) -> list[list[str]]:
     return [*map(_row, found.groups), between, _row(found.overall)]
 
 
-def _row(line: Paired) -> list[str]:
-    return [line.name, str(line.total), str(line.won), str(line.lost), points(line.difference), shown_p(line.p)]
+def _row(line: PairedCounts) -> list[str]:
+    return [line.name, str(line.total), str(line.won), str(line.lost), points(line.difference), p_text(line.p)]
 
 
 def points(estimate: Estimate) -> str:
@@ -112,7 +112,7 @@ def points(estimate: Estimate) -> str:
 def _failures(contender: str, records: Sequence[Record]) -> dict[str, Any]:
     wrong = [record for record in records if not record.right]
     by: dict[str, list[dict[str, Any]]] = {}
-    for record in wrong[:SHOWN]:
+    for record in wrong[:MOST_FAILURES]:
         by.setdefault(record.kind, []).append(_failure(record))
     kinds = sorted(by.items(), key=lambda item: -len(item[1]))
     return {
@@ -120,7 +120,7 @@ def _failures(contender: str, records: Sequence[Record]) -> dict[str, Any]:
         "count": len(wrong),
         "total": len(records),
         "kinds": kinds,
-        "left": max(0, len(wrong) - SHOWN),
+        "left": max(0, len(wrong) - MOST_FAILURES),
     }
 
 
@@ -158,11 +158,11 @@ def _step(step: Step, number: int) -> dict[str, Any]:
     return {
         "title": f"{number}. asked",
         "sent": _cut("\n\n".join([*sent, *filter(None, (told, ask.get("grammar", "")))])),
-        "came": _cut(_said(came)),
+        "came": _cut(_reply_text(came)),
     }
 
 
-def _said(came: dict[str, Any]) -> str:
+def _reply_text(came: dict[str, Any]) -> str:
     parts = [came.get("thought", ""), came.get("text", ""), _json(came["calls"]) if came.get("calls") else ""]
     return "\n\n".join(filter(None, parts)) or "nothing"
 

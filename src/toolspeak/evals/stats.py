@@ -1,4 +1,5 @@
-"""Shares with their uncertainty: intervals of one, of a mean of several, of a paired difference; a sign test.
+"""Statistics of accuracy: confidence intervals for a share, a mean of shares and a paired difference, and an exact sign
+test.
 
 All at 95 % unless told otherwise, all in closed form: the same data always gives the same figures.
 """

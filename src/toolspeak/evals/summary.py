@@ -1,14 +1,14 @@
-"""What records come to: accuracy by group with intervals, kinds of error, seconds, tokens, money."""
+"""Summarizes results: accuracy by group with intervals, kinds of error, seconds, tokens, money."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from .case import KINDS, Kind
-from .record import Record
+from .results import Record
 from .stats import Estimate, mean, median, wilson
 
 
@@ -68,13 +68,17 @@ def _one(contender: str, records: Sequence[Record]) -> Summary:
     found = Counter(record.kind for record in records if not record.right)
     costs = [record.cost for record in records if record.cost is not None]
     n = len(records)
+
+    def average(values: Iterable[float]) -> float:
+        return sum(values) / n
+
     return Summary(
         contender=contender,
         groups=tuple(Group(name, right[name], totals[name]) for name in totals),
         kinds={kind: found[kind] for kind in KINDS if found[kind]},
-        seconds_mean=sum(record.seconds for record in records) / n,
+        seconds_mean=average(record.seconds for record in records),
         seconds_median=median([record.seconds for record in records]),
-        tokens=(sum(r.prompt_tokens for r in records) / n, sum(r.completion_tokens for r in records) / n),
+        tokens=(average(r.prompt_tokens for r in records), average(r.completion_tokens for r in records)),
         cost=sum(costs) if costs else None,
     )
 
@@ -91,19 +95,26 @@ def percent(estimate: Estimate) -> str:
 
 def table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
     """The titles and the rows of a table: a column for every contender, a row for every group and what else is told."""
+    rows: list[list[str]] = []
+
+    def row(title: str, cell: Callable[[Summary], str]) -> None:
+        rows.append([title, *map(cell, summaries)])
+
     names = list(dict.fromkeys(group.name for summary in summaries for group in summary.groups))
-    rows = [[name, *(_cell(summary.group(name)) for summary in summaries)] for name in names]
+    for name in names:
+        row(name, lambda summary, name=name: _cell(summary.group(name)))
     if len(names) > 1:
-        rows.append(["mean of groups", *(percent(summary.macro) for summary in summaries)])
-        rows.append(["all cases", *(_cell(summary.overall) for summary in summaries)])
-    kinds: list[Kind] = [kind for kind in KINDS if any(kind in summary.kinds for summary in summaries)]
-    rows += [[kind, *(str(summary.kinds.get(kind, 0)) for summary in summaries)] for kind in kinds]
-    rows.append(["seconds, median", *(f"{summary.seconds_median:.2f}" for summary in summaries)])
-    rows.append(["seconds, mean", *(f"{summary.seconds_mean:.2f}" for summary in summaries)])
-    rows.append(["tokens sent", *(_tokens(summary, 0) for summary in summaries)])
-    rows.append(["tokens received", *(_tokens(summary, 1) for summary in summaries)])
+        row("mean of groups", lambda summary: percent(summary.macro))
+        row("all cases", lambda summary: _cell(summary.overall))
+    came = Counter(kind for summary in summaries for kind in summary.kinds)
+    for kind in filter(came.__contains__, KINDS):
+        row(kind, lambda summary, kind=kind: str(summary.kinds.get(kind, 0)))
+    row("seconds, median", lambda summary: f"{summary.seconds_median:.2f}")
+    row("seconds, mean", lambda summary: f"{summary.seconds_mean:.2f}")
+    row("tokens sent", lambda summary: _tokens(summary, 0))
+    row("tokens received", lambda summary: _tokens(summary, 1))
     if any(summary.cost is not None for summary in summaries):
-        rows.append(["cost of all", *("–" if s.cost is None else f"{s.cost:.4f}" for s in summaries)])
+        row("cost of all", lambda summary: "–" if summary.cost is None else f"{summary.cost:.4f}")
     return ["", *(summary.contender for summary in summaries)], rows
 
 

@@ -6,39 +6,52 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
-from ..api.asked import Asked, Stamp
-from ..api.payloads import Payload
+from ..api.incoming import IncomingRequest, Stamp
+from ..api.json_stream import Payload
+from ..audit import request_span
 from ..drive import Done
 from ..events import Event
 from ..models.offload import offloaded
 from ..models.pool import on_retry
 from ..types import Reply, Request, Schema
-from .admission import Admission
+from .access.auth import Door
+from .batches.line_request import Answer, LineRequest
+from .batches.worker import BatchWorker
 from .body import Gone, check_head, checked_body, read_body
-from .door import Door
-from .exchange import Exchange, Receive, Scope, Send
-from .health import Readiness
-from .hosted import HostedTools, Running, answered
-from .models import Models, Served, check_able
-from .observe import Observer
-from .record import UNKNOWN
-from .refusals import refused
-from .responses import Session
-from .routes import Codec, Writer, answer_route, codec_for
-from .schemas import bounded_tools, check_format
-from .settings import Settings
-from .several import side_by_side
-from .store import ResponseStore
-from .toolsets import Toolsets
-from .trim import Trimmer
+from .call_policy import policed
+from .config.settings import Settings
+from .context import Receive, RequestContext, Scope, Send
+from .endpoints.health import Readiness
+from .endpoints.responses import Session
+from .endpoints.ui import Interface
+from .errors import refused
+from .hosted_tools import HostedTools, Running, answered
+from .limits.admission import Admission
+from .limits.background import Background
+from .limits.budgets import Metered, Spend, budgets_of
+from .limits.memory import Trimmer
+from .limits.schema_limits import bounded_tools, check_format
+from .merge import side_by_side
+from .registry import Models, Served, check_able
+from .routes import Codec, Writer, answer_route, codec_for, known_path
+from .storage.batch_store import BatchStore
+from .storage.response_store import ResponseStore
+from .telemetry.access_log import Observer
+from .telemetry.audit_file import use_audit_file
+from .telemetry.request_record import UNKNOWN
+from .tool_cache import Toolsets
 
 log = logging.getLogger(__name__)
 
-FINAL = frozenset({"no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"})
+FINAL = frozenset(
+    {"insufficient_quota", "no_valid_reply", "deadline", "upstream_unreachable", "upstream_cut", "upstream_failed"}
+)
 """Errors after which the gateway has tried all it may: a client that tries again by itself only adds load."""
 
 
@@ -47,23 +60,24 @@ Events = AsyncGenerator[tuple[int, Event | Done[Reply]]]
 
 
 class Stream:
-    """An answer told in events, its opening first, whatever comes first: an event or a sign of life."""
+    """An answer told in events, its opening first, whatever comes first: an event or a sign of life.
 
-    def __init__(self, exchange: Exchange, writer: Writer) -> None:
+    The writer makes its opening before it is fed: it counts what it writes, and an opening tells of an empty reply.
+    """
+
+    def __init__(self, exchange: RequestContext, writer: Writer) -> None:
         self.exchange = exchange
         self.writer = writer
-        self._begun = False
+        self._opening = writer.begin()
 
     def alive(self) -> bytes:
         """What tells that the gateway is still at work."""
         return self.opened(self.writer.keep_alive)
 
     def opened(self, data: bytes) -> bytes:
-        """The data, behind the opening where that has not been told."""
-        if self._begun:
-            return data
-        self._begun = True
-        return self.writer.begin() + data
+        """The data, behind the opening where that has not been sent."""
+        opening, self._opening = self._opening, b""
+        return opening + data
 
 
 LAST_WORDS = 5.0
@@ -76,22 +90,36 @@ class Gateway:
     def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
         self.settings = settings
         self.observer = observer or Observer()
-        self.models = Models(settings.models, settings.limits, aliases=settings.aliases, default=settings.default)
-        self.hosted = HostedTools(settings.hosted)
+        self.models = Models(
+            settings.models, settings.limits,
+            aliases=settings.aliases, default=settings.default, record=settings.record,
+        )  # fmt: skip
+        self.hosted = HostedTools(settings.hosted, settings.mcp, settings.offered)
         self.door = Door(settings)
+        use_audit_file(settings.audit)
+        self.budgets = budgets_of(settings)
         self.toolsets = Toolsets()
         self.store = ResponseStore(settings.store) if settings.store and settings.store.responses else None
         if self.store:
             self.store.prepare()
         self.admission = Admission(settings.limits)
+        self.background = Background(self.admission)
+        self.batches = BatchStore(settings.batches) if settings.batches else None
+        if self.batches:
+            self.batches.prepare()
+        self.worker = BatchWorker(self.batches, self.answer_line, settings.limits.body) if self.batches else None
+        self.ui = Interface(settings.ui, self) if settings.ui else None
         self.readiness = Readiness()
-        self.open: set[Exchange] = set()
+        self.open: set[RequestContext] = set()
         self._trimmer = Trimmer()
 
     def drain(self) -> None:
         """Takes nothing new from now on; what is under way goes on."""
         self.readiness.draining = True
         self.admission.drain()
+        if self.worker:
+            self.worker.drain()
+        self.background.drain()
 
     def look(self) -> None:
         """Tells the metrics how full the gateway is now."""
@@ -102,12 +130,30 @@ class Gateway:
         if scope["type"] != "http":
             return
         record, span = self.observer.begin(scope["method"], scope["headers"])
-        exchange = Exchange(scope, receive, send, record, span)
-        if self.readiness.draining:
-            exchange.headers.append((b"connection", b"close"))
+        record.route = known_path(scope["path"])
+        page = self.ui if self.ui and self.ui.serves(scope["path"]) else None
+        watched = self.ui.watch(record, receive, send) if self.ui else nullcontext((receive, send))
+        with watched as (receive, send):
+            exchange = RequestContext(scope, receive, send, record, span)
+            if self.readiness.draining:
+                exchange.headers.append((b"connection", b"close"))
+            await self._handle(exchange, page.let_in if page else self.door.let_in)
+
+    async def answer_line(self, owner: str, path: str, body: bytes) -> Answer:
+        """The answer to a line of a batch: that to a request of this owner, but that it makes room for requests."""
+        line = LineRequest(path, body)
+        record, span = self.observer.begin("POST", line.scope["headers"])
+        exchange = RequestContext(line.scope, line.receive, line.send, record, span)
+        await self._handle(exchange, partial(self.door.let_line_in, owner=owner))
+        return line.answer
+
+    async def _handle(self, exchange: RequestContext, let_in: Callable[..., Awaitable[None]]) -> None:
+        """Answers a request that `let_in` lets in."""
+        record = exchange.record
         self.open.add(exchange)
+        request_span.set(exchange.span)
         try:
-            await self.door.let_in(exchange, lambda: answer_route(self, exchange))
+            await let_in(exchange, lambda: answer_route(self, exchange))
         except asyncio.CancelledError:
             if exchange.ended is None:
                 raise
@@ -120,9 +166,9 @@ class Gateway:
             _let_go(exchange.ended)
             self.open.discard(exchange)
             self._trimmer.ended(exchange.received + record.bytes)
-            self.observer.end(record, span, gone=exchange.gone)
+            self.observer.end(record, exchange.span, gone=exchange.gone)
 
-    async def _tell(self, exchange: Exchange, error: Exception) -> None:
+    async def _tell(self, exchange: RequestContext, error: Exception) -> None:
         """Tells the client what went wrong, in the form of its API, in its stream where that has begun."""
         if isinstance(error, Gone):
             exchange.ended = error
@@ -148,27 +194,33 @@ class Gateway:
                     await exchange.end()
 
     @asynccontextmanager
-    async def admitted(self, exchange: Exchange) -> AsyncGenerator[None]:
+    async def admitted(self, exchange: RequestContext) -> AsyncGenerator[None]:
         """A place among the requests that are worked on, once the body is read: ends when the client leaves, and when
         the request's time is over. Raises Refused (429, 503) where there is no place."""
         exchange.attend()
         came = time.perf_counter()
-        await self.admission.enter(exchange.owner)
+        places = self.background if exchange.background else self.admission
+        await places.enter(exchange.owner)
         began = time.perf_counter()
         exchange.record.waited = began - came
         try:
             async with asyncio.timeout(self.settings.limits.deadline):
                 yield
         finally:
-            self.admission.leave(time.perf_counter() - began, exchange.owner)
+            if exchange.background:
+                self.background.leave(exchange.owner)
+            else:
+                self.admission.leave(time.perf_counter() - began, exchange.owner)
 
-    async def read(self, exchange: Exchange, schema: Schema) -> dict[str, Any]:
-        """The body of a request, held against `schema`. Raises Refused, and Gone when the client left."""
-        self.admission.check(exchange.owner)
+    async def read(self, exchange: RequestContext, schema: Schema, *, any_type: bool = False) -> dict[str, Any]:
+        """The body of a request, held against `schema`; see `check_head` for `any_type`. Raises Refused, and Gone when the
+        client left."""
+        if not exchange.background:
+            self.admission.check(exchange.owner)
         exchange.record.model = UNKNOWN  # until one of ours is found
         on_retry.set(exchange.record.retried)
         limits = self.settings.limits
-        check_head(exchange.scope["headers"])
+        check_head(exchange.scope["headers"], any_type=any_type)
         length = exchange.header(b"content-length") or None
         raw = await read_body(exchange.receive, length, limits)
         exchange.received = len(raw)
@@ -178,22 +230,42 @@ class Gateway:
             body["model"] = self.models.only(exchange.visible)
         return body
 
-    async def generate(self, exchange: Exchange, codec: Codec, session: Session | None = None) -> None:
+    async def generate(self, exchange: RequestContext, codec: Codec, session: Session | None = None) -> None:
         """Answers a request that a model answers, in the API of `codec`. `session` is what stores its reply."""
-        body = await self.read(exchange, codec.BODY)
+        await self.answer(exchange, codec, await self.read(exchange, codec.BODY), session)
+
+    async def answer(
+        self, exchange: RequestContext, codec: Codec, body: dict[str, Any], session: Session | None = None
+    ) -> None:
+        """Answers a request whose body was read."""
         async with self.admitted(exchange):
             asked = await (session.read(body) if session else exchange.understand(codec.read_request, body))
             check_format(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
-            asked, running = await self.hosted.join(asked)
-            served = self.observer.asked(exchange, asked, self.models.find(asked.model, exchange.visible))
+            asked, running = await self.hosted.add(*await self.hosted.join(asked), exchange.key)
+            served = self.models.find(asked.model, exchange.visible)
+            served = self.observer.request_read(
+                exchange, asked, self.ui.listened_to(asked, served) if self.ui else served
+            )
             exchange.tell_ignored(asked.ignored)
             check_able(asked, served)
-            stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model)
+            if spend := await self.spender(exchange, served):
+                served = replace(served, model=Metered(served.model, spend))
+            stamp = Stamp(secrets.token_hex(12), int(time.time()), asked.model, exchange.record.times)
+            made = _events(asked, served, running, exchange, self.settings.tool_turns)
             if asked.stream:
                 exchange.writer = cast("Writer", codec.ReplyWriter(asked, stamp))
-                await self._stream(Stream(exchange, exchange.writer), _events(asked, served, running), session)
+                await self._stream(Stream(exchange, exchange.writer), made, session)
             else:
-                await self._whole(exchange, codec, asked, _events(asked, served, running), stamp, session)
+                await self._whole(exchange, codec, asked, made, stamp, session)
+
+    async def spender(self, exchange: RequestContext, served: Served) -> Spend | None:
+        """What counts the cost of a model's questions, where the client's key has a budget. Raises Refused (429) where
+        that is used up."""
+        budgets, key = self.budgets, exchange.key
+        if budgets is None or key is None or not key.budget:
+            return None
+        await budgets.check(key)
+        return partial(budgets.spend, key, served.settings.price)
 
     async def _stream(self, stream: Stream, made: Events, session: Session | None) -> None:
         limits = self.settings.limits
@@ -214,7 +286,13 @@ class Gateway:
         await stream.exchange.end()
 
     async def _whole(
-        self, exchange: Exchange, codec: Codec, asked: Asked, made: Events, stamp: Stamp, session: Session | None
+        self,
+        exchange: RequestContext,
+        codec: Codec,
+        asked: IncomingRequest,
+        made: Events,
+        stamp: Stamp,
+        session: Session | None,
     ) -> None:
         hear = exchange.record.hear
         found: dict[int, Reply] = {}
@@ -234,18 +312,28 @@ class Gateway:
 
 
 def _let_go(error: BaseException | None) -> None:
-    """Takes from an error the places in the code where it was: they hold the request's body, and the error is held by the
-    request, in a circle that only a look through all memory would find."""
+    """Takes from an error the places in the code where it was: they hold the request's body, and the error is held by
+    the request, in a circle that only a look through all memory would find."""
     while error is not None:
         error.__traceback__ = None
         error = error.__cause__ or error.__context__
 
 
-def _events(asked: Asked, served: Served, running: Mapping[str, Running]) -> Events:
-    """The events of all the replies that are wanted, each with the number of its reply. Calls of tools that are `running`
-    here are run."""
+def _events(
+    asked: IncomingRequest, served: Served, running: Mapping[str, Running], exchange: RequestContext, turns: int
+) -> Events:
+    """The events of all the replies that are wanted, each with the number of its reply. Calls that the client's policy
+    refuses are left out, and those of tools that are `running` here are run."""
+    policy, who = exchange.policy, exchange.owner
+
+    def reply(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
+        return served.answer(request, whole=not asked.stream, eager=() if policy else asked.eager)
 
     def ask(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
-        return served.answer(request, whole=not asked.stream)
+        return policed(reply, request, policy, running, who=who) if policy else reply(request)
 
-    return side_by_side([answered(one, running, ask) if running else ask(one) for one in asked.requests])
+    def run(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
+        audit_as = None if policy else who
+        return answered(request, running, ask, longest=served.longest_result, turns=turns, audit_as=audit_as)
+
+    return side_by_side([run(one) if running else ask(one) for one in asked.requests])

@@ -9,23 +9,23 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, NoReturn, cast
 
-from ..api.payloads import paired
+from ..api.json_stream import paired
 from ..errors import Refused
-from ..schema.judge import judge
+from ..schema import json_pieces
+from ..schema.validators import judge
 from ..types import Schema
+from .config.settings import Limits
 from .first_error import first_error
-from .settings import Limits
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 
 
-STRINGS = re.compile(r'"[^"]*(?:"|\Z)')
-"""The strings of JSON text without escapes, one without an end too: each character is looked at once."""
-
-
 NAMED = 4
 """Of so many values that a body may hold, one may have a name."""
+PIECE = 262_144
+"""Characters that are counted in one step."""
+BACKSLASHES = re.compile(r"\\*")
 
 
 class Unreadable(ValueError):
@@ -60,15 +60,28 @@ async def read_body(receive: Receive, length: str | None, limits: Limits) -> byt
         raise Refused(said, status=408, code="request_timeout") from None
 
 
-def check_head(headers: Iterable[tuple[bytes, bytes]]) -> None:
+BROWSERS = frozenset((b"origin", b"referer", b"cookie", b"sec-fetch-site", b"sec-fetch-mode"))
+"""Headers by which a browser is known."""
+
+
+def check_head(headers: Iterable[tuple[bytes, bytes]], *, any_type: bool = False) -> None:
     """Raises Refused for a body that is not plain JSON by its headers.
 
-    A web page can send other types, or none, to this machine without being asked first: those are refused too.
+    A web page can send other types, or none, to this machine without being asked first: those are refused too. With
+    `any_type` they are taken from a client that is no browser. A browser names the `Origin` of every such request.
     """
+    headers = tuple(headers)
     named = [value.lower().strip() for name, value in headers if name == b"content-encoding"]
     if any(value not in (b"", b"identity") for value in named):
         said = "a compressed body is not taken: send it without Content-Encoding"
         raise Refused(said, status=415, code="unsupported_media_type")
+    if any_type and BROWSERS.isdisjoint(name for name, _ in headers):
+        return
+    _check_type(headers)
+
+
+def _check_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Raises Refused for a body of another type than JSON."""
     kinds = [value.partition(b";")[0].strip().lower() for name, value in headers if name == b"content-type"]
     if len(kinds) != 1 or not (kinds[0] == b"application/json" or kinds[0].endswith(b"+json")):
         got = b", ".join(kinds).decode("latin-1")[:100] or "none"
@@ -82,7 +95,7 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
         text = paired(raw.decode().removeprefix("\ufeff"))
         # Before it is parsed, for a value takes far more room than its text; what stands in strings is not counted.
         _check_count(raw, text, limits)
-        value: Any = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        value: Any = json_pieces.loads(text, parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise _malformed(f"it is not UTF-8 (byte 0x{raw[error.start]:02x} at {error.start})") from None
     except RecursionError:
@@ -111,7 +124,8 @@ def checked_body(raw: bytes, schema: Schema, limits: Limits) -> dict[str, Any]:
 
 
 def check_body(body: dict[str, Any], schema: Schema) -> None:
-    """Raises Refused, which says what was expected where, when the body does not fit. A count given as 3.0 becomes 3."""
+    """Raises Refused, which says what was expected where, when the body does not fit. A count given as 3.0 becomes
+    3."""
     if judge(schema).is_valid(body):
         _count(body, schema)
         return
@@ -191,10 +205,13 @@ def _check_count(raw: bytes, text: str, limits: Limits) -> None:
     named = limits.values // NAMED
     if len(raw) <= named or (_marks(raw) <= limits.values and raw.count(b":") <= named):
         return
-    bare = _without_strings(text)
-    if _marks(bare) > limits.values:
+    marks = names = 0
+    for bare in _outside_strings(text):
+        marks += _marks(bare)
+        names += bare.count(":")
+    if marks > limits.values:
         raise _malformed(f"it holds more than {limits.values:,} values")
-    if bare.count(":") > named:
+    if names > named:
         raise _malformed(f"it holds more than {named:,} names of values")
 
 
@@ -203,8 +220,18 @@ def _marks(text: Any) -> int:
     return sum(map(text.count, (",", "{", "[") if isinstance(text, str) else (b",", b"{", b"[")))
 
 
-def _without_strings(text: str) -> str:
-    return STRINGS.sub("", text.replace("\\\\", "").replace('\\"', ""))
+def _outside_strings(text: str) -> Iterator[str]:
+    """What stands outside of the strings of a JSON text, in pieces. One step of C code for all of a text would hold the
+    interpreter."""
+    at, inside = 0, False
+    while at < len(text):
+        end = at + PIECE
+        if text[end - 1 : end] == "\\":  # an escape is not cut in two
+            end = BACKSLASHES.match(text, end).end() + 1  # type: ignore[union-attr]
+        parts = text[at:end].replace("\\\\", "").replace('\\"', "").split('"')
+        yield "".join(parts[inside::2])
+        inside ^= len(parts) % 2 == 0
+        at = end
 
 
 def _check_depth(value: dict[str, Any], limits: Limits) -> None:

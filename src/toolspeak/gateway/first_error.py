@@ -1,7 +1,8 @@
 """The first thing that is wrong with a body, found without looking at all that is wrong.
 
-A validator that tells errors makes all of them first, each with a copy of what it is about: a body of 300,000 wrong messages took it
-twenty seconds. That a body is wrong it knows at once. So the body is made smaller while it stays wrong, see `schema.smaller`.
+A validator that tells errors makes all of them first, each with a copy of what it is about: a body of 300,000 wrong
+messages took it twenty seconds. That a body is wrong it knows at once. So the body is made smaller while it stays
+wrong, see `schema.shrink`.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from typing import Any
 
 from ..errors import Refused
 from ..schema.check import check
-from ..schema.judge import judge
-from ..schema.smaller import Path, Smaller, TooMany
+from ..schema.shrink import Path, Reduced, TooMany
+from ..schema.validators import judge
 from ..types import Schema, Tool
 
 
 def first_error(body: dict[str, Any], schema: Schema) -> Refused:
     """The refusal of a body that does not fit a schema: what was expected where, and what came."""
-    made = Smaller(body, judge(schema).is_valid)
+    made = Reduced(body, judge(schema).is_valid)
     try:
         made.shrink()
     except TooMany as error:

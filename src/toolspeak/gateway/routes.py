@@ -1,4 +1,4 @@
-"""Which path is answered by what: one plain table, for the application, the keys, and the published document."""
+"""The table of routes, used by the application, the keys and the published document."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ..api import anthropic, completions, openai_chat, openai_responses
+from ..api import anthropic, completions, ollama, openai_chat, openai_responses
+from ..api.ollama import generate
 from ..errors import Refused
 from ..events import Event
-from ..schema.near import did_you_mean, near
+from ..schema.suggestions import did_you_mean, near
 from ..types import Schema
-from . import count, health, listing, responses
-from .embeddings import embed
-from .exchange import Exchange
-from .openapi import show_document
+from .context import RequestContext
+from .endpoints import batches, count_tokens, files, health, models, ollama as ollama_paths, responses
+from .endpoints.embeddings import embed
+from .endpoints.openapi import show_document
+from .telemetry.request_record import UNKNOWN
 
 if TYPE_CHECKING:
     from .app import Gateway
 
-Handle = Callable[["Gateway", Exchange, str], Awaitable[None]]
+Handle = Callable[["Gateway", RequestContext, str], Awaitable[None]]
 """Answers a request. The text is what the path holds where the route has a hole, "" without one."""
 
 
@@ -28,6 +30,8 @@ class Writer(Protocol):
 
     @property
     def keep_alive(self) -> bytes: ...
+    @property
+    def content_type(self) -> bytes: ...
     def begin(self) -> bytes: ...
     def feed(self, event: Event, choice: int = 0) -> bytes: ...
     def close(self) -> bytes: ...
@@ -67,7 +71,7 @@ class Route:
 def generates(codec: Codec) -> Handle:
     """The handler of an API that a model answers."""
 
-    async def handle(gateway: Gateway, exchange: Exchange, _: str) -> None:
+    async def handle(gateway: Gateway, exchange: RequestContext, _: str) -> None:
         await gateway.generate(exchange, codec)
 
     return handle
@@ -77,19 +81,36 @@ OPENAI = cast("Codec", openai_chat)
 COMPLETIONS = cast("Codec", completions)
 ANTHROPIC = cast("Codec", anthropic)
 RESPONSES = cast("Codec", openai_responses)
+OLLAMA = cast("Codec", ollama)
+GENERATE = cast("Codec", generate)
 
 ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/chat/completions", generates(OPENAI), OPENAI),
     Route("POST", "/v1/completions", generates(COMPLETIONS), COMPLETIONS),
     Route("POST", "/v1/messages", generates(ANTHROPIC), ANTHROPIC),
-    Route("POST", "/v1/messages/count_tokens", count.count_tokens, ANTHROPIC),
+    Route("POST", "/v1/messages/count_tokens", count_tokens.count_tokens, ANTHROPIC),
     Route("POST", "/v1/embeddings", embed, OPENAI),
     Route("POST", "/v1/responses", responses.create, RESPONSES),
     Route("GET", "/v1/responses/{response}", responses.show, RESPONSES),
     Route("GET", "/v1/responses/{response}/input_items", responses.show_input, RESPONSES),
     Route("DELETE", "/v1/responses/{response}", responses.drop, RESPONSES),
-    Route("GET", "/v1/models", listing.list_models, OPENAI),
-    Route("GET", "/v1/models/{model}", listing.show_model, OPENAI),
+    Route("POST", "/v1/files", files.create, OPENAI),
+    Route("GET", "/v1/files", files.list_files, OPENAI),
+    Route("GET", "/v1/files/{file}", files.show, OPENAI),
+    Route("GET", "/v1/files/{file}/content", files.content, OPENAI),
+    Route("DELETE", "/v1/files/{file}", files.drop, OPENAI),
+    Route("POST", "/v1/batches", batches.create, OPENAI),
+    Route("GET", "/v1/batches", batches.list_batches, OPENAI),
+    Route("GET", "/v1/batches/{batch}", batches.show, OPENAI),
+    Route("POST", "/v1/batches/{batch}/cancel", batches.cancel, OPENAI),
+    Route("GET", "/v1/models", models.list_models, OPENAI),
+    Route("GET", "/v1/models/{model}", models.show_model, OPENAI),
+    Route("POST", "/api/chat", ollama_paths.chat, OLLAMA),
+    Route("POST", "/api/generate", ollama_paths.generate, GENERATE),
+    Route("POST", "/api/embed", ollama_paths.embed, OLLAMA),
+    Route("GET", "/api/tags", ollama_paths.list_models, OLLAMA),
+    Route("POST", "/api/show", ollama_paths.show_model, OLLAMA),
+    Route("GET", "/api/version", ollama_paths.show_version, OLLAMA),
     Route("GET", "/openapi.json", show_document, OPENAI),
     Route("GET", "/livez", health.live, OPENAI, open=True),
     Route("GET", "/readyz", health.ready, OPENAI, open=True),
@@ -117,23 +138,31 @@ def find(path: str) -> tuple[dict[str, Route], str]:
     return {}, ""
 
 
+def known_path(path: str) -> str:
+    """The path of ours that a path is, "unknown" where it is none."""
+    routes, _ = find(path)
+    return next(iter(routes.values())).path if routes else UNKNOWN
+
+
 def is_open(path: str) -> bool:
     """Whether a path is answered without a key."""
     routes, _ = find(path)
     return bool(routes) and all(route.open for route in routes.values())
 
 
-def codec_for(exchange: Exchange) -> Codec:
+def codec_for(exchange: RequestContext) -> Codec:
     """The API in whose shape an error is told: that of the path, or of what it begins with, or of the client, if one
     names the version of Anthropic's; else OpenAI's."""
     path: str = exchange.scope["path"]
+    if path.startswith("/api/"):
+        return OLLAMA
     routes, _ = find(path)
     asked = [*routes.values(), *(route for route in ROUTES if path.startswith(route.path + "/"))]
     codec = asked[0].codec if asked else OPENAI
     return ANTHROPIC if codec is OPENAI and exchange.header(b"anthropic-version") else codec
 
 
-async def answer_route(gateway: Gateway, exchange: Exchange) -> None:
+async def answer_route(gateway: Gateway, exchange: RequestContext) -> None:
     """Answers a request by its path and method. Raises Refused (404, 405)."""
     path, method = exchange.scope["path"], exchange.scope["method"]
     routes, rest = find(path)
@@ -141,7 +170,6 @@ async def answer_route(gateway: Gateway, exchange: Exchange) -> None:
         known = [known.partition("/{")[0] for known in _BY_PATH]  # a hole is no name to suggest
         said = f"there is no {path[:200]} here.{did_you_mean(near(path[:200], dict.fromkeys(known)))}"
         raise Refused(said, status=404, code="not_found")
-    exchange.record.route = next(iter(routes.values())).path
     route = routes.get("GET" if method == "HEAD" else method)
     if route is None:
         allowed = [*routes, *(["HEAD"] if "GET" in routes else [])]

@@ -69,5 +69,6 @@ class Counter(Protocol):
     """A model that tells how many tokens a request has."""
 
     async def count(self, request: Request) -> int | None:
-        """The tokens of all that would be sent, tools included; None where they cannot be told. Nothing is generated."""
+        """The tokens of all that would be sent, tools included; None where they cannot be told. Nothing is
+        generated."""
         ...

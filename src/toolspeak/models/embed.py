@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from ..api.embeddings import Vectors
+from .wrapper import within
 
 
 @runtime_checkable
@@ -22,8 +23,4 @@ class Embedder(Protocol):
 
 def embedder(model: Any) -> Embedder | None:
     """What gives vectors: the model, or the one inside what was put around it; None where there is none."""
-    for _ in range(8):
-        if isinstance(model, Embedder):
-            return model
-        model = getattr(model, "model", None)
-    return None
+    return within(model, Embedder)

@@ -1,46 +1,276 @@
-"""What one exchange over HTTP is given: how long it may take, and a key."""
+"""Exchanges with a model as lines of JSON: the request in its canonical form, and the reply's events as they came.
+
+A request is told by what it asks, not by the prompt that is made of it: messages, tools and settings, with what is left
+open left out and the ids of calls numbered in the order in which they come. Deltas that follow each other stand together
+as a list of their texts, so that a line can be read and yet gives the very events again. Secrets are taken out of both.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import inf
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from typing import Any, cast
 
-from ..errors import UsageError
+from .. import errors
+from ..errors import ModelError, ToolspeakError
+from ..events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    Event,
+    Finished,
+    Logprobs,
+    Noted,
+    TextDelta,
+    ThoughtDelta,
+)
+from ..tool_results import jsonable
+from ..types import Message, Note, Request, Tool, Usage
+from .redaction import Redaction
+
+VERSION = 1
+"""Of the form of a line. It goes up when an older toolspeak could not read it."""
+BEGINS = b'{"version"'
+"""How each line begins."""
+Form = dict[str, Any]
+"""A request in its canonical form, as JSON data."""
+PLAIN = Redaction()
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds to wait for a connection, for the reply to begin, and for more of it.
+@dataclass(slots=True)
+class Exchange:
+    """What a model was asked, and what came: the `events` of its reply, or the `tokens` that it counted.
 
-    A keep-alive comment is not more of it. A reply in one piece has the last two together.
+    `model` tells its name, its capabilities and its context as they were then. `now` is the time at which it was asked.
+    `error` is how the reply ended, None where it ended well; one that was `cut` was not listened to until its end.
+    `line` is where in its file it stands, from 1, and 0 for one that is not read from a file.
     """
 
-    connect: float = 10.0
-    first: float = 300.0
-    between: float = 120.0
+    model: Mapping[str, Any]
+    now: datetime
+    request: Form
+    events: list[Event] = field(default_factory=list[Event])
+    error: ToolspeakError | None = None
+    cut: bool = False
+    counted: bool = False
+    tokens: int | None = None
+    line: int = 0
+
+    @property
+    def key(self) -> str:
+        """What tells it from exchanges of other requests."""
+        return key_of(self.request, counted=self.counted)
 
 
-def timeouts(given: float | Timeouts | None) -> Timeouts:
-    """The timeouts from one number, for all waits, or as they are. Raises UsageError for what is no time to wait."""
-    if given is None:
-        return Timeouts()
-    found = given if isinstance(given, Timeouts) else Timeouts(given, given, given)
-    for seconds in (found.connect, found.first, found.between):
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"timeout: expected a number of seconds above 0, received {seconds!r:.80}")
-    return found if found is given else replace(found, connect=min(found.connect, 10.0))
+def key_of(request: Form, *, counted: bool = False) -> str:
+    """What tells a request from others: its tokens counted, or answered."""
+    return f"{'count' if counted else 'reply'} {json.dumps(request, sort_keys=True)}"
 
 
-def tries_again(given: int) -> int:
-    """How often a request may be sent again. Raises UsageError for what is no such number."""
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 100:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"retries: expected a whole number from 0 to 100, received {given!r:.80}")
-    return given
+# ------------------------------------------------------------------ the request
 
 
-def clean_key(key: str) -> str:
-    """A key read from a file ends in a line break; one with a character that no header may hold is no key."""
-    key = key.strip()
-    if not key.isascii() or not key.isprintable():
-        raise UsageError("the key holds a character that no key has (a line break, a blank, a letter beyond ASCII)")
-    return key
+def canonical(request: Request, redaction: Redaction = PLAIN) -> Form:
+    """The request as JSON data, the same for requests that ask the same. Whether somebody listens as the reply comes
+    (`whole`) does not count."""
+    form: Form = {}
+    for each in fields(Request):
+        value = getattr(request, each.name)
+        open_ = value == getattr(USUAL, each.name) or value in ((), [], {})
+        if not open_ and each.name != "whole":
+            form[each.name] = _WRITTEN.get(each.name, jsonable)(value)
+    return redaction.data(form)
+
+
+USUAL = Request()
+
+
+def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    ids: dict[str, str] = {}
+
+    def numbered(name: str) -> str:
+        return ids.setdefault(name, f"call_{len(ids) + 1}")
+
+    rows: list[dict[str, Any]] = []
+    for message in messages:
+        row = {name: jsonable(value) for name, value in message.items() if value is not None}
+        if calls := row.get("tool_calls"):
+            row["tool_calls"] = [{**call, "id": numbered(str(call.get("id", "")))} for call in calls]
+        if "tool_call_id" in row:
+            row["tool_call_id"] = numbered(row["tool_call_id"])
+        rows.append(row)
+    return rows
+
+
+def _tools(tools: Sequence[Tool[..., Any]]) -> list[dict[str, Any]]:
+    rows = [{"name": one.name, "description": one.description, "parameters": jsonable(one.parameters)} for one in tools]
+    return [row | ({"strict": True} if one.strict else {}) for row, one in zip(rows, tools, strict=True)]
+
+
+_WRITTEN = {"messages": _messages, "tools": _tools, "hidden": _tools, "ranked": list[str]}
+"""How fields are written that are not JSON data as they are; of ranked tools only their order counts."""
+
+
+# ------------------------------------------------------------------ the events
+
+_TEXTS: dict[str, type[TextDelta | ThoughtDelta | ArgumentsDelta]] = {
+    "text": TextDelta,
+    "thought": ThoughtDelta,
+    "arguments": ArgumentsDelta,
+}
+_NAMES = {kind: name for name, kind in _TEXTS.items()}
+
+
+def write_events(events: Iterable[Event], redaction: Redaction = PLAIN) -> list[dict[str, Any]]:
+    """The events as JSON data; deltas of one kind that follow each other are one row."""
+    rows: list[dict[str, Any]] = []
+    for event in events:
+        if not isinstance(event, TextDelta | ThoughtDelta | ArgumentsDelta):
+            rows.append(_row(event))
+            continue
+        name = _NAMES[type(event)]
+        if not rows or name not in rows[-1]:
+            rows.append({name: []})
+        rows[-1][name].append(event.json if isinstance(event, ArgumentsDelta) else event.text)
+    for row in rows:
+        for name in row.keys() & _TEXTS.keys():
+            whole = "".join(row[name])
+            clean = redaction.text(whole)  # a secret may lie across pieces
+            row[name] = row[name] if clean == whole else [clean]
+    return rows
+
+
+def _row(event: Event) -> dict[str, Any]:
+    match event:
+        case CallStart(name=name, id=id_):
+            return {"call": name, "id": id_}
+        case CallEnd(whole=whole, id=id_):
+            return {"end": "whole" if whole else "cut", **({} if id_ is None else {"id": id_})}
+        case Logprobs(tokens=tokens):
+            return {"logprobs": tokens}
+        case Noted(note=note):
+            return {"note": asdict(note)}
+        case Finished(finish=finish, usage=usage):
+            return {"finish": finish, "usage": {name: n for name, n in asdict(usage).items() if n}}
+        case _:
+            raise AssertionError(f"a model's reply has no {type(event).__name__}")
+
+
+def read_events(rows: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+    """The events that rows stand for. Raises ValueError, KeyError or TypeError for what is none."""
+    for row in rows:
+        if name := next(iter(row.keys() & _TEXTS.keys()), ""):
+            yield from map(_TEXTS[name], row[name])
+        else:
+            yield _event(row)
+
+
+def _event(row: Mapping[str, Any]) -> Event:
+    match row:
+        case {"call": name, "id": id_}:
+            return CallStart(name, id_)
+        case {"end": end}:
+            return CallEnd(end == "whole", row.get("id"))
+        case {"logprobs": tokens}:
+            return Logprobs(tokens)
+        case {"note": note}:
+            return Noted(Note(**note))
+        case {"finish": finish}:
+            return Finished(finish, Usage(**row.get("usage", {})))
+        case _:
+            raise ValueError(f"no event: {str(dict(row))[:80]}")
+
+
+# ------------------------------------------------------------------ errors
+
+
+def write_error(error: ToolspeakError, redaction: Redaction = PLAIN) -> dict[str, Any]:
+    """An error as JSON data: its class, its message and its fields that are data."""
+    more = {name: value for name, value in vars(error).items() if isinstance(value, str | int | float) and value}
+    return redaction.data({"type": type(error).__name__, "message": str(error), **more})
+
+
+def read_error(row: Mapping[str, Any]) -> ToolspeakError:
+    """The error that such data tells; of a class that is not known, a ModelError."""
+    values = dict(row)
+    kind: Any = getattr(errors, values.pop("type", ""), None)
+    if not (isinstance(kind, type) and issubclass(kind, ToolspeakError)):
+        kind = ModelError
+    error = cast("ToolspeakError", kind(values.pop("message", "")))
+    for name, value in values.items():
+        setattr(error, name, value)
+    return error
+
+
+# ------------------------------------------------------------------ lines
+
+
+def write_line(exchange: Exchange, redaction: Redaction = PLAIN) -> bytes:
+    """The exchange as a line of JSON."""
+    row: dict[str, Any] = {
+        "version": VERSION,
+        "now": exchange.now.isoformat(),
+        "model": dict(exchange.model),
+        "request": exchange.request,
+    }
+    if exchange.counted:
+        row["tokens"] = exchange.tokens
+    else:
+        row["events"] = write_events(exchange.events, redaction)
+    if exchange.cut:
+        row["cut"] = True
+    if exchange.error is not None:
+        row["error"] = write_error(exchange.error, redaction)
+    # half a surrogate pair, which no UTF-8 can hold, is escaped and JSON still
+    return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def read_line(line: bytes, number: int = 0) -> Exchange:
+    """The exchange that a line holds, the one of that number. Raises ValueError, KeyError or TypeError for what is none."""
+    try:
+        row: Any = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"expected JSON: {error}") from None
+    if not isinstance(row, dict) or "version" not in row:
+        raise ValueError("expected an object with version, model, request and events")
+    row = cast("dict[str, Any]", row)
+    if row["version"] != VERSION:
+        raise ValueError(f"expected version {VERSION}, received {row['version']!r:.20}: made by a newer toolspeak?")
+    return Exchange(
+        model=dict(row["model"]),
+        now=datetime.fromisoformat(row["now"]),
+        request=_request(row["request"]),
+        events=list(read_events(row.get("events", ()))),
+        error=read_error(row["error"]) if "error" in row else None,
+        cut=bool(row.get("cut")),
+        counted="tokens" in row,
+        tokens=row.get("tokens"),
+        line=number,
+    )
+
+
+def _request(form: Any) -> Form:
+    """A request as it was written. Raises ValueError for what is no request, and says where."""
+    _expect(form, dict, "request")
+    for name in ("messages", "tools", "hidden"):
+        for at, row in enumerate(_expect(form.get(name, []), list, f"request.{name}")):
+            _expect(row, dict, f"request.{name}[{at}]")
+            for more, kind in _PARTS.items():
+                _expect(row.get(more, kind()), kind, f"request.{name}[{at}].{more}")
+            for call in row.get("tool_calls", ()):
+                _expect(call, dict, f"request.{name}[{at}].tool_calls")
+                _expect(call.get("function", {}), dict, f"request.{name}[{at}].tool_calls.function")
+    return cast("Form", form)
+
+
+_PARTS: dict[str, type[list[Any] | dict[str, Any]]] = {"tool_calls": list, "parameters": dict}
+"""What messages and tools hold, where they hold it."""
+_KINDS = {dict: "an object", list: "an array"}
+
+
+def _expect(value: Any, kind: type, where: str) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"{where}: expected {_KINDS[kind]}, received {json.dumps(value, ensure_ascii=False)[:40]}")
+    return value

@@ -1,7 +1,8 @@
 """Work that takes long is done in a thread, so that an event loop goes on with everything else meanwhile.
 
 What takes long is known beforehand by its size in characters: a prompt is rendered, and a reply judged, in about a
-microsecond a character. A thread shares the interpreter with the loop, which gets its turn between steps of Python code.
+microsecond a character. A thread shares the interpreter with the loop, which gets its turn between steps of Python
+code.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class PlanEnd(Exception):
 
 
 async def next_effect(plan: Plan[Any], outcome: Any, failure: ToolspeakError | None) -> Effect:
-    """The next effect of a plan that is told an outcome, or a failure. Raises PlanEnd. A long reply takes long to judge."""
+    """The next effect of a plan that is told an outcome, or a failure. Raises PlanEnd. A long reply takes long to
+    judge."""
 
     def step() -> Effect:
         try:

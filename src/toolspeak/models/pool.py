@@ -7,21 +7,24 @@ is per process: each of several workers finds out for itself which upstream is d
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
-from ..api.body import cannot
 from ..api.embeddings import Vectors
+from ..api.field_schemas import cannot
 from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut, UsageError
 from ..events import Event
 from ..types import Request
-from .base import Capability, Counter, Model, Scorer
+from .base import Capability, Model
 from .embed import embedder
-from .retry import PATIENCE, pause
+from .retries import PATIENCE, pause, retrying
+from .wrapper import close, count, load, score
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -52,7 +55,8 @@ State = Literal["closed", "open", "half-open"]
 
 
 class Upstream:
-    """One of a pool's models, and how it fares: requests `in_flight`, `failures` in a row, and what metrics count.
+    """One of a pool's models, and how it fares: requests `in_flight`, `failures` in a row, the `last` of these, and what
+    metrics count.
 
     `model` may be replaced while requests are under way: those that run keep theirs.
     """
@@ -62,6 +66,7 @@ class Upstream:
         self.care = care
         self.in_flight = 0
         self.failures = 0
+        self.last: ModelError | None = None
         self.requests = 0
         self.failed = 0
         self.opened = 0
@@ -124,6 +129,7 @@ class Upstream:
         if isinstance(error, ModelError) and _down(error):
             self.failed += 1
             self.failures += 1
+            self.last = copy.copy(error)  # without the places in the code, which hold the request
             if self.failures >= self.care.failures:
                 self._open()
 
@@ -175,54 +181,17 @@ class Pool:
         """Requests that are under way."""
         return sum(one.in_flight for one in self.upstreams)
 
-    async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        self._budget = min(RESERVE, self._budget + self.care.budget)
-        tried: list[Upstream] = []
-        while True:
-            upstream = self._choose(tried)
-            tried.append(upstream)
-            begun = False
-            outcome: BaseException | None = None
-            trial = upstream.begin()
-            events = upstream.model.stream(request)
-            try:
-                async for event in events:
-                    if not begun:
-                        begun = True
-                        upstream.answers()
-                    yield event
-                return
-            except ModelError as error:
-                outcome = error
-                if begun:
-                    raise
-                wait = self._again(error, tried)
-            except BaseException as error:
-                outcome = error
-                raise
-            finally:
-                upstream.end(outcome, trial)
-                if isinstance(events, AsyncGenerator):
-                    await events.aclose()  # pyright: ignore[reportUnknownMemberType]
-            await self._wait(upstream, wait)
+    def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """The reply's events; see the protocol."""
+        return self._asked(lambda model: cast("AsyncGenerator[Event]", model.stream(request)))
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
         """Passed on to the least busy."""
-
-        async def work(model: Model) -> list[float]:
-            if not isinstance(model, Scorer):
-                raise ModelError(f"{self.name} gives no likelihoods")
-            return await model.score(prompt, continuations)
-
-        return await self._one(work)
+        return await self._one(lambda model: score(model, prompt, continuations))
 
     async def count(self, request: Request) -> int | None:
         """Passed on to the least busy."""
-
-        async def work(model: Model) -> int | None:
-            return await model.count(request) if isinstance(model, Counter) else None
-
-        return await self._one(work)
+        return await self._one(lambda model: count(model, request))
 
     async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
         """A vector for each text; see `models.embed.Embedder`. Raises Refused where the models give none."""
@@ -237,51 +206,59 @@ class Pool:
 
     async def _one(self, work: Callable[[Model], Awaitable[T]]) -> T:
         """What comes of work that is no stream, under the same care."""
+
+        async def only(model: Model) -> AsyncGenerator[T]:
+            yield await work(model)
+
+        (outcome,) = [item async for item in self._asked(only)]
+        return outcome
+
+    def _asked(self, work: Callable[[Model], AsyncGenerator[T]]) -> AsyncGenerator[T]:
+        """The items that come of one upstream, of another or of the same again where that fails before the first."""
         self._budget = min(RESERVE, self._budget + self.care.budget)
         tried: list[Upstream] = []
-        while True:
-            upstream = self._choose(tried)
-            tried.append(upstream)
-            outcome: BaseException | None = None
-            trial = upstream.begin()
-            try:
-                return await work(upstream.model)
-            except ModelError as error:
-                outcome = error
-                wait = self._again(error, tried)
-            except BaseException as error:
-                outcome = error
-                raise
-            finally:
-                upstream.end(outcome, trial)
-            await self._wait(upstream, wait)
+        return retrying(lambda: self._attempt(work, tried), lambda error, _: self._again(error, tried))
 
-    async def _wait(self, upstream: Upstream, seconds: float) -> None:
-        log.info("%s failed; asking again in %.1f s", upstream.name, seconds)
-        self.retries += 1
-        if note := on_retry.get():
-            note()
-        await asyncio.sleep(seconds)
+    async def _attempt(self, work: Callable[[Model], AsyncGenerator[T]], tried: list[Upstream]) -> AsyncGenerator[T]:
+        upstream = self._choose(tried)
+        tried.append(upstream)
+        begun = False
+        outcome: BaseException | None = None
+        trial = upstream.begin()
+        try:
+            async with aclosing(work(upstream.model)) as items:
+                async for item in items:
+                    if not begun:
+                        begun = True
+                        upstream.answers()
+                    yield item
+        except BaseException as error:
+            outcome = error
+            raise
+        finally:
+            upstream.end(outcome, trial)
 
     async def load(self) -> None:
         """Does what the first request would have to wait for: finds out how to ask, loads what is in this process."""
-        await asyncio.gather(*(load() for one in self.upstreams if (load := _loader(one.model))))
+        await asyncio.gather(*(load(one.model) for one in self.upstreams))
 
     async def aclose(self) -> None:
         """Closes the connections that its models keep."""
         for one in self.upstreams:
-            if close := getattr(one.model, "aclose", None):
-                await close()
+            await close(one.model)
 
     def _choose(self, tried: Sequence[Upstream]) -> Upstream:
         """The least busy of those that may be asked, one that was not tried yet before one that was."""
         up = [one for one in self.upstreams if one.available]
         if not up:
-            soonest = max(1.0, min(one.back_in for one in self.upstreams))
-            said = f"{self.name} is down: it failed too often, and is asked again in {soonest:.0f} s"
-            down = ServerFailed(said, code=503, retry_after=soonest)
+            first = min(self.upstreams, key=lambda one: one.back_in)
+            soonest = max(1.0, first.back_in)
+            said = (
+                f"{self.name} is down: it failed {first.failures} times in a row, and is asked again in {soonest:.0f} s"
+            )
+            down = ServerFailed(f"{said}. The last failure: {first.last}", code=503, retry_after=soonest)
             down.reason = "the model's server is down"
-            raise down
+            raise down from first.last
         self._turn += 1
         count = len(self.upstreams)
 
@@ -291,33 +268,26 @@ class Pool:
 
         return min(up, key=rank)
 
-    def _again(self, error: ModelError, tried: Sequence[Upstream]) -> float:
-        """Seconds to wait before the next try; raises the error where there is to be none."""
+    def _again(self, error: ModelError, tried: Sequence[Upstream]) -> float | None:
+        """Seconds to wait before the next try, None where there is to be none."""
         if len(tried) >= self.care.attempts:
-            raise error
+            return None
         wait = pause(error, len(tried))
         if any(one.available and not one.limited and one not in tried for one in self.upstreams):
             if wait is None and not isinstance(error, RateLimited):
-                raise error
-            return 0.0  # another upstream has not been asked yet, and owes nobody a pause
-        # The breaker may be about to open on this very failure; a request must not wait only to be told so.
-        last = tried[-1]
-        closing = _down(error) and last.failures + 1 >= self.care.failures and len(self.upstreams) == 1
-        if wait is None or closing or self._budget < 1:
-            raise error
-        self._budget -= 1
+                return None
+            wait = 0.0  # another upstream has not been asked yet, and owes nobody a pause
+        elif wait is None or self._budget < 1 or not self.available:
+            return None
+        else:
+            self._budget -= 1
+        log.info("%s failed; asking again in %.1f s", tried[-1].name, wait)
+        self.retries += 1
+        if note := on_retry.get():
+            note()
         return wait
 
 
 def _down(error: ModelError) -> bool:
     """Whether an error speaks against the upstream, rather than against the request, the key or the hurry."""
     return isinstance(error, ModelUnreachable | StreamCut | ServerFailed)
-
-
-def _loader(model: Any) -> Callable[[], Awaitable[None]] | None:
-    """What prepares a model, looked for through those around it; None where there is nothing to prepare."""
-    while model is not None and not isinstance(model, str):
-        if load := getattr(model, "load", None):
-            return load
-        model = getattr(model, "model", None)
-    return None

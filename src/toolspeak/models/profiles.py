@@ -1,7 +1,8 @@
-"""How each model is best asked, as `toolspeak tune` found it: one small file of JSON a model, in the user's settings.
+"""Profiles written by `toolspeak tune`: the best strategy for each model, a small JSON file each, in the user's
+settings.
 
-`ts.model` follows a profile where neither a dialect nor anything else says how the model is asked. They are no cache: what
-they say changes what programs do. So they lie in $TOOLSPEAK_PROFILES, else in the platform's folder for settings;
+`ts.model` follows a profile where neither a dialect nor anything else says how the model is asked. They are no cache:
+what they say changes what programs do. So they lie in $TOOLSPEAK_PROFILES, else in the platform's folder for settings;
 TOOLSPEAK_PROFILES=off uses and keeps none.
 """
 
@@ -19,12 +20,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..api.payloads import record
+from ..api.json_stream import record
 from ..dialects import get
 from ..errors import ToolspeakError, UsageError
 from ..files import replacing
-from . import weights
 from .base import Model
+from .embedded import weights
 from .strategy import WAYS, Strategy
 
 log = logging.getLogger(__name__)
@@ -88,9 +89,9 @@ def key_of(made: Model) -> str:
 def _digest(path: Path) -> str:
     try:
         told = path.stat()
+        return _ends(path, told.st_size, told.st_mtime_ns)
     except OSError:
         return f"none at {path}"
-    return _ends(path, told.st_size, told.st_mtime_ns)
 
 
 @lru_cache(64)

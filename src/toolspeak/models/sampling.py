@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..schema.near import did_you_mean, near
+from ..schema.suggestions import did_you_mean, near
 from ..types import Request
 
 RANGES: Mapping[str, tuple[type, float, float, str]] = {

@@ -17,7 +17,8 @@ class Scripted:
 
     With texts it is a text model, for a dialect to read; give `capabilities=["tools"]` for one that
     speaks in events. `requests` holds every request received. Past the last reply it raises ModelError,
-    unless `repeat` is set: then the last reply comes again for ever.
+    unless `repeat` is set: then the last reply comes again for ever. With `cycle` all begin again, as often as they are
+    asked for, and no request is kept: that is for a server.
     """
 
     name = "scripted"
@@ -29,6 +30,7 @@ class Scripted:
         capabilities: Iterable[Capability] = (),
         chunk: int = 4,
         repeat: bool = False,
+        cycle: bool = False,
         defaults: Sampling = NONE,
     ) -> None:
         self.replies = [replies] if isinstance(replies, str) else list(replies)
@@ -36,14 +38,19 @@ class Scripted:
         self.capabilities: frozenset[Capability] = frozenset(capabilities)
         self.chunk = chunk
         self.repeat = repeat
+        self.cycle = cycle
+        self._turn = 0
         self.defaults = defaults
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
-        turn = len(self.requests)
-        self.requests.append(self.defaults.fill(request))
-        if turn >= len(self.replies) and not (self.repeat and self.replies):
-            raise ModelError(f"the script holds {len(self.replies)} replies and was asked for one more")
-        reply = self.replies[min(turn, len(self.replies) - 1)]
+        turn, count = self._turn, len(self.replies)
+        self._turn += 1
+        if not self.cycle:
+            self.requests.append(self.defaults.fill(request))
+        place = turn % max(count, 1) if self.cycle else min(turn, count - 1) if self.repeat else turn
+        if not 0 <= place < count:
+            raise ModelError(f"the script holds {count} replies and was asked for one more")
+        reply = self.replies[place]
         if isinstance(reply, Exception):
             raise reply
         if isinstance(reply, str):

@@ -1,4 +1,4 @@
-"""How a model is asked for calls: one function decides, for the library, the command line and the gateway alike.
+"""Decides how a model is asked for calls. Library, command line and gateway all use this one function.
 
 From what is known of a model (`Known`) and what its user wants, `strategy` makes one of three ways, with the reason in
 words. The first rule that fits counts:
@@ -16,14 +16,14 @@ Nothing here asks a model. What has to be found out first is `unseen`, and the s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from ..dialects import get
 from ..errors import UsageError
 from ..wire.detect import ANY, by_template, detect
-from ..wire.syntax import Dialect
+from ..wire.dialect import Dialect
 from .base import Model
 
 Way = Literal["native", "prompted", "scored"]
@@ -31,8 +31,8 @@ Way = Literal["native", "prompted", "scored"]
 scored: calls are decided by how likely texts are."""
 WAYS: tuple[Way, ...] = get_args(Way)
 PLAIN = ("tool-json", "function-name", "hermes", "functools", "pythonic")
-"""Dialects that any model may take to, each asked in another way: an object in words; nothing but one call; between tags,
-which most models that know tools were taught; a list in JSON; Python."""
+"""Dialects that any model may take to, each asked in another way: an object in words; nothing but one call; between
+tags, which most models that know tools were taught; a list in JSON; Python."""
 SMALL = 500_000_000
 """Parameters below which a model is too weak to be prompted in a dialect that it was not taught."""
 
@@ -44,11 +44,10 @@ class Known:
     `name` is what its maker calls it. `tools` is whether a server takes tools, None for a model that has no API for them;
     `seen` is what was seen of that, "" for what was not looked at yet. `chats` and `completes` are whether it answers
     conversations and continues exact prompts, `scores` whether it gives likelihoods. `variables` are what its
-    `template` asks for, such as `bos_token`. `dialect` is what its user says that it speaks.
+    `template` asks for, such as `bos_token`.
     """
 
     name: str = ""
-    dialect: Dialect | None = None
     template: str = ""
     parameters: int = 0
     embedded: bool = False
@@ -61,14 +60,33 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class Preferences:
+    """How its user wants a model to be asked; what is left open is decided by what is known of it.
+
+    A `way`, a `dialect`, prompts by a `template`, and whether they are `exact`; `constrained` and `profile` are those of
+    the Strategy.
+    """
+
+    way: Way | None = None
+    dialect: str | Dialect | None = None
+    template: str = ""
+    exact: bool | None = None
+    constrained: bool = True
+    profile: str = ""
+
+
+NO_PREFERENCES = Preferences()
+
+
+@dataclass(frozen=True, slots=True)
 class Strategy:
     """How a model is asked, and why.
 
     A `dialect` is what calls are written and read in (None for the native way: the model's own, by its name). With a
     `template`, prompts with tools are laid out by it to the letter; `exact` is for a model that only continues prompts.
     `constrained` is whether a reply that may hold calls is held to the dialect's grammar, where the engine takes one.
-    One that `toolspeak tune` chose names its file, the `profile`, and the `server`'s abilities that it was tried with, by
-    the fields of `Abilities`.
+    One that `toolspeak tune` chose names its file, the `profile`, and what the `server` can do as it was tried with, by
+    the fields of `ServerCapabilities`.
     """
 
     way: Way
@@ -100,49 +118,46 @@ class Strategy:
         return f"prompted in {self.dialect.name} {how}: {self.why}"
 
 
-def strategy(
-    known: Known,
-    *,
-    way: Way | None = None,
-    dialect: str | Dialect | None = None,
-    template: str = "",
-    exact: bool | None = None,
-) -> Strategy:
+def strategy(known: Known, preferred: Preferences = NO_PREFERENCES) -> Strategy:
     """How a model of which this is known is asked; see the head of this file.
 
-    The rest is what its user wants: a `way`, a `dialect`, prompts by a `template`, and whether they are `exact`. Raises
-    UsageError for a way that the model does not have, UnknownDialect for a name that means no dialect.
+    Raises UsageError for a way that the model does not have, UnknownDialect for a name that means no dialect.
     """
-    if way is not None and way not in WAYS:
-        raise UsageError(f"way: expected {', '.join(WAYS)}, received {way!r}")
-    wanted = dialect if isinstance(dialect, Dialect) or dialect is None else get(dialect)
-    if way == "scored":
-        return _scored_by_choice(known, wanted)
-    if way == "native":
-        return _native_by_choice(known, wanted)
-    if wanted is not None:
-        return Strategy("prompted", "the dialect was given", wanted, template, bool(exact))
+    if preferred.way is not None and preferred.way not in WAYS:
+        raise UsageError(f"way: expected {', '.join(WAYS)}, received {preferred.way!r}")
+    chosen = _chosen(known, preferred)
+    why = f"as it was tuned: {preferred.profile}" if preferred.profile else chosen.why
+    return replace(chosen, why=why, constrained=preferred.constrained, profile=preferred.profile)
+
+
+def _chosen(known: Known, preferred: Preferences) -> Strategy:
+    way, template, exact = preferred.way, preferred.template, preferred.exact
+    dialect = None if preferred.dialect is None else get(preferred.dialect)
+    if way in ("scored", "native"):
+        return _by_way(known, way, dialect)
+    if dialect is not None:
+        return Strategy("prompted", "the dialect was given", dialect, template, bool(exact))
     if way is None and exact is None and not template:
         if known.tools:
             why = known.seen or "its API has tools; not looked yet whether the model gets them"
-            return Strategy("native", why, known.dialect)
+            return Strategy("native", why)
         if known.scores and (why := _weak(known)):
             return Strategy("scored", why)
     return _prompted(known, template, exact)
 
 
-def _scored_by_choice(known: Known, dialect: Dialect | None) -> Strategy:
+def _by_way(known: Known, way: Way, dialect: Dialect | None) -> Strategy:
+    """The way that was chosen, where the model has it."""
+    model = known.name or "the model"
+    if way == "native":
+        if known.tools is None:
+            raise UsageError(f"{model} has no API that takes tools, so it cannot be asked natively")
+        return Strategy("native", "it was chosen", dialect)
     if dialect is not None:
         raise UsageError("a model that is scored writes its calls in no dialect: give a way or a dialect")
     if not known.scores:
-        raise UsageError(f"{known.name or 'the model'} gives no likelihoods, so its calls cannot be scored")
+        raise UsageError(f"{model} gives no likelihoods, so its calls cannot be scored")
     return Strategy("scored", "it was chosen")
-
-
-def _native_by_choice(known: Known, dialect: Dialect | None) -> Strategy:
-    if known.tools is None:
-        raise UsageError(f"{known.name or 'the model'} has no API that takes tools, so it cannot be asked natively")
-    return Strategy("native", "it was chosen", dialect)
 
 
 def _weak(known: Known) -> str:
@@ -160,12 +175,11 @@ def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
     refused = f"; tools go into the prompt, for it takes none: {known.seen}" if known.tools is False else ""
     always = exact if exact is not None else not known.chats
     text = template or known.template
-    own = known.dialect or (by_template(text, known.name.lower()) if text else None)
+    own = by_template(text, known.name.lower()) if text else None
     if own is not None or (always and text):
         spoken = own or detect(text, known.name or None)
         by_letter = bool(template) or always or (exact is None and known.completes)
-        source = "its user" if known.dialect else "its template"
-        why = f"{source} tells the dialect" if own else "its template tells no dialect"
+        why = "its template tells the dialect" if own else "its template tells no dialect"
         return Strategy("prompted", why + refused, spoken, text if by_letter else "", always)
     if named := by_its_name(known.name):
         why = f"its name, {known.name}, tells the dialect"

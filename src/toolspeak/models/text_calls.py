@@ -4,9 +4,11 @@ Engines read calls with a parser that has to be named when they are started. Wit
 as text: `<tool_call>{…}</tool_call>` in the content, and a client takes it for an answer. So the text is read:
 
 - In the model's own dialect, where that is known by choice or by its name, wherever its calls stand.
-- In all other dialects at once, where only a whole reply counts: nothing but calls to offered tools, with arguments that
-  fit. All decoders read along; one that finds text drops out. So text is held back only while the reply so far can still
-  be such a call, which for most replies is their first piece.
+- In all other dialects at once, where only a whole reply counts, or all of its text before or behind the server's own calls:
+  nothing but calls to offered tools, with arguments that fit. All decoders read along; one that finds text drops out. So
+  text is held back only while the text so far can still be such a call, which for most replies is their first piece.
+
+A call that a server read and left in the text as well counts once (see `doubled_calls`).
 
 A reply that was asked for without tools or with a response schema is not read. With `choice="none"` it is read in the
 model's own dialect alone: what comes is no answer, and whoever asked leaves it out of the text.
@@ -14,81 +16,34 @@ model's own dialect alone: what comes is no answer, and whoever asked leaves it 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+import secrets
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any
 
-from ..dialects import get, names
 from ..errors import ToolspeakError
 from ..events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from ..plan.effects import Ask
 from ..plan.stray_markers import StrayMarkers
 from ..schema.check import check
-from ..schema.near import did_you_mean, near
-from ..types import Note, Reply, Request, Tool
-from ..wire.collect import collect
+from ..schema.suggestions import did_you_mean, near
+from ..types import Note, Reply, Request, Tool, copy_with
 from ..wire.decode import Decoder, parse
-from ..wire.syntax import Dialect
-from ..wire.templates.abilities import literals
-from ..wire.write import write_calls
-from .base import Capability, Model
-from .http import Http
-from .natively import guarded, natively
-from .speaker import new_id
-from .strategy import by_its_name
+from ..wire.dialect import Dialect
+from ..wire.finding.model_names import known
+from ..wire.prompt.calls import write_calls
+from ..wire.prompt.template_capabilities import literals
+from ..wire.reading.collect import collect
+from .doubled_calls import DoubledCalls
+from .unread_calls import unread_call
 
 LONGEST = 200_000
 """Characters of the longest reply that is read in all dialects."""
-
-
-class TextCalls:
-    """A native model whose text is read for calls as well; each reply with such calls has a note.
-
-    `server` is the one that is asked. `model` stands for it where something is put between, such as a recorder.
-    """
-
-    def __init__(self, server: Http, dialect: str | Dialect | None = None, *, model: Model | None = None) -> None:
-        self.server = server
-        self.model: Model = model or server
-        self.dialect = dialect
-        self.name = server.name
-        own_dialect(dialect, server.model)  # raises for a name that means no dialect
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        """The server's own."""
-        return self.server.capabilities
-
-    @property
-    def endpoint(self) -> str:
-        """The URL that a request goes to."""
-        return self.server.endpoint
-
-    @property
-    def own(self) -> Dialect | None:
-        """The dialect of the model, as far as it is known: a server without a name for its model is asked for one first."""
-        return own_dialect(self.dialect, self.server.model)
-
-    def body(self, request: Request) -> bytes:
-        """The exact body of a request."""
-        return self.server.body(guarded(self.server, request, self.own))
-
-    async def stream(self, request: Request) -> AsyncGenerator[Event]:
-        async with aclosing(natively(self.server, request, self.own, by=self.model)) as events:
-            listener: Listener | None = None
-            async for event in events:
-                listener = listener or Listener(request, self.own)
-                for one in listener.hear(event):
-                    yield one
-
-    async def count(self, request: Request) -> int | None:
-        """The tokens of the request."""
-        return await self.server.count(request)
-
-    async def aclose(self) -> None:
-        """Closes the connections of the running event loop; see Http."""
-        await self.server.aclose()
+ENDED = ("stop", "tool_calls")
+"""How a reply ends that was not cut."""
+HINTED = 20_000
+"""Characters of the longest answer that is looked through for what only looks like a call."""
 
 
 class Listener:
@@ -100,11 +55,12 @@ class Listener:
         self._tools = (*self._offered, *request.hidden)
         self._dialect = dialect
         self._may_call = request.choice != "none"
-        self._listens = bool(request.tools) and request.schema is None and (self._may_call or dialect is not None)
+        self._listens = _may_hold_calls(request) and (self._may_call or dialect is not None)
         self._reader: _Reader | None = None
         self._calls = 0
         self._text = ""
         self._how = ""
+        self._doubled = DoubledCalls()
         self._stray = StrayMarkers()  # a server may read a call and leave its markers
 
     def hear(self, event: Event) -> list[Event]:
@@ -112,41 +68,69 @@ class Listener:
         return self._stray.feed(self._read(event)) if self._listens else [event]
 
     def _read(self, event: Event) -> list[Event]:
-        if self._reader is None and isinstance(event, TextDelta):
-            self._reader = _Reader(self._dialect, self._tools, whole=self._may_call and not self._calls)
-        if self._reader is not None and isinstance(event, CallStart | Finished):
-            # The text before a call of the server's own is over: what was held back of it comes first.
-            came = self._reader.close(whole=isinstance(event, Finished) and event.finish == "stop")
-            if self._reader.how:
-                self._how = self._reader.how
-            self._reader = None
-            return [*self._counted(came), *self._ending(event)]
-        if self._reader is not None:
-            return self._counted(self._reader.feed(event))
-        return self._ending(event)
+        if isinstance(event, TextDelta) and self._reader is None:
+            self._reader = _Reader(self._dialect, self._tools, whole=self._may_call)
+        reader = self._reader
+        if reader is None:
+            return self._ending(event)
+        if not isinstance(event, CallStart | Finished):
+            return self._from_text(reader.feed(event))
+        # The text before a call of the server's own is over: what was held back of it comes first.
+        self._reader = None
+        came = self._from_text(reader.close(whole=not isinstance(event, Finished) or event.finish in ENDED))
+        self._how = reader.how or self._how
+        return [*came, *self._ending(event)]
 
-    def _counted(self, events: list[Event]) -> list[Event]:
+    def _from_text(self, events: list[Event]) -> list[Event]:
         for event in events:
             if isinstance(event, CallStart):
                 self._calls += 1
-            elif isinstance(event, TextDelta) and len(self._text) < LONGEST:
+            elif isinstance(event, TextDelta) and len(self._text) <= HINTED:
                 self._text += event.text
-        return events
+        return self._doubled.feed(events, in_text=True)
 
     def _ending(self, event: Event) -> list[Event]:
         if not isinstance(event, Finished):
-            return [event]
+            return self._doubled.feed([event], in_text=False)
         if not self._calls:
             note = like_a_call(self._text, self._offered)
             return [Noted(note), event] if note else [event]
         left = "a call" if self._calls == 1 else f"{self._calls} calls"
-        note = Note("call-in-text", f"the server left {left} in the text{self._how}")
+        twice = f" ({self._doubled.count} sent as a call as well, counted once)" if self._doubled.count else ""
+        note = Note("call-in-text", f"the server left {left} in the text{twice}{self._how}")
         return [Noted(note), Finished("tool_calls" if event.finish == "stop" else event.finish, event.usage)]
 
 
+def with_hint(asked: Ask, request: Request) -> Ask:
+    """The question with a reading that leaves a note where the text looks like a call in another dialect."""
+    read, text, tools = asked.read, "", request.tools or ()
+    if read is None or not _may_hold_calls(request):
+        return asked
+    if request.choice == "none":
+        return asked
+
+    def hinting(event: Event | None) -> Iterator[Event]:
+        nonlocal text, tools
+        for made in read(event):
+            if isinstance(made, TextDelta):
+                text += made.text if len(text) <= HINTED else ""
+            elif isinstance(made, CallStart):
+                tools = ()
+            elif isinstance(made, Finished):
+                note = like_a_call(text, tools) if tools else None
+                yield from [Noted(note)] if note else []
+            yield made
+
+    return copy_with(asked, read=hinting)
+
+
+def _may_hold_calls(request: Request) -> bool:
+    return bool(request.tools) and request.schema is None
+
+
 class _Reader:
-    """Reads one text: in the dialect `own`, and if it may be a call as a `whole`, in all others, as long as each of them
-    finds nothing but calls in it. What `own` makes of it is held back meanwhile."""
+    """Reads one text: in the dialect `own`, and if it may be a call as a `whole`, in all others, as long as each of
+    them finds nothing but calls in it. What `own` makes of it is held back meanwhile."""
 
     def __init__(self, own: Dialect | None, tools: Sequence[Tool[..., Any]], *, whole: bool) -> None:
         self._own = own
@@ -226,7 +210,7 @@ class _Reader:
 @lru_cache(1024)
 def _begun_by(character: str) -> tuple[Dialect, ...]:
     """The dialects in which a call of some tool may begin with this character."""
-    return tuple(dialect for dialect in every() if not _said(Decoder(dialect, None, "").feed(character)))
+    return tuple(dialect for dialect in known() if not _said(Decoder(dialect, None, "").feed(character)))
 
 
 def _said(events: Sequence[Event]) -> bool:
@@ -241,8 +225,8 @@ def _fit(reply: Reply, tools: Sequence[Tool[..., Any]]) -> bool:
 
 
 def _rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
-    """How well a dialect reads a text: it leaves little over; it writes these calls so, blanks aside; it needs few repairs;
-    the text has many of its markers; many models speak it."""
+    """How well a dialect reads a text: it leaves little over; it writes these calls so, blanks aside; it needs few
+    repairs; the text has many of its markers; many models speak it."""
     words = markers(dialect)
     missing = sum(word not in text for word in words)
     try:
@@ -255,18 +239,20 @@ def _rank(dialect: Dialect, reply: Reply, text: str) -> tuple[int, ...]:
 
 
 def like_a_call(text: str, tools: Sequence[Tool[..., Any]]) -> Note | None:
-    """What to say of a text in which something looks like a call, of a tool or of one that is nearly named so, and was not
-    taken for one; None where nothing does."""
+    """What to say of a text in which something looks like a call, of a tool or of one that is nearly named so, and was
+    not taken for one; None where nothing does."""
+    if not 0 < len(text) <= HINTED:
+        return None
     offered = [tool.name for tool in tools]
     words = markers if any(name in text for name in offered) else literals
     found: list[tuple[tuple[int, ...], Dialect, str]] = []
-    for dialect in every():
+    for dialect in known():
         if all(word in text for word in words(dialect)):
             reply = parse(text, dialect, None, "")
             if name := _nearly(reply, offered):
                 found.append(((name in offered, *_rank(dialect, reply, text)), dialect, name))
     if not found:
-        return None
+        return unread_call(text, tools)
     _, dialect, name = max(found, key=lambda one: one[0])
     looks = f"a part of the text looks like a call of {name} in the dialect {dialect.name}, and stays text."
     if name in offered:
@@ -282,18 +268,11 @@ def _nearly(reply: Reply, offered: Sequence[str]) -> str:
 
 
 @cache
-def every() -> tuple[Dialect, ...]:
-    """All dialects, in the order of their names."""
-    return tuple(get(name) for name in names())
-
-
-@cache
 def markers(dialect: Dialect) -> tuple[str, ...]:
     """The words of a call that are no keys of a JSON object."""
     return tuple(word for word in literals(dialect) if not word.startswith('"'))
 
 
-def own_dialect(dialect: str | Dialect | None, model: str | None) -> Dialect | None:
-    """The dialect to read a native model's text in: the one that is given, else that of models called like this `model`;
-    None where neither tells one."""
-    return by_its_name(model) if dialect is None else get(dialect)
+def new_id() -> str:
+    """An id for a call, unique beyond any conversation."""
+    return f"call_{secrets.token_hex(12)}"

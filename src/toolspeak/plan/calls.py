@@ -1,4 +1,5 @@
-"""Which of a model's calls may be run: offered, whole, and with arguments that pass the schema."""
+"""Checks a model's calls against the offered tools and coerces their arguments. Builds the messages for replies,
+results and errors."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..api.tool_errors import error_text
 from ..errors import InvalidCall
+from ..schema import json_pieces
 from ..schema.check import check, repeated
 from ..schema.coerce import coerce
-from ..schema.near import did_you_mean, listed, near
+from ..schema.suggestions import did_you_mean, listed, near
 from ..types import Message, Problem, Reply, Tool, ToolCall
-from ..wire.state import DOUBTFUL
+from ..wire.reading.state import DOUBTFUL
 
 
 def checked(call: ToolCall, tools: Sequence[Tool[..., Any]]) -> tuple[ToolCall, list[Problem]]:
@@ -31,9 +34,9 @@ def judged(call: ToolCall, tool: Tool[..., Any], injected: Mapping[str, Any]) ->
     arguments, notes = coerce(tool, call.arguments)
     problems = repeated(call.json) + check(tool, arguments) or _unbuildable(tool, arguments, injected)
     if notes:
-        text = json.dumps(arguments, ensure_ascii=False)
+        text = json_pieces.dumps(arguments, len(call.json))
         return replace(call, arguments=arguments, json=text, notes=(*call.notes, *notes)), problems
-    return replace(call, arguments=arguments), problems
+    return ToolCall(call.id, call.name, arguments, call.json, call.notes, call.whole), problems
 
 
 def _unbuildable(tool: Tool[..., Any], arguments: Mapping[str, Any], injected: Mapping[str, Any]) -> list[Problem]:
@@ -76,11 +79,6 @@ def problem_text(problems: Sequence[Problem]) -> str:
     return error_text("; ".join(problem.message for problem in problems))
 
 
-def error_text(message: str) -> str:
-    """An error as a text for the model."""
-    return json.dumps({"error": message}, ensure_ascii=False)
-
-
 def assistant(reply: Reply) -> Message:
     """A reply as the message that it is in the conversation."""
     message: Message = {"role": "assistant", "content": reply.text or (None if reply.calls else "")}
@@ -96,7 +94,7 @@ def assistant(reply: Reply) -> Message:
 
 def arguments_text(call: ToolCall) -> str:
     """The arguments of a call as JSON text; of a broken one as an empty object, for templates parse them."""
-    return json.dumps(call.arguments, ensure_ascii=False)
+    return json_pieces.dumps(call.arguments, len(call.json))
 
 
 def written(call: ToolCall) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ..errors import ToolspeakError
-from ..schema.result import message_of
+from ..tool_results import message_of
 from ..types import Reply, Request
 from .effects import Plan, ask
-from .ladder import Rung, Tries, usual
+from .reask import Attempts, ReaskStrategy, usual
 
 T = TypeVar("T")
 
@@ -27,11 +27,11 @@ def generate_checked(
     transform: Callable[[str], T],
     tries: int,
     *,
-    rungs: Sequence[Rung] = usual(()),
+    rungs: Sequence[ReaskStrategy] = usual(()),
     tokens: int | None = None,
 ) -> Plan[T]:
     """`transform(text)` of the first reply that it takes. Raises GenerationError with every attempt."""
-    trying = Tries(request, rungs, tries, tokens)
+    trying = Attempts(request, rungs, tries, tokens)
     while True:
         reply = yield from trying.ask()
         try:

@@ -1,17 +1,19 @@
-"""Which checked calls a request wants, or which text: asked again, with what was wrong, until it fits."""
+"""Decides which checked calls, or which text, a request gets. The model is asked again, with the problems, until the
+reply is valid."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from ..api.tool_errors import error_text
 from ..errors import Attempt, GenerationError, NoCall
-from ..schema.near import listed
-from ..types import Message, Note, Reply, Request, ToolCall
-from .calls import answer, checked, error_text, problem_text
+from ..schema.suggestions import listed
+from ..types import Message, Note, Problem, Reply, Request, ToolCall, copy_with
+from .calls import answer, checked, problem_text
 from .effects import Plan
-from .formed import formed, in_words, order
-from .ladder import Rung, Tries, usual
+from .json_reply import in_words, json_text, order
+from .reask import Attempts, ReaskStrategy, usual
 
 NO_CALL, NO_FIT = "That was no tool call.", "That does not fit:"
 """How a model is told, in the user's place, that its reply was wrong."""
@@ -31,7 +33,7 @@ def decide(
     cut_stands: bool = False,
     first: bool = True,
     told: bool = False,
-    rungs: Sequence[Rung] = usual(()),
+    rungs: Sequence[ReaskStrategy] = usual(()),
     tokens: int | None = None,
 ) -> Plan[Reply]:
     """The model's reply, every call in it offered and valid, its text fitting the schema where one is set. Nothing is
@@ -45,7 +47,7 @@ def decide(
     cost until then. Raises GenerationError with every attempt when no reply fits.
     """
     asked = request if request.schema is None or "schema" in can else in_words(request, request.schema)
-    trying = Tries(asked, rungs, 1 if told and request.schema is not None else tries, tokens)
+    trying = Attempts(asked, rungs, 1 if told and request.schema is not None else tries, tokens)
     while True:
         reply = yield from trying.ask(live=True)
         reply = read(reply) if read else reply
@@ -68,28 +70,29 @@ def call(
     *,
     tries: int = 3,
     read: Read | None = None,
-    rungs: Sequence[Rung] = usual(()),
+    rungs: Sequence[ReaskStrategy] = usual(()),
     tokens: int | None = None,
+    wanted: str = "exactly one call",
 ) -> Plan[ToolCall]:
     """Exactly one checked call, noted on it how often the model was asked again. Raises NoCall, which says what came
-    instead; GenerationError for calls that never fit."""
+    instead of what was `wanted`; GenerationError for calls that never fit."""
     try:
         reply = yield from decide(request, tries=tries, read=read, first=False, rungs=rungs, tokens=tokens)
     except GenerationError as error:
         if error.reply is None or error.reply.calls:
             raise
-        raise NoCall(_instead(error.reply), attempts=error.attempts) from error.__cause__
+        raise NoCall(_instead(error.reply, wanted), attempts=error.attempts) from error.__cause__
     if len(reply.calls) == 1:
-        again = tuple(note for note in reply.notes if note.rule == "asked-again")
+        again = tuple(note for note in reply.notes if note.rule == "re-asked")
         return replace(reply.calls[0], notes=(*reply.calls[0].notes, *again))
-    instead = _instead(reply)
+    instead = _instead(reply, wanted)
     raise NoCall(instead, attempts=[Attempt(reply, instead)])
 
 
-def _instead(reply: Reply) -> str:
+def _instead(reply: Reply, wanted: str) -> str:
     names = ", ".join(call.name for call in reply.calls)
     came = f"{len(reply.calls)} calls ({names}) came" if reply.calls else f"a text came: {reply.text[:200]!r}"
-    return f"exactly one call was wanted, and {came}"
+    return f"{wanted} was wanted, and {came}"
 
 
 def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
@@ -110,17 +113,18 @@ def _in_words(reply: Reply) -> Reply:
     return replace(reply, calls=(), finish="stop", notes=(*reply.notes, *notes))
 
 
+def _refusal(call: ToolCall, problems: Sequence[Problem], choice: str) -> str:
+    return _refused(call, choice) or "; ".join(problem.message for problem in problems)
+
+
 def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, str, list[Message]]:
     """The reply with its calls coerced, what is wrong with it, and the messages that tell the model."""
     if not reply.calls:
         return _judged_text(reply, request, cut_stands)
     tools = request.tools or ()
     judged = [checked(call, tools) for call in reply.calls]
-    reply = replace(reply, calls=tuple(call for call, _ in judged))
-    refusals = [
-        _refused(call, request.choice) or "; ".join(problem.message for problem in problems)
-        for call, problems in judged
-    ]
+    reply = copy_with(reply, calls=tuple(call for call, _ in judged))
+    refusals = [_refusal(call, problems, request.choice) for call, problems in judged]
     wrong = " ".join(filter(None, refusals))
     if not wrong:
         return reply, "", []
@@ -141,7 +145,7 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Repl
         return reply, f"a call to {wanted} was wanted, and a text came", [{"role": "user", "content": asked}]
     if request.schema is None:
         return reply, "", []
-    reply, wrong = formed(reply, request.schema)
+    reply, wrong = json_text(reply, request.schema)
     if not wrong:
         return reply, "", []
     asked = f"{NO_FIT} {wrong}. {order(request.schema)}"

@@ -1,4 +1,5 @@
-"""What a plan can ask for. A driver does it and sends the outcome back; a failure is thrown into the plan.
+"""The effects that a plan can request. A driver carries them out and sends the outcome back; a failure is raised in the
+plan.
 
 A plan is `Generator[Effect, Outcome, Value]`; parts of one are other plans, by `yield from`.
 """
@@ -11,8 +12,8 @@ from typing import Any, TypeVar, cast
 
 from ..errors import ToolspeakError
 from ..events import Event
-from ..types import Reply, Request, ToolCall, ToolResult, Usage
-from ..wire.markers import cleaner, control_markers
+from ..types import Message, Reply, Request, ToolCall, ToolResult, Usage
+from ..wire.prompt.control_markers import cleaner, control_markers
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ class Ask:
     request: Request
     live: bool = False
     read: Callable[[Event | None], Iterable[Event]] | None = None
-    kept: bool = True
+    recorded: bool = True
     by: str = ""
 
 
@@ -39,9 +40,11 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run calls. The outcome is a tuple of ToolResults, in the order of the calls."""
+    """Run calls. The outcome is a tuple of ToolResults, in the order of the calls. `messages` is the conversation before
+    them."""
 
     calls: Sequence[ToolCall]
+    messages: Sequence[Message] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +72,9 @@ def score(pairs: Sequence[tuple[str, str]]) -> Plan[list[float]]:
     return outcome
 
 
-def run(calls: Sequence[ToolCall]) -> Plan[tuple[ToolResult, ...]]:
-    """The result of each call."""
-    outcome: tuple[ToolResult, ...] = yield Run(calls)
+def run(calls: Sequence[ToolCall], messages: Sequence[Message] = ()) -> Plan[tuple[ToolResult, ...]]:
+    """The result of each call, behind these messages."""
+    outcome: tuple[ToolResult, ...] = yield Run(calls, messages)
     return outcome
 
 

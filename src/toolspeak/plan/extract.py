@@ -6,33 +6,65 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from functools import reduce
+from types import FunctionType, MethodType
+from typing import Any, NamedTuple, cast
 
-from ..errors import InvalidCall, InvalidTool
+from ..errors import GenerationError, InvalidCall, InvalidTool
 from ..schema.adapter import adapter
-from ..schema.repair import repair
+from ..schema.infer import as_tool
+from ..schema.repair import KEYWORDS, repair
 from ..schema.tidy import tidy
-from ..types import Note, Problem, Reply, Tool, ToolCall
+from ..schema.validators import OPEN
+from ..schema.walk import resolve
+from ..types import Message, Note, Problem, Reply, Request, Schema, Tool, ToolCall, Usage
+from ..wire.reading.collect import add_usage
+from . import decide
 from .calls import checked
+from .effects import Plan, spending
+from .json_passages import json_values, unfenced, whole_values
 
-T = TypeVar("T")
+NO_TYPES = (FunctionType, MethodType)
 
 
-def extraction(kind: type[T]) -> tuple[Tool[..., Any], Callable[[Mapping[str, Any]], T]]:
-    """The tool whose arguments describe a value of `kind`, and what makes that value of checked arguments."""
+MARKS = " \t\r\n.!\"'`*"
+"""What stands around a value that is written among words: quotes, emphasis, the end of a sentence."""
+OTHER_WORDS = "Sorry, the text does not say so; I would have to guess."
+"""A text that is no value: a kind that takes it takes any text."""
+
+
+class Extraction(NamedTuple):
+    """How a value is got: the tool whose arguments describe it, what makes it of checked arguments, what reads a reply as a
+    call of the tool, whether the value is but the argument `value`, and what was wanted, for errors."""
+
+    tool: Tool[..., Any]
+    build: Callable[[Mapping[str, Any]], Any]
+    read: Callable[[Reply], Reply]
+    wrapped: bool
+    wanted: str
+
+
+def extraction(kind: Any) -> Extraction:
+    """How a value of `kind` is got.
+
+    A kind is a type that pydantic knows, or a JSON Schema as a dict, whose values are JSON data. Raises InvalidTool for
+    what is neither.
+    """
+    if isinstance(kind, Mapping):
+        return _by_schema(cast("Mapping[str, Any]", kind))
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, ValidationError
 
+    if isinstance(kind, NO_TYPES):  # which pydantic takes for something else
+        raise InvalidTool(f"cannot extract a {type(kind).__name__}: expected a type, received {kind!r:.80}")
     try:
         values = adapter(kind)
-        schema = tidy(values.json_schema())
+        own = values.json_schema()
+        schema = tidy(own)
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         raise InvalidTool(f"cannot extract a {kind!r}: {str(error).splitlines()[0]}") from error
-    whole = schema.get("type") == "object" and "properties" in schema
-    parameters = schema if whole else {"type": "object", "properties": {"value": schema}, "required": ["value"]}
-    if not whole and "$defs" in schema:
-        parameters["$defs"] = schema.pop("$defs")
+    parameters, whole = _parameters(schema)
 
-    def build(arguments: Mapping[str, Any]) -> T:
+    def build(arguments: Mapping[str, Any]) -> Any:
         try:
             return values.validate_json(json.dumps(arguments if whole else arguments["value"]))
         except ValidationError as error:  # what only the type itself can judge: a validator of the user's own
@@ -42,29 +74,144 @@ def extraction(kind: type[T]) -> tuple[Tool[..., Any], Callable[[Mapping[str, An
         return [build(arguments)], {}
 
     name = re.sub(r"\W+", "_", getattr(kind, "__name__", "value").lower()).strip("_")
-    return Tool(f"record_{name}", "Record what the text says.", repair(parameters), build=built), build
+    tool: Tool[..., Any] = Tool(f"record_{name}", "Record what the text says.", repair(parameters), build=built)
+    return Extraction(tool, build, reader(tool, _parameters(own)[0], bare=not whole), not whole, _wanted(kind))
 
 
-def written_plainly(tool: Tool[..., Any]) -> Callable[[Reply], Reply]:
-    """What reads a reply that is the wanted value as JSON, and nothing else, as the call that was to carry it.
+def _wanted(kind: Any) -> str:
+    """What a value is called in an error."""
+    return f"a value of {kind.__name__ if isinstance(kind, type) else str(kind).replace('typing.', '')}"
 
-    Many models answer so. Only what fits is taken, with a note `value-without-call`; all else stays as it is.
+
+def _by_schema(schema: Mapping[str, Any]) -> Extraction:
+    """How a value of a JSON Schema is got. Raises InvalidTool for what is no JSON Schema."""
+    if KEYWORDS.isdisjoint(schema):
+        raise InvalidTool(f"expected a JSON Schema, with `type` or another of its words, received {schema!r:.80}")
+    name = re.sub(r"\W+", "_", str(schema.get("title", "value")).lower()).strip("_")
+    parameters, whole = _parameters(dict(schema))
+    spec = {"name": f"record_{name[:50]}", "description": "Record what the text says.", "parameters": parameters}
+    tool = as_tool(spec)
+
+    def build(arguments: Mapping[str, Any]) -> Any:
+        return arguments if whole else arguments["value"]
+
+    wanted = f"a value of the schema {schema['title']!r:.80}" if "title" in schema else "a value of the schema"
+    return Extraction(tool, build, reader(tool, parameters, bare=not whole), not whole, wanted)
+
+
+def _parameters(schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The parameters of a tool that records a value of this schema, and whether the value is all of the arguments."""
+    if schema.get("type") == "object" and "properties" in schema:
+        return schema, True
+    wrapped: dict[str, Any] = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
+    shared = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
+    inner = {name: part for name, part in schema.items() if name not in shared}
+    return {**wrapped, "properties": {"value": inner}, **shared}, False
+
+
+def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Reply], Reply]:
+    """What reads a reply as the call that was to carry the value; `schema` is the type's own, of the tool's arguments.
+
+    Many models write the value as JSON instead: alone, in a code fence, or among words. It is taken where it fits, with a
+    note `value-without-call`; of several that fit none is. One that does not fit is taken where nothing else stands beside
+    it, so that the model is told what is wrong with it. Where the value is no object (`bare`), it may be written without the
+    quotes of JSON, if not any text would do: a choice, a date, a number with a full stop. Keys that the type does not list are left out where it says
+    nothing of them, with a note `ignored-keys`; where it forbids them the call does not fit.
     """
     names = set(tool.parameters["properties"])
 
+    def listed(call: ToolCall) -> ToolCall:
+        ignored: list[str] = []
+        arguments = without_ignored(call.arguments, schema, schema, ignored)
+        if not ignored:
+            return call
+        notes = (*call.notes, Note("ignored-keys", ", ".join(ignored)))
+        return replace(call, arguments=arguments, json=json.dumps(arguments), notes=notes)
+
+    def written(value: object) -> ToolCall | None:
+        record = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        arguments: dict[str, Any] = record if names & record.keys() else {"value": value}
+        if not names & arguments.keys():
+            return None
+        note = Note("value-without-call", tool.name)
+        return listed(ToolCall(f"call_{tool.name}", tool.name, arguments, json.dumps(arguments), (note,)))
+
+    closed = bool(checked(ToolCall("", tool.name, {"value": OTHER_WORDS}), [tool])[1]) if bare else False
+
+    def unquoted(text: str) -> ToolCall | None:
+        """The text as the value, without quotes and the like around it; one of several words where it fits alone."""
+        value = unfenced(text).strip(MARKS)
+        call = written(value) if value else None
+        if call is None or len(value.split()) == 1:
+            return call
+        return None if checked(call, [tool])[1] else call
+
     def read(reply: Reply) -> Reply:
-        fenced = re.fullmatch(r"```\w*\n(.*)```", reply.text.strip(), re.DOTALL)
-        try:
-            value: object = json.loads(fenced[1] if fenced else reply.text)
-        except (ValueError, RecursionError):
+        if reply.calls:
+            return replace(reply, calls=tuple(map(listed, reply.calls)))
+        calls = [call for call in map(written, json_values(reply.text)) if call is not None]
+        fits = [call for call in calls if not checked(call, [tool])[1]]
+        if any(call.arguments != fits[0].arguments for call in fits):
             return reply
-        found = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-        arguments: dict[str, Any] = found if names & found.keys() else {"value": value}
-        written = ToolCall("", tool.name, arguments, json.dumps(arguments), (Note("value-without-call", tool.name),))
-        fits = not reply.calls and names & arguments.keys() and not checked(written, [tool])[1]
-        return replace(reply, text="", calls=(written,)) if fits else reply
+        call = fits[0] if fits else next(map(written, whole_values(reply.text)), None)
+        if call is None and closed:
+            call = unquoted(reply.text)
+        return reply if call is None else replace(reply, text="", calls=(call,))
 
     return read
+
+
+def without_ignored(value: Any, schema: Any, root: Schema, ignored: list[str]) -> Any:
+    """The value without the keys of objects that a schema neither lists nor says anything of; their names are added to
+    `ignored`. Where a value may be of several kinds of objects, it is left as it is."""
+    node = _one_kind(schema, root)
+    if isinstance(value, list):
+        return [without_ignored(one, node.get("items"), root, ignored) for one in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    record = cast("dict[str, Any]", value)
+    known: Mapping[str, Any] = node.get("properties", {})
+    if known and not node.keys() & set(OPEN):
+        ignored += [name for name in record if name not in known]
+        record = {name: one for name, one in record.items() if name in known}
+    others = node.get("additionalProperties")
+    return {name: without_ignored(one, known.get(name, others), root, ignored) for name, one in record.items()}
+
+
+def _one_kind(schema: Any, root: Schema) -> Mapping[str, Any]:
+    """The schema that a reference leads to, and the one of two that is not null; {} for one that says nothing here."""
+    while isinstance(schema, Mapping):
+        node = cast("Mapping[str, Any]", schema)
+        others: list[Any] = [one for one in node.get("anyOf", ()) if one != {"type": "null"}]
+        if "$ref" in node:
+            schema = resolve(root, str(node["$ref"]))
+        elif len(others) == 1:
+            schema = others[0]
+        else:
+            return node
+    return {}
+
+
+def with_output(plan: Plan[Reply], request: Request, kind: Any, **again: Any) -> Plan[Reply]:
+    """The reply of a run with its answer as a value of `kind`: as the answer itself tells it, else asked for once more.
+    A run that ends without a word has none. Raises GenerationError, with the reply, where it never becomes one."""
+    tool, build, read, _, wanted = extraction(kind)
+    reply = yield from plan
+    if not reply.text.strip():
+        return reply
+    plain = read(replace(reply, calls=()))
+    if plain.calls and not checked(plain.calls[0], [tool])[1]:
+        return replace(reply, output=build(checked(plain.calls[0], [tool])[0].arguments))
+    order: Message = {"role": "user", "content": f"Record this answer: {reply.text}"}
+    asked = replace(request, messages=[*reply.messages, order], tools=(tool,), choice=tool.name, parallel=False)
+    spent: list[Usage] = []
+    try:
+        call = yield from spending(decide.call(asked, read=read, wanted=wanted, **again), spent)
+    except GenerationError as error:
+        error.run = reply
+        raise
+    usage = reduce(add_usage, spent, reply.usage)
+    return replace(reply, output=build(call.arguments), usage=usage)
 
 
 def _problem(error: Any) -> Problem:

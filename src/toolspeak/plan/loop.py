@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import LimitReached, ModelError, UsageError
+from ..api.tool_errors import error_text
+from ..errors import ApprovalNeeded, LimitReached, ModelError, UsageError
 from ..events import Finished, Noted
-from ..types import Message, Note, Reply, Request, Step, ToolCall, ToolResult, Usage
-from ..wire.collect import add_usage
-from .calls import answer, assistant, checked, error_text, written
+from ..tool_results import result_text
+from ..types import Message, Note, Pending, Reply, Request, Step, ToolCall, ToolResult, Usage
+from ..wire.reading.collect import add_usage
+from .calls import answer, assistant, checked, written
 from .effects import Plan, ask, run, tell
-from .ladder import Climb, Rung, usual
+from .reask import ReaskState, ReaskStrategy, usual
+from .result_pages import LONGEST_IN_ALL
 
 SAME = 3
 """The same call with the same result, this many times, ends a run: the model is going in circles."""
@@ -38,7 +41,7 @@ class Limits:
                 raise UsageError(f"limits: expected {name} as a number above 0, received {value!r}")
 
 
-def loop(request: Request, limits: Limits, rungs: Sequence[Rung] = usual(())) -> Plan[Reply]:
+def loop(request: Request, limits: Limits, rungs: Sequence[ReaskStrategy] = usual(())) -> Plan[Reply]:
     """The last reply of a run: its `messages` the whole conversation, its `steps` each turn with its results.
 
     What is wrong with a call is its result. `rungs` are the ways in which the model is asked then; after a turn that is
@@ -47,17 +50,15 @@ def loop(request: Request, limits: Limits, rungs: Sequence[Rung] = usual(())) ->
     so_far = _Run(request, limits, rungs)
     try:
         while True:
-            reply = so_far.judged((yield from _asked(so_far)))
+            reply = so_far.judged((yield from _next_reply(so_far)))
             so_far.took(reply)
             why = so_far.exhausted(reply)
             if not reply.calls:
                 return so_far.finished(reply, why)
             if not why:
-                results = yield from run(reply.calls)
-                so_far.ran(reply, results)
-                why = so_far.circling()
-                if not why and (again := so_far.climbed(reply)):
-                    yield from tell(Noted(again))
+                why = yield from _run_calls(so_far, reply)
+                if so_far.pending:
+                    return so_far.paused(reply)
             else:
                 so_far.refused(why)
             if why:
@@ -65,7 +66,7 @@ def loop(request: Request, limits: Limits, rungs: Sequence[Rung] = usual(())) ->
             if why == "tokens":
                 return so_far.finished(Reply(reply.text), why)
             if why:
-                last = yield from _asked(so_far, tools=False)
+                last = yield from _next_reply(so_far, tools=False)
                 so_far.took(last)
                 return so_far.finished(last, why)
     except LimitReached as error:
@@ -74,7 +75,28 @@ def loop(request: Request, limits: Limits, rungs: Sequence[Rung] = usual(())) ->
         return so_far.finished(error.reply or Reply(), error.limit)
 
 
-def _asked(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
+def pending_in(results: Sequence[ToolResult]) -> list[Pending]:
+    """The calls among these that wait for somebody's leave."""
+    return [result.error.pending for result in results if isinstance(result.error, ApprovalNeeded)]
+
+
+def labelled(message: Message, result: ToolResult) -> Message:
+    """A result's message with the result's own label, where it has one."""
+    return message if result.origin is None else {**message, "origin": result.origin}
+
+
+def _run_calls(so_far: _Run, reply: Reply) -> Plan[str]:
+    """Runs the calls of a reply; why the run ends with them, "" where it goes on."""
+    so_far.ran(reply, (yield from run(reply.calls, list(so_far.messages))))
+    if so_far.pending:
+        return ""
+    why = so_far.circling()
+    if not why and (again := so_far.climbed(reply)):
+        yield from tell(Noted(again))
+    return why
+
+
+def _next_reply(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
     """The next reply, of another model where the one that was asked could not be."""
     while True:
         try:
@@ -88,11 +110,11 @@ def _asked(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
 class _Run:
     """What a run has come to so far."""
 
-    def __init__(self, request: Request, limits: Limits, rungs: Sequence[Rung]) -> None:
+    def __init__(self, request: Request, limits: Limits, rungs: Sequence[ReaskStrategy]) -> None:
         self.asked = request
         self.limits = limits
         self.rungs = rungs
-        self.climb = Climb(request, rungs)
+        self.climb = ReaskState(request, rungs)
         self.wrong: list[tuple[ToolCall, str]] = []
         """The calls of the last reply that do not fit, and why."""
         self.before: list[tuple[str, str]] = []
@@ -101,9 +123,14 @@ class _Run:
         self.steps: list[Step] = []
         self.seen: Counter[object] = Counter()
         self.calls = 0
+        self.length = 0
+        """Characters of all results so far."""
         self.usage = Usage()
         self.open: Reply | None = None
         """The last reply, while its calls have no results yet."""
+        self.pending: tuple[Pending, ...] = ()
+        self.waiting: tuple[ToolCall, ...] = ()
+        """The calls that are pending."""
 
     def request(self, *, tools: bool = True) -> Request:
         if not tools:
@@ -127,11 +154,11 @@ class _Run:
         """Goes on to another way of asking where the reply was wrong; a note of it where the results do not tell."""
         before, self.before = self.before, [(call.name, written(call)) for call, _ in self.wrong]
         if not self.wrong:
-            self.climb = Climb(self._usual(), self.rungs)
+            self.climb = ReaskState(self._usual(), self.rungs)
             return None
         calls = [call for call, _ in self.wrong]
         if not self.climb.up(reply, same=self.before == before, wrong=calls):
-            self.climb = Climb(self._usual(), ())
+            self.climb = ReaskState(self._usual(), ())
             return None
         return self.noted(self.wrong[0][1]) if self.climb.rung != "told" else None
 
@@ -141,13 +168,13 @@ class _Run:
         if self.climb.over(error):
             return True
         if elsewhere and self.wrong:  # the first model did answer, if wrongly
-            self.climb = Climb(self._usual(), ())
+            self.climb = ReaskState(self._usual(), ())
             return True
         return False
 
     def noted(self, why: str) -> Note:
         """A note that the model is asked again, on which rung and why."""
-        return Note("asked-again", f"{self.climb.rung}: {why}" if self.climb.rung else why)
+        return Note("re-asked", f"{self.climb.rung}: {why}" if self.climb.rung else why)
 
     def took(self, reply: Reply) -> None:
         self.usage = add_usage(self.usage, reply.usage)
@@ -170,9 +197,19 @@ class _Run:
         self.calls += len(reply.calls)
         self.steps.append(Step(reply, tuple(results), self.climb.rung))
         self.messages.append(assistant(reply))
-        for call, result in zip(reply.calls, results, strict=True):
-            self.messages.append(answer(call, result.text))
+        self.pending = tuple(pending_in(results))
+        ran = list(zip(reply.calls, results, strict=True))
+        self.waiting = tuple(call for call, result in ran if isinstance(result.error, ApprovalNeeded))
+        for call, result in ran:
+            if isinstance(result.error, ApprovalNeeded):
+                continue
+            self.messages.append(labelled(answer(call, self._within(result.text)), result))
             self.seen[(call.name, written(call), result.text)] += 1
+
+    def _within(self, text: str) -> str:
+        """A result as it stays in the conversation: whole, until there is too much of it."""
+        self.length += len(text)
+        return text if self.length <= LONGEST_IN_ALL else result_text(text)
 
     def refused(self, why: str) -> None:
         """Calls that have no results and get none: answered all the same, for every call needs an answer."""
@@ -183,6 +220,14 @@ class _Run:
         told = error_text(f"No result: the limit of {why} is reached. Answer in words.")
         self.messages += [answer(call, told) for call in self.open.calls]
         self.open = None
+
+    def paused(self, reply: Reply) -> Reply:
+        """The reply of a run that waits for somebody's leave: its `calls` are those that do."""
+        notes = (*reply.notes, *(Note("waits-for-leave", call.name) for call in self.waiting))
+        paused = replace(
+            reply, calls=self.waiting, finish="tool_calls", usage=self.usage, pending=self.pending, notes=notes
+        )
+        return replace(paused, messages=list(self.messages), steps=tuple(self.steps))
 
     def circling(self) -> str:
         return "repeats" if any(count >= SAME for count in self.seen.values()) else ""

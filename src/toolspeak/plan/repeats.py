@@ -1,9 +1,9 @@
 """The same call again and again: where a conversation goes in circles, and what the model reads of it.
 
-A turn is what an assistant calls at once, with the results. Turns repeat where calls and results are equal, one behind the
-other; an answer in words between them ends a run of them, a word of the user's does not: agents put reminders there. What
-the model reads stands behind the result that made it one time too many, and stands there in every later request too, so
-that the beginning of the prompt stays as it is.
+A turn is what an assistant calls at once, with the results. Turns repeat where calls and results are equal, one behind
+the other; an answer in words between them ends a run of them, a word of the user's does not: agents put reminders
+there. What the model reads stands behind the result that made it one time too many, and stands there in every later
+request too, so that the beginning of the prompt stays as it is.
 """
 
 from __future__ import annotations
@@ -12,15 +12,21 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..api.payloads import record, records
+from ..api.json_stream import record, records
 from ..types import Message
+from .messages import with_text
 
-LOOKED_AT = "\n\n(The same call with the same result, {times} times in a row. Calling again changes nothing: do something else, or answer.)"
+LOOKED_AT = "(The same call with the same result, {times} times in a row. Calling again changes nothing: do something else, or answer.)"
 ENDED = "I stopped: {names} gave the same result {times} times in a row, to the same arguments."
 
 
-def runs(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
-    """Of each turn of calls that has its results: the place of its last result, and how many equal turns end there."""
+Turns = Sequence[tuple[int, int]]
+"""Of each turn of calls that has its results: the place of its last result, and how many equal turns end there."""
+
+
+def counted_turns(messages: Sequence[Message]) -> Turns:
+    """The turns of a conversation."""
+    rows: list[tuple[int, int]] = []
     signature: object = None
     times = start = 0
     for first, last in _turns(messages):
@@ -29,25 +35,24 @@ def runs(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
         now = _signature(messages[first], messages[first + 1 : last + 1])
         times, signature = (times + 1 if now == signature else 1), now
         start = last + 1
-        yield last, times
+        rows.append((last, times))
+    return rows
 
 
-def noticed(messages: Sequence[Message], times: int) -> Sequence[Message]:
+def noticed(messages: Sequence[Message], turns: Turns, times: int) -> Sequence[Message]:
     """The messages, with a word to the model behind each result that came so many times in a row."""
-    places = [place for place, count in runs(messages) if count == times]
+    places = [place for place, count in turns if count == times]
     if not places:
         return messages
     rows = list(messages)
     for place in places:
-        rows[place] = _with(rows[place], LOOKED_AT.format(times=times))
+        rows[place] = with_text(rows[place], LOOKED_AT.format(times=times))
     return rows
 
 
-def in_a_row(messages: Sequence[Message]) -> int:
+def in_a_row(messages: Sequence[Message], turns: Turns) -> int:
     """How many equal turns of calls a conversation ends with; 0 where it does not end with results."""
-    last, times = 0, 0
-    for last, times in runs(messages):  # noqa: B007 - the last of them
-        pass
+    last, times = turns[-1] if turns else (0, 0)
     return 0 if any(map(_answers, messages[last + 1 :])) else times
 
 
@@ -94,10 +99,3 @@ def _canonical(arguments: Any) -> object:
         return json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
-
-
-def _with(message: Message, text: str) -> Message:
-    content = message.get("content")
-    if isinstance(content, list):
-        return {**message, "content": [*content, {"type": "text", "text": text.strip()}]}
-    return {**message, "content": f"{content}{text}" if content else text.strip()}

@@ -2,7 +2,11 @@
 
 A model that was asked in one dialect may write the markers of another around its calls: asked for a JSON object, it writes
 `<tool_call>{…}</tool_call>`. The object is read, and its markers would stay in the text. So what may be such a marker is
-held back: it is dropped where a call follows it or came before it, with nothing but blanks between, and is text elsewhere.
+held back, and dropped where only blanks are between it and a call:
+
+- before a call, where calls begin with such a marker: in "it ends with </tool_call>" it is text;
+- behind a call, where the rest of its line is empty or a marker was dropped before the call: "</tool_call> ends a call" is
+  text.
 """
 
 from __future__ import annotations
@@ -10,14 +14,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import takewhile
+from typing import NamedTuple
 
 from ..dialects import get, names
 from ..events import CallEnd, CallStart, Event, Finished, TextDelta
-from ..wire.drafts.margins import MARK
-from ..wire.templates.abilities import literals
+from ..wire.dialect import Dialect
+from ..wire.prompt.template_capabilities import literals
+from ..wire.reading.lexicon import MARK
 
 LONGEST = 256
-"""Characters of markers and blanks that are held back at most: a run of thousands is a text, and costs what a text costs."""
+"""Characters of markers and blanks that are held back at most: a run of thousands is a text, and costs what a text
+costs."""
 
 
 class StrayMarkers:
@@ -26,6 +34,8 @@ class StrayMarkers:
     def __init__(self) -> None:
         self._held: str = ""
         self._after = False
+        self._opened = False
+        """Whether a marker was dropped before the last call."""
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
         out: list[Event] = []
@@ -44,14 +54,13 @@ class StrayMarkers:
             return [TextDelta(piece)]
         text: str = self._held + piece
         self._held = ""
-        run, tail = _patterns()
+        run, lines, _, tail = _patterns()
         if self._after:
-            waits = bool(tail.fullmatch(text)) if text.strip() else True
-            if len(text) <= LONGEST and waits:
+            if len(text) <= LONGEST and (tail.fullmatch(text) or not text.strip()):
                 self._held = text  # blanks and markers alone so far
                 return []
             self._after = False
-            text = text[found.end() :] if (found := run.match(text)) else text
+            text = (run if self._opened else lines).sub("", text)
         start = tail.search(text, max(0, len(text) - LONGEST))
         cut = start.start() if start else len(text)
         self._held = text[cut:]
@@ -59,24 +68,48 @@ class StrayMarkers:
 
     def _released(self, *, before_call: bool) -> list[Event]:
         held, self._held = self._held, ""
-        found = _patterns()[0].match(held)
-        if found and not held[found.end() :].strip() and (before_call or self._after):
-            held = "" if self._after else held[: len(held) - len(held.lstrip())]
+        opening = _patterns().opening.search(held) if before_call else None
+        if self._after and _patterns().run.fullmatch(held.rstrip()):
+            held = ""
+        elif opening and not self._after:
+            held = held[: opening.start()]
+        self._opened = opening is not None
         return [TextDelta(held)] if held else []
 
 
-@cache
-def markers() -> tuple[str, ...]:
-    """The markers of calls of all dialects, longest first."""
-    words = {word for name in names() for word in literals(get(name)) if MARK.fullmatch(word)}
-    return tuple(sorted(words, key=lambda word: (-len(word), word)))
+class _Patterns(NamedTuple):
+    """At the beginning of a text a `run` of markers with the blanks before each, and one that ends with its line (`lines`);
+    at its end markers that are the `opening` of a call, and what may be the beginning of a run (`tail`)."""
+
+    run: re.Pattern[str]
+    lines: re.Pattern[str]
+    opening: re.Pattern[str]
+    tail: re.Pattern[str]
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A run of markers with the blanks before each, and what may be the beginning of one at the end of a text."""
-    whole = "|".join(map(re.escape, markers()))
-    starts = {word[:i] for word in markers() for i in range(1, len(word))}
+def _patterns() -> _Patterns:
+    dialects = [get(name) for name in names()]
+    words = _longest_first(word for one in dialects for word in literals(one))
+    whole = "|".join(map(re.escape, words))
+    begin = "|".join(map(re.escape, _longest_first(word for one in dialects for word in _opening(one))))
+    starts = {word[:i] for word in words for i in range(1, len(word))}
     part = "|".join(map(re.escape, sorted(starts, key=len, reverse=True)))
     run = rf"(?:\s*(?:{whole}))+"
-    return re.compile(run), re.compile(rf"{run}\s*(?:{part})?\Z|\s*(?:{part})\Z")
+    return _Patterns(
+        re.compile(rf"\A{run}"),
+        re.compile(rf"\A{run}(?=[^\S\n]*(?:\n|\Z))"),
+        re.compile(rf"(?:(?:{begin})\s*)+\Z"),
+        re.compile(rf"{run}\s*(?:{part})?\Z|\s*(?:{part})\Z"),
+    )
+
+
+def _longest_first(words: Iterable[str]) -> list[str]:
+    """The control markers among the words, each once."""
+    return sorted({word for word in words if MARK.fullmatch(word)}, key=lambda word: (-len(word), word))
+
+
+def _opening(dialect: Dialect) -> list[str]:
+    """The words before the name and the arguments of a call."""
+    before = takewhile(lambda part: isinstance(part, str), dialect.call)
+    return [word for text in (dialect.open, *before) for word in str(text).split()]

@@ -1,1 +1,1 @@
-"""What a tool takes: inferred from Python, repaired, checked, coerced, and bound to its function."""
+"""Schemas of tools: inferred from Python, repaired, checked, coerced, and bound to functions."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidCall
 from ..types import Problem
+from .phrases import short
 from .walk import escape
-from .words import short
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -63,16 +63,7 @@ class Binding:
         named: dict[str, Any] = {}
         problems: list[Problem] = []
         for p in self.parameters:
-            if p.name in self.injected:
-                value = injected.get(p.name, p.default)
-            elif p.whole:
-                value = dict(arguments)
-            elif p.name in arguments:
-                value = self._make(p.adapter, p.name, arguments[p.name], problems)
-            elif p.positional or p.explicit:
-                value = p.default() if p.explicit else p.default
-            else:
-                continue
+            value = self._value(p, arguments, injected, problems)
             if p.positional:
                 positional.append(value)
             elif value is not EMPTY:
@@ -88,14 +79,30 @@ class Binding:
             )
         return positional, named
 
+    def _value(
+        self, p: Parameter, arguments: Mapping[str, Any], injected: Mapping[str, Any], problems: list[Problem]
+    ) -> Any:
+        """What the parameter gets; EMPTY where the function's own default is left to it."""
+        if p.name in self.injected:
+            return injected.get(p.name, p.default)
+        if p.whole:
+            return dict(arguments)
+        if p.name in arguments:
+            return self._make(p.adapter, p.name, arguments[p.name], problems)
+        if p.explicit:
+            return p.default()
+        return p.default if p.positional else EMPTY
+
     def _make(self, adapter: TypeAdapter[Any] | None, name: str, value: Any, problems: list[Problem]) -> Any:
         if adapter is None:
             return value
-        from pydantic import ValidationError
-
         try:
             return adapter.validate_python(value)
-        except ValidationError as error:
+        except ValueError as error:
+            from pydantic import ValidationError  # which is a ValueError: importing it takes longer than a check
+
+            if not isinstance(error, ValidationError):
+                raise
             problems.extend(_problems(error, name))
             return None
 

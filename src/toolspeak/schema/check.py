@@ -1,9 +1,10 @@
-"""What is wrong with a call's arguments, all of it at once, as data and in sentences for a model."""
+"""Finds every problem of a call's arguments, as data and as sentences for a model."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -11,16 +12,19 @@ from typing import Any, cast
 
 from ..types import Problem, Schema, Tool
 from . import text_grammars
-from .judge import Judge, judge
-from .near import did_you_mean, near
-from .smaller import Moved, Smaller, TooMany
+from .phrases import describe, expected, short, spoken
+from .shrink import Reduced, RelocatedError, TooMany
+from .suggestions import did_you_mean, near
+from .validators import Judge, judge
 from .walk import branches, escape, resolve
-from .words import describe, expected, short, spoken
 
 AT_MOST = 50
 """How many problems of one call are told."""
 MANY = 2_000
 """Arguments of more values than this are not told all that is wrong with them, but the first."""
+
+STRING = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*+:)?').findall
+"""The strings of a JSON text, each with the colon that makes a name of it."""
 
 
 def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
@@ -58,26 +62,26 @@ def _are_many(arguments: object) -> bool:
 
 def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) -> list[Problem]:
     """Something that is wrong with many arguments: a validator that tells errors makes all of them first."""
-    made = Smaller(arguments, judged.is_valid, _known(tool.parameters, []))
+    made = Reduced(arguments, judged.is_valid, _known(tool.parameters, []))
     try:
         made.shrink()
     except TooMany as error:
         return [_beside(error, tool.parameters)]
-    errors = [Moved(error, made.places) for error in judged.iter_errors(made.value)]
-    told = [error for error in errors if not _made_so(error, arguments, made)]
+    errors = [RelocatedError(error, made.places) for error in judged.iter_errors(made.value)]
+    told = [error for error in errors if not _due_to_omission(error, arguments, made)]
     where = "what the schema says"
     return _every(tool, iter(told)) or [
         Problem("", where, short(arguments), f"the arguments must be {where}; they are too many to say what is not")
     ]
 
 
-def _made_so(error: Any, arguments: Any, made: Smaller) -> bool:
+def _due_to_omission(error: Any, arguments: Any, made: Reduced) -> bool:
     """Is an error due to what was left out?"""
     path = tuple(error.instance_path)
     if path not in made.changed:
         return False
     if error.kind.name in ("anyOf", "oneOf"):
-        return any(all(_made_so(inner, arguments, made) for inner in branch) for branch in error.kind.context)
+        return any(all(_due_to_omission(inner, arguments, made) for inner in branch) for branch in error.kind.context)
     if error.kind.name != "required":
         return error.kind.name not in ("additionalProperties", "unevaluatedProperties", "type")
     for part in path:
@@ -97,6 +101,9 @@ def _beside(error: TooMany, root: Schema) -> Problem:
 
 def repeated(text: str) -> list[Problem]:
     """The names that a call's JSON text gives two values: neither can be chosen, so the call cannot be run."""
+    names = [text for text, colon in STRING(text) if colon]
+    if len(names) == len(set(names)) and not any("\\" in name for name in names):
+        return []
     found: list[str] = []
 
     def read(pairs: list[tuple[str, Any]]) -> None:
@@ -113,13 +120,17 @@ def repeated(text: str) -> list[Problem]:
     ]
 
 
+def _without_types(errors: list[Any]) -> list[Any]:
+    """The errors without those about a type where another names the choices."""
+    listed = {tuple(error.instance_path) for error in errors if error.kind.name in ("enum", "const")}
+    return [error for error in errors if error.kind.name != "type" or tuple(error.instance_path) not in listed]
+
+
 def _telling(errors: Iterator[Any], root: Schema) -> list[Any]:
     """The errors without those that say less than another: no type beside the choices of the same value; and of names
     that count as not allowed only those that no schema lists, where there is another error: where an alternative does
     not fit, the names that it lists are not allowed either."""
-    found = list(islice(errors, 10 * AT_MOST))
-    listed = {tuple(error.instance_path) for error in found if error.kind.name in ("enum", "const")}
-    found = [error for error in found if error.kind.name != "type" or tuple(error.instance_path) not in listed]
+    found = _without_types(list(islice(errors, 10 * AT_MOST)))
     if all(error.kind.name == "unevaluatedProperties" for error in found):
         return found
     return [error for error in found if error.kind.name != "unevaluatedProperties" or _unlisted(error, root)]
@@ -215,13 +226,18 @@ def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> It
         for inner in tagged[0]:
             yield from explain(inner, tool)
         return
-    telling = [e for b in tagged for e in b if _is_tag(e, depth)]
-    tags = {tuple(e.instance_path) for e in telling}
     heads, at, got = [b[0] for b in (tagged or branches)], path, value
-    if len(tags) == 1 and len(telling) == len(tagged):  # every alternative wants another value in one field
-        heads, at, got = telling, f"{path}/{escape(str(next(iter(tags))[-1]))}", telling[0].instance
+    if telling := _one_tag(tagged, depth):
+        heads, at, got = telling, f"{path}/{escape(str(telling[0].instance_path[-1]))}", telling[0].instance
     wanted = " or ".join(dict.fromkeys(expected(e) for e in heads))
     yield Problem(at, wanted, short(got), f"{_named(at)} must be {spoken(wanted)}; got {short(got)}")
+
+
+def _one_tag(branches: list[list[Any]], depth: int) -> list[Any]:
+    """The errors at the one field in which every alternative wants another value; none where there is no such field."""
+    telling = [e for b in branches for e in b if _is_tag(e, depth)]
+    tags = {tuple(e.instance_path) for e in telling}
+    return telling if len(tags) == 1 and len(telling) == len(branches) else []
 
 
 def _is_other(error: Any, depth: int) -> bool:

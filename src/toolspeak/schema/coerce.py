@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, cast
 
 from ..types import Note, Schema, Tool
-from .judge import branch_judge, judge
+from .phrases import short
+from .validators import branch_judge, judge
 from .walk import escape, resolve
-from .words import short
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,300}|0")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
@@ -47,11 +47,11 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str
     try:
         made = given if valid else cast("dict[str, Any]", walk.value(given, tool.parameters, "", 0))
         return (walk.integers(made, tool.parameters) if _has_float(made) else made), tuple(walk.notes)
-    except TooMuch:
+    except WorkExceeded:
         return given, ()
 
 
-class TooMuch(Exception):
+class WorkExceeded(Exception):
     """The work is out of proportion: alternatives inside alternatives multiply without end."""
 
 
@@ -70,10 +70,11 @@ class Work:
     def spend(self, units: int = 1) -> None:
         self.left -= units
         if self.left < 0:
-            raise TooMuch
+            raise WorkExceeded
 
     def judged(self, root: Schema, schema: Schema) -> None:
-        """A value is held against a schema inside `root`: it is read once, with all that it refers to, and then checked."""
+        """A value is held against a schema inside `root`: it is read once, with all that it refers to, and then
+        checked."""
         weight = self._weights.get(id(schema))
         if weight is None:
             weight, refers = self._read(schema)
@@ -138,18 +139,23 @@ class _Walk:
             return value
         if isinstance(value, float):
             return int(value) if value.is_integer() and "integer" in self._types(node, depth) else value
-        if isinstance(value, dict):
-            fields = cast("dict[str, Any]", value)
-            made = {name: self.integers(part, self._field(node, name), depth + 1) for name, part in fields.items()}
-        elif isinstance(value, list):
-            made = [self.integers(part, _item(node, i), depth + 1) for i, part in enumerate(cast("list[Any]", value))]
-        else:
+        if not isinstance(value, (dict, list)):
             return value
-        for key in ("anyOf", "oneOf", "allOf"):
-            for part in cast("list[Any]", node.get(key, [])):
-                if key == "allOf" or self._valid(value, part):
-                    made = self.integers(made, part, depth + 1)
+        made = self._inner_integers(cast("dict[str, Any] | list[Any]", value), node, depth + 1)
+        for part in self._applying(value, node):
+            made = self.integers(made, part, depth + 1)
         return made
+
+    def _inner_integers(self, value: dict[str, Any] | list[Any], node: Mapping[str, Any], depth: int) -> Any:
+        if isinstance(value, dict):
+            return {name: self.integers(part, self._field(node, name), depth) for name, part in value.items()}
+        return [self.integers(part, _item(node, i), depth) for i, part in enumerate(value)]
+
+    def _applying(self, value: Any, node: Mapping[str, Any]) -> Iterator[Any]:
+        """The schemas inside a schema that apply to the value."""
+        for key in ("anyOf", "oneOf"):
+            yield from (part for part in cast("list[Any]", node.get(key, [])) if self._valid(value, part))
+        yield from cast("list[Any]", node.get("allOf", []))
 
     def _types(self, node: Mapping[str, Any], depth: int) -> set[str]:
         """Every type that a number may have here; `number` among them means that 1.0 stays 1.0."""

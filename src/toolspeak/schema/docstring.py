@@ -1,8 +1,12 @@
-"""What a docstring says of a function and of each of its parameters, in whatever style it is written."""
+"""Reads the descriptions of a function and its parameters from a docstring, in any common style."""
 
 from __future__ import annotations
 
 import inspect
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from docstring_parser import Docstring
 
 
 def read_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
@@ -19,6 +23,9 @@ def read_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
     except ParseError:
         return inspect.cleandoc(doc), {}
     parameters = {p.arg_name.lstrip("*"): " ".join((p.description or "").split()) for p in parsed.params}
+    return _description(parsed), {name: said for name, said in parameters.items() if said}
+
+
+def _description(parsed: Docstring) -> str:
     parts = [part.strip() for part in (parsed.short_description, parsed.long_description) if part]
-    text = "\n\n".join(parts) if parsed.blank_after_short_description else "\n".join(parts)
-    return text, {name: said for name, said in parameters.items() if said}
+    return "\n\n".join(parts) if parsed.blank_after_short_description else "\n".join(parts)

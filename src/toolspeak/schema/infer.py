@@ -12,20 +12,21 @@ import re
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar, cast, overload
+from typing import Any, ParamSpec, TypeVar, cast, get_args, overload
 
 from ..errors import DuplicateTool, InvalidTool
-from ..types import Tool
-from .bind import Binding
-from .bind import Injected as Injected
+from ..types import Origin, Tool, ToolEffect
+from .bind import Binding, Injected as Injected
 from .docstring import read_docstring
-from .judge import judge
 from .repair import repair
+from .validators import judge
 
 P = ParamSpec("P")
 R = TypeVar("R")
 AnyTool = Tool[..., Any]
 
+EFFECTS = get_args(ToolEffect)
+ORIGINS = get_args(Origin)
 _NAME = re.compile(r"[^\W\d][\w.\-/:]{0,127}")
 
 
@@ -41,6 +42,8 @@ def tool(
     parameters: Mapping[str, Any] | None = ...,
     timeout: float | None = ...,
     show_errors: bool | None = ...,
+    effect: ToolEffect | None = ...,
+    reads: Origin | None = ...,
 ) -> Tool[P, R]: ...
 @overload
 def tool(
@@ -52,6 +55,8 @@ def tool(
     parameters: Mapping[str, Any] | None = ...,
     timeout: float | None = ...,
     show_errors: bool | None = ...,
+    effect: ToolEffect | None = ...,
+    reads: Origin | None = ...,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
     fn: Any = None,
@@ -62,43 +67,60 @@ def tool(
     parameters: Mapping[str, Any] | None = None,
     timeout: float | None = None,
     show_errors: bool | None = None,
+    effect: ToolEffect | None = None,
+    reads: Origin | None = None,
 ) -> Any:
     """A tool from a function; also a decorator, with or without parentheses.
 
-    `name` and `description` stand in for the function's own and its docstring's. With `parameters`, a JSON
-    Schema, the function receives the arguments by name as JSON gave them; without it the schema comes
-    from the signature and the arguments arrive as the annotated types. `timeout` is in seconds.
-    With `show_errors=False` a model reads that the tool failed, and not what its function raised. Raises InvalidTool where no schema can be made of it.
+    `name` and `description` stand in for the function's own and its docstring's. With `parameters`, a JSON Schema, the
+    function receives the arguments by name as JSON gave them; without it the schema comes from the signature and the
+    arguments arrive as the annotated types. `timeout` is in seconds. With `show_errors=False` a model reads that the
+    tool failed, and not what its function raised. A policy looks at `effect` ("read", "write", the default, or
+    "destructive") and at `reads` ("trusted", the default, or "untrusted": what it returns was written by strangers).
+    Raises InvalidTool where no schema can be made of it.
     """
-    if fn is None:
-        return functools.partial(
-            _decorate,
+    labels = {"effect": one_of("effect", effect, EFFECTS), "reads": one_of("reads", reads, ORIGINS)}
+    more = {key: value for key, value in labels.items() if value is not None}
+
+    def make(function: Any) -> AnyTool:
+        plain = _decorate(
+            function,
             name=name,
             description=description,
             parameters=parameters,
             timeout=timeout,
             show_errors=show_errors,
         )
-    return _decorate(
-        fn, name=name, description=description, parameters=parameters, timeout=timeout, show_errors=show_errors
-    )
+        return replace(plain, **more) if more else plain
+
+    return make if fn is None else make(fn)
+
+
+def one_of(what: str, value: str | None, words: tuple[str, ...]) -> str | None:
+    """The value, if it is one of the words or None. InvalidTool otherwise."""
+    if value is None or value in words:
+        return value
+    raise InvalidTool(f"{what}: expected {' or '.join(words)}, got {value!r:.80}", path=f"/{what}")
 
 
 def as_tool(x: Any) -> AnyTool:
     """The tool that `x` is or describes.
 
     `x` is a Tool, a function of any kind, or a dict as OpenAI (wrapped or bare), Anthropic (`input_schema`) or
-    MCP (`inputSchema`) write them. Raises InvalidTool.
+    MCP (`inputSchema`) write them; its `input_examples` are arguments of good calls. Raises InvalidTool.
     """
     if isinstance(x, types.MethodType) and isinstance(cast("Any", x).__func__, Tool):
         x = cast("AnyTool", x.__func__).__get__(x.__self__)
-    if isinstance(x, Mapping):
+    if isinstance(x, Tool):
+        made = cast("AnyTool", x)
+    elif isinstance(x, Mapping):
         return _from_dict(cast("Mapping[str, Any]", x))
-    if not callable(x):
+    elif callable(x):
+        made = _decorate(x)
+    else:
         raise InvalidTool(
             f"a tool is a function, a Tool or a dict with a name and parameters; got {type(x).__name__}: {_short(x)}"
         )
-    made = cast("AnyTool", x) if isinstance(x, Tool) else _decorate(x)
     owner = made.build.method_of if isinstance(made.build, Binding) else ""
     if owner and isinstance(made.function, types.FunctionType):
         raise InvalidTool(
@@ -157,6 +179,41 @@ def _listed(xs: Any) -> Iterable[Any]:
     return cast("Iterable[Any]", xs)
 
 
+def _redecorate(
+    base: AnyTool,
+    name: str | None,
+    description: str | None,
+    parameters: Mapping[str, Any] | None,
+    timeout: float | None,
+) -> AnyTool:
+    """A tool with other details; what is None stays."""
+    if parameters is not None and base.function is not None:
+        again = _decorate(
+            base.function, name=name or base.name, description=description or base.description,
+            parameters=parameters, timeout=timeout or base.timeout, show_errors=base.show_errors,
+        )  # fmt: skip
+        return replace(again, effect=base.effect, reads=base.reads)
+    return replace(
+        base,
+        name=_named(name, "") if name is not None else base.name,
+        description=base.description if description is None else description,
+        timeout=base.timeout if timeout is None else timeout,
+    )
+
+
+def _check_function(fn: Any) -> None:
+    if not callable(fn) and not isinstance(fn, classmethod):
+        raise InvalidTool(f"a tool is made from a function; got {type(fn).__name__}: {_short(fn)}")
+    function = cast("Any", fn)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidTool(f"a tool returns its result; {_own_name(function)} yields. Return a list of what it yields")
+
+
+def _check_timeout(timeout: Any) -> None:
+    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
+        raise InvalidTool(f"a timeout is a positive number of seconds; got {timeout!r}")
+
+
 def _decorate(
     fn: Any,
     *,
@@ -170,44 +227,36 @@ def _decorate(
         base = cast("AnyTool", fn)
         if show_errors is not None:
             base = replace(base, show_errors=show_errors)
-        if parameters is not None and base.function is not None:
-            return _decorate(
-                base.function, name=name or base.name, description=description or base.description,
-                parameters=parameters, timeout=timeout or base.timeout, show_errors=base.show_errors,
-            )  # fmt: skip
-        return replace(
-            base,
-            name=_named(name, "") if name is not None else base.name,
-            description=base.description if description is None else description,
-            timeout=base.timeout if timeout is None else timeout,
-        )
-    if not callable(fn) and not isinstance(fn, classmethod):
-        raise InvalidTool(f"a tool is made from a function; got {type(fn).__name__}: {_short(fn)}")
-    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidTool(f"a timeout is a positive number of seconds; got {timeout!r}")
+        return _redecorate(base, name, description, parameters, timeout)
+    _check_function(fn)
+    _check_timeout(timeout)
     from .signature import fit, infer
 
-    function = cast("Any", fn)
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise InvalidTool(f"a tool returns its result; {_own_name(function)} yields. Return a list of what it yields")
-    title = _named(name, _own_name(function))
-    said, of_parameters = read_docstring(_doc(function))
+    title = _named(name, _own_name(fn))
+    said, of_parameters = read_docstring(_doc(fn))
     if parameters is not None:
-        schema, binding = fit(function, title, repair(parameters, title))
+        schema, binding = fit(fn, title, repair(parameters, title))
     else:
-        schema, binding = infer(function, title, of_parameters)
+        schema, binding = infer(fn, title, of_parameters)
     injected = tuple(p.name for p in binding.parameters if p.name in binding.injected) if binding else ()
     judge(schema, title)
     return Tool(
         title,
         said if description is None else description,
         schema,
-        function,
+        fn,
         injected,
         timeout,
         binding,
         show_errors=show_errors is not False,
     )
+
+
+def _only_schema(inner: Mapping[str, Any], name: str, at: str) -> Any:
+    found = [key for key in ("parameters", "input_schema", "inputSchema") if inner.get(key) is not None]
+    if len(found) > 1:
+        raise InvalidTool(f"the tool {name!r} has its schema twice: {' and '.join(found)}", tool=name, path=at)
+    return inner[found[0]] if found else None
 
 
 def _from_dict(given: Mapping[str, Any]) -> AnyTool:
@@ -228,13 +277,21 @@ def _from_dict(given: Mapping[str, Any]) -> AnyTool:
             tool=name,
             path=f"{at}/description",
         )
-    found = [key for key in ("parameters", "input_schema", "inputSchema") if inner.get(key) is not None]
-    if len(found) > 1:
-        raise InvalidTool(f"the tool {name!r} has its schema twice: {' and '.join(found)}", tool=name, path=at)
-    schema = repair(inner[found[0]] if found else None, name)
-    made: AnyTool = Tool(_named(name, ""), said or "", schema, strict=inner.get("strict") is True)
+    schema = repair(_only_schema(inner, name, at), name)
+    examples = _examples(inner.get("input_examples"), name, f"{at}/input_examples")
+    made: AnyTool = Tool(_named(name, ""), said or "", schema, strict=inner.get("strict") is True, examples=examples)
     judge(made.parameters, name)
     return made
+
+
+def _examples(given: Any, name: str, path: str) -> tuple[Mapping[str, Any], ...]:
+    if given is None:
+        return ()
+    rows = cast("list[Any]", given) if isinstance(given, (list, tuple)) else [None]
+    if not all(isinstance(one, Mapping) for one in rows):
+        said = f"the examples of the tool {name!r} must be a list of arguments, each an object; got {_short(given)}"
+        raise InvalidTool(said, tool=name, path=path)
+    return tuple(cast("list[Mapping[str, Any]]", rows))
 
 
 def _named(given: str | None, own: str) -> str:

@@ -1,4 +1,4 @@
-"""What a schema says of a value before there is one: the JSON types it allows, the schemas of its parts.
+"""Reads a schema's structure: the JSON types that it allows, and the schemas of its parts.
 
 Schemas come from outside: references may run in circles, unions may double at each step, and what stands in
 the place of a schema may be none. Nothing of that costs more than the schema's own length, and what is not

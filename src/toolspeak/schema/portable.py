@@ -1,4 +1,5 @@
-"""What of a JSON Schema an engine can hold its sampling to: the schema without the rest, and what the rest was.
+"""Reduces a JSON Schema to the keywords that an engine's constrained decoding supports. Returns the reduced schema and
+what was dropped.
 
 An engine refuses a schema that it cannot read, or, as llama.cpp does beside a prompt, drops it without a word. So what
 it does not know is left out, which lets more values through, and the reply is checked against the whole schema.
@@ -20,7 +21,7 @@ PLAIN = frozenset({
     "definitions", "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern",
     "format", "nullable",
 })  # fmt: skip
-TAKEN: Mapping[str, frozenset[str]] = {
+SUPPORTED: Mapping[str, frozenset[str]] = {
     "llama.cpp": PLAIN | {"oneOf", "allOf", "prefixItems", "minLength", "maxLength"},
     "xgrammar": PLAIN | {
         "oneOf", "allOf", "prefixItems", "minLength", "maxLength", "patternProperties", "propertyNames",
@@ -48,7 +49,7 @@ def portable(schema: Schema, engine: str) -> tuple[Schema, tuple[str, ...]]:
     Never stricter than the schema, but that OpenAI's has its objects closed. The very schema where nothing is to be
     left out, or the engine is not known.
     """
-    if engine not in TAKEN:
+    if engine not in SUPPORTED:
         return schema, ()
     dropped: list[str] = []
     made = rebuild(schema, _change(schema, engine, dropped))
@@ -56,7 +57,7 @@ def portable(schema: Schema, engine: str) -> tuple[Schema, tuple[str, ...]]:
 
 
 def _change(root: Schema, engine: str, dropped: list[str]) -> Callable[[dict[str, Any], str], Any]:
-    taken, anchored = TAKEN[engine] | SAYS_NOTHING, engine == "llama.cpp"
+    taken, anchored = SUPPORTED[engine] | SAYS_NOTHING, engine == "llama.cpp"
 
     def change(node: dict[str, Any], path: str) -> Any:
         if engine == "openai":

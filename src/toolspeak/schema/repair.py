@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 
 from ..errors import InvalidTool
 from ..types import Schema
-from .near import did_you_mean, near
+from .suggestions import did_you_mean, near
 from .walk import MANY, NAMED, ONE, escape, rebuild, resolve
 
 TYPES = frozenset(["object", "array", "string", "integer", "number", "boolean", "null"])
@@ -30,7 +30,7 @@ _NAMES = {
 ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases.split()}
 _ANYTHING = frozenset(("any", "enum", "mixed", "unknown"))
 
-_KEYWORDS = (
+KEYWORDS = (
     ONE
     | MANY
     | NAMED
@@ -102,7 +102,7 @@ def repair(parameters: Any, tool: str = "") -> dict[str, Any]:
 
 
 def _as_object(given: dict[str, Any]) -> dict[str, Any]:
-    bare = given and not any(key in _KEYWORDS for key in given)
+    bare = given and not any(key in KEYWORDS for key in given)
     if bare and all(isinstance(value, Mapping) for value in given.values()):
         return {"type": "object", "properties": given}
     if given.get("type") == "object" or ("type" not in given and _composed(given)):
@@ -196,20 +196,28 @@ class _Fixer:
             here = f"{path}/properties/{escape(str(name))}"
             if not isinstance(name, str):
                 _refuse(self.tool, here, f"a property's name must be a string; got {_short(name)}")
-            if isinstance(value, str):
-                kind = self._name(value, here)
-                value = {} if kind is None else {"type": kind}
-            if not isinstance(value, (dict, bool)):
-                _refuse(self.tool, here, f"a property must be a schema, a dict; got {_short(value)}")
-            if isinstance(value, dict) and isinstance(value.get("required"), bool):  # pyright: ignore[reportUnknownMemberType]
-                value = dict(cast("dict[str, Any]", value))
-                if value.pop("required"):
-                    wanted.append(name)
-            properties[name] = value
+            properties[name], required = self._property(value, here)
+            if required:
+                wanted.append(name)
         node["properties"] = properties
         if wanted and isinstance(node.get("required", []), list):
             before: list[Any] = node.get("required", [])
             node["required"] = [*before, *(name for name in wanted if name not in before)]
+
+    def _property(self, value: Any, path: str) -> tuple[dict[str, Any] | bool, bool]:
+        """A property's schema, without the `required` that some write into it, and whether that was true."""
+        if isinstance(value, str):
+            kind = self._name(value, path)
+            value = {} if kind is None else {"type": kind}
+        if isinstance(value, bool):
+            return value, False
+        if not isinstance(value, dict):
+            _refuse(self.tool, path, f"a property must be a schema, a dict; got {_short(value)}")
+        schema = cast("dict[str, Any]", value)
+        if not isinstance(schema.get("required"), bool):
+            return schema, False
+        schema = dict(schema)
+        return schema, schema.pop("required")
 
     def _required(self, node: dict[str, Any], path: str) -> None:
         if "required" not in node or (isinstance(node["required"], bool) and path):

@@ -8,7 +8,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from ..errors import InvalidTool
@@ -60,6 +60,21 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
     return schema, Binding(tool, tuple(bound), frozenset(injected), rest, rest is not None, method_of)
 
 
+def _refuse_unknown(
+    tool: str, offered: Iterable[str], named: Collection[str], injected: Collection[str], rest: bool
+) -> None:
+    """Raises InvalidTool for an argument that a schema offers and the function does not take from a model."""
+    for name in offered:
+        if name in injected:
+            why = "is injected"
+        elif name not in named and not rest:
+            why = "is in the schema and not in the function's signature"
+        else:
+            continue
+        advice = ". To get all arguments as one dict, annotate it as dict" if len(named) == 1 else ""
+        _refuse(tool, name, f"{why}; the function takes: {', '.join(named) or 'nothing by name'}{advice}")
+
+
 def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Binding | None]:
     """(schema, binding) of a function under a schema that was given for it; arguments pass as JSON gave them.
 
@@ -80,11 +95,7 @@ def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Bin
         by_place = (_POSITIONAL, _MANY)
         bound = tuple(Parameter(p.name, None, p.default, p.kind in by_place, whole=p.name == one) for p in parameters)
         return schema, Binding(tool, bound, frozenset(injected), method_of=method_of)
-    for name in offered:
-        if name in injected or (name not in named and not rest):
-            why = "is injected" if name in injected else "is in the schema and not in the function's signature"
-            advice = ". To get all arguments as one dict, annotate it as dict" if len(named) == 1 else ""
-            _refuse(tool, name, f"{why}; the function takes: {', '.join(named) or 'nothing by name'}{advice}")
+    _refuse_unknown(tool, offered, named, injected, rest)
     needed = [name for name, p in named.items() if p.default is EMPTY and name not in injected and name in offered]
     lacking = [name for name in needed if name not in schema.get("required", ())]
     if lacking:
@@ -96,8 +107,8 @@ def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Bin
 def _one_dict(parameters: Sequence[inspect.Parameter], offered: Mapping[str, Any], hints: _Hints) -> str:
     """The name of the one parameter that takes all arguments as a dict, "" where there is none.
 
-    One that is annotated as a dict, or `*args`. One without an annotation only where the schema offers several arguments,
-    which it cannot take otherwise: a single one may be its own under a mistyped name.
+    One that is annotated as a dict, or `*args`. One without an annotation only where the schema offers several
+    arguments, which it cannot take otherwise: a single one may be its own under a mistyped name.
     """
     if len(parameters) != 1 or not offered or parameters[0].name in offered:
         return ""
@@ -232,10 +243,7 @@ def _default(default: Any) -> tuple[Any, bool]:
     return functools.partial(default.get_default, call_default_factory=True), True  # pyright: ignore[reportUnknownMemberType]
 
 
-def _schema(
-    parameters: list[tuple[inspect.Parameter, TypeAdapter[Any]]], tool: str, said: Mapping[str, str]
-) -> dict[str, Any]:
-    from pydantic import TypeAdapter
+def _check_types(parameters: list[tuple[inspect.Parameter, TypeAdapter[Any]]], tool: str) -> None:
     from pydantic.errors import PydanticUserError
     from pydantic_core import PydanticOmit
 
@@ -244,6 +252,14 @@ def _schema(
             made.json_schema(schema_generator=generator())
         except (PydanticUserError, PydanticOmit) as error:
             _refuse(tool, p.name, f"has a type that has no JSON Schema: {str(error).splitlines()[0]}")
+
+
+def _schema(
+    parameters: list[tuple[inspect.Parameter, TypeAdapter[Any]]], tool: str, said: Mapping[str, str]
+) -> dict[str, Any]:
+    from pydantic import TypeAdapter
+
+    _check_types(parameters, tool)
     inputs: list[Any] = [(p.name, "validation", made) for p, made in parameters]
     schemas, shared = TypeAdapter.json_schemas(inputs, schema_generator=generator())
     properties: dict[str, Any] = {}

@@ -1,10 +1,11 @@
-"""How many bytes a schema takes once it is compiled, estimated before it is: from its size, and from its patterns.
+"""Estimates the bytes of a compiled schema before it is compiled, from its size and its patterns.
 
-The factors were measured with jsonschema-rs 0.60 (resident bytes of validators of many shapes); each is about the largest that
-was seen. A validator takes some 25 to 45 bytes for each character of its schema, and what it refers to is shared.
-A regular expression takes far more than its text says: 110 bytes for each letter or set of ASCII, a few thousand where
-most of Unicode fits, some 60,000 for a Unicode class such as `\\p{L}`, and all that once for each repetition in `{1,50}`.
-So the schema is walked through once for its patterns, and each is read as far as it takes to multiply: no compiling.
+The factors were measured with jsonschema-rs 0.60 (resident bytes of validators of many shapes); each is about the
+largest that was seen. A validator takes some 25 to 45 bytes for each character of its schema, and what it refers to is
+shared. A regular expression takes far more than its text says: 110 bytes for each letter or set of ASCII, a few
+thousand where most of Unicode fits, some 60,000 for a Unicode class such as `\\p{L}`, and all that once for each
+repetition in `{1,50}`. So the schema is walked through once for its patterns, and each is read as far as it takes to
+multiply: no compiling.
 """
 
 from __future__ import annotations

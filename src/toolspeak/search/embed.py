@@ -1,4 +1,4 @@
-"""What gives vectors of texts, by name: `minilm` in this process, or any endpoint for embeddings by its address."""
+"""Embedders by name: `minilm` in this process, or an embeddings endpoint by its address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..api.embeddings import Vectors
 from ..drive import run_sync
 from ..errors import BadRequest, ServerFailed, UnknownModel, UsageError
 from ..models.http import Http
-from ..models.names import bare, over_http
+from ..models.resolve import bare, over_http
 
 if TYPE_CHECKING:
     import numpy as np

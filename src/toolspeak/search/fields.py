@@ -1,8 +1,8 @@
-"""What of a tool is searched, and what each of its words weighs.
+"""The searchable text of a tool, and the weight of each of its words.
 
-A word counts by the field it stands in: the name, the description, what the parameters are called and which values
-they may have, what is said of them, the example questions. The fields' counts are put together before they level off (BM25F: Robertson,
-Zaragoza and Taylor, 2004), so that a word in every field does not count thrice. A field's usual length is a
+A word counts by the field it stands in: the name, the description, what the parameters are called and which values they
+may have, what is said of them, the example questions. The fields' counts are put together before they level off (BM25F:
+Robertson, Zaragoza and Taylor, 2004), so that a word in every field does not count thrice. A field's usual length is a
 constant here and not the mean of the index: what a tool weighs then depends on the tool alone.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..types import Schema, Tool
-from .words import MAX_TEXT, spoken, terms, visible
+from .terms import MAX_TEXT, spoken, terms, visible
 
 MAX_NODES = 500
 """Parts of a parameters' schema that are read."""

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..plan.groups import LIST, Group, Member, Split, in_order, tools_in, tree
-from ..plan.words import PART
 from ..schema.infer import AnyTool
+from ..stems import PART
 from .fields import weights
-from .words import terms
+from .group_tree import LIST, Group, Member, Split, in_order, tools_in, tree
+from .terms import terms
 
 Floats = NDArray[np.float32]
 WIDTH = 256
@@ -36,7 +36,8 @@ LONGEST = 200
 
 
 def grouped(tools: Sequence[AnyTool], groups: Group | None = None, most: int = LIST) -> Group:
-    """All the tools in groups: those of `groups`, then by how their names begin, then by words. Lists hold about `most`."""
+    """All the tools in groups: those of `groups`, then by how their names begin, then by words. Lists hold about
+    `most`."""
     return tree(groups or Group(""), tools, by_words(tools), most)
 
 
@@ -57,6 +58,13 @@ def by_words(tools: Sequence[AnyTool]) -> Split:
         ]
 
     return split
+
+
+def _written_terms(tools: Sequence[AnyTool]) -> dict[str, str]:
+    """The terms of the tools' names, each as it is written there."""
+    return {
+        term: piece.lower() for tool in tools for piece in PART.findall(tool.name[:LONGEST]) for term in terms(piece)
+    }
 
 
 class Words:
@@ -91,23 +99,23 @@ class Words:
                 vector += np.float32(self.rare[term]) * _signs(term)
         return _of_length_one(vector)
 
+    def _counted(self, tools: Sequence[AnyTool], whole: dict[str, float]) -> dict[str, float]:
+        """How much each term that tells tools apart weighs in all of these; the same is added to `whole`."""
+        counts: dict[str, float] = {}
+        for tool in tools:
+            for term, worth in self.rows[tool.name].items():
+                if term in self.rare:
+                    counts[term] = counts.get(term, 0.0) + worth
+                    whole[term] = whole.get(term, 0.0) + worth
+        return counts
+
     def telling(self, parts: Sequence[Sequence[AnyTool]]) -> list[list[str]]:
         """For each part the words that tell it from the others, as they are written in the names of its tools."""
-        counted: list[dict[str, float]] = []
         whole: dict[str, float] = {}
-        for part in parts:
-            counts: dict[str, float] = {}
-            counted.append(counts)
-            for tool in part:
-                for term, worth in self.rows[tool.name].items():
-                    if term in self.rare:
-                        counts[term] = counts.get(term, 0.0) + worth
-                        whole[term] = whole.get(term, 0.0) + worth
+        counted = [self._counted(part, whole) for part in parts]
         found: list[list[str]] = []
         for part, counts in zip(parts, counted, strict=True):
-            written = {
-                t: piece.lower() for tool in part for piece in PART.findall(tool.name[:LONGEST]) for t in terms(piece)
-            }
+            written = _written_terms(part)
             best = sorted(
                 (t for t in written if t in counts and not t.isdigit()),
                 key=lambda term: (-counts[term] * counts[term] / whole[term], term),

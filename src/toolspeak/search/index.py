@@ -8,28 +8,43 @@ By words (BM25 over names, descriptions, parameters and example questions) unles
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..display import hits_html, hits_text
 from ..errors import DuplicateTool, MissingExtra, UnknownTool, UsageError
-from ..plan.groups import Group, given, own_tools, plain
 from ..schema.infer import AnyTool, origin, unique
-from ..schema.near import did_you_mean, near
-from ..schema.words import short
+from ..schema.phrases import short
+from ..schema.suggestions import did_you_mean, near
 from ..toolbox import Toolbox
 from ..types import Tool
 from .fields import brief, text, weights
-from .words import terms, visible
+from .group_tree import Group, own_tools, plain, resolve_groups
+from .terms import terms, visible
 
 if TYPE_CHECKING:
+    from .dense import DenseVectors
     from .embed import Embedder
-    from .meaning import Meanings
     from .postings import Postings
 
 MOST_TERMS = 256
 """Different terms of a question that are looked up: of a longer one those that come first and last, half each."""
+
+EACH = 400
+"""Bytes that the places of a tool take."""
+
+
+class Hits(list[tuple[AnyTool, float]]):
+    """Tools that a search found, each with its score, best first: a list that can be read."""
+
+    def __repr__(self) -> str:
+        return hits_text(self)
+
+    def _repr_html_(self) -> str:
+        return hits_html(self)
 
 
 class ToolIndex:
@@ -38,7 +53,7 @@ class ToolIndex:
     `examples` are questions that a tool answers, by its name. `embed` is what turns texts into vectors, or its name
     (`"minilm"`, `"http://host/v1#model"`; see `search.embed`): what a question means counts then beside its words.
     `groups` is a mapping of names to tools, or to names and patterns of tools, such as `{"mail": mail_box, "home":
-    ["light_*"]}`: a model then chooses by levels (see `search.levelled`), and tools that only stand in a group are added.
+    ["light_*"]}`: a model then chooses by levels (see `search.hierarchy`), and tools that only stand in a group are added.
     Two tools of one name are a DuplicateTool. Raises MissingExtra without the extra `search`, or `dense` with `embed`.
     Threads may share an index.
     """
@@ -59,9 +74,9 @@ class ToolIndex:
         self._places: dict[str, int] = {}
         self._lock = threading.RLock()
         self._postings: Postings = _postings()
-        self._meanings: Meanings | None = None if embed is None else _meanings(embed)
+        self._meanings: DenseVectors | None = None if embed is None else _meanings(embed)
         self.add(tools if groups is None else _with_own(tools, groups), examples=examples)
-        given(self.groups, self)
+        resolve_groups(self.groups, self)
 
     # what is in it
 
@@ -115,6 +130,10 @@ class ToolIndex:
         self._placed = list(self._tools.values())
         self._places = {name: place for place, name in enumerate(self._tools)}
 
+    def __sizeof__(self) -> int:
+        """Bytes that it takes in memory besides its tools, about."""
+        return EACH * len(self._placed) + sys.getsizeof(self._postings)
+
     def __len__(self) -> int:
         return len(self._tools)
 
@@ -138,12 +157,13 @@ class ToolIndex:
 
     # asking it
 
-    def search(self, question: str, k: int = 10) -> list[tuple[AnyTool, float]]:
+    def search(self, question: str, k: int = 10) -> Hits:
         """The at most `k` tools that fit a question best, with their scores, best first; equals in the order of adding.
 
         A score says what share of the question's weight a tool covers, from 0 to 1, where a word weighs as much as it
-        is rare among the tools. Tools that share no word with the question are left out. With `embed` it joins that share
-        of the best one's with how near the tool's vector is to the question's, from the farthest tool to the nearest.
+        is rare among the tools. Tools that share no word with the question are left out. With `embed` it joins that
+        share of the best one's with how near the tool's vector is to the question's, from the farthest tool to the
+        nearest.
         """
         if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"a question is a text; got {short(question)}, a {type(question).__name__}")
@@ -157,16 +177,16 @@ class ToolIndex:
         with self._lock:
             scores = self._postings.scores(words)
             if self._meanings and meant is not None:
-                from .meaning import together
+                from .dense import together
 
                 scores = together(scores, self._meanings.likeness(meant), self._postings.there)
-            return [(self._placed[place], score) for place, score in best(scores, k)]
+            return Hits((self._placed[place], score) for place, score in best(scores, k))
 
     # keeping it
 
     def save(self, path: str | Path) -> None:
         """Writes the index into one file, whole or not at all. Functions are not kept: see `load`."""
-        from .saved import write
+        from .index_file import write
 
         with self._lock:
             write(Path(path), tuple(self._tools.values()), self._examples, self.groups)
@@ -175,10 +195,10 @@ class ToolIndex:
     def load(cls, path: str | Path, tools: Any = None, *, embed: str | Embedder | None = None) -> ToolIndex:
         """The index that `save` wrote. `tools`, where given, lend their functions to the tools of their names.
 
-        `embed` is as for a new index: a file names nothing that texts would be sent to. Raises UsageError for a file that
-        is none, or of another version.
+        `embed` is as for a new index: a file names nothing that texts would be sent to. Raises UsageError for a file
+        that is none, or of another version.
         """
-        from .saved import read
+        from .index_file import read
 
         kept, examples, groups = read(Path(path), Toolbox(*(() if tools is None else (tools,))))
         index = cls(kept, embed=embed, examples=examples)
@@ -210,11 +230,11 @@ def _postings() -> Postings:
     return Postings()
 
 
-def _meanings(embed: str | Embedder) -> Meanings:
+def _meanings(embed: str | Embedder) -> DenseVectors:
+    from .dense import DenseVectors
     from .embed import embedder
-    from .meaning import Meanings
 
-    return Meanings(embedder(embed))
+    return DenseVectors(embedder(embed))
 
 
 def _examples(examples: Mapping[str, Sequence[str]] | None, names: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra, WeightsError
-from ..models.fetched import Parts
+from ..models.embedded.fetched import Parts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,8 +44,9 @@ CHARACTERS = 16_384
 BATCH = 768
 """Tokens that go through the layers together: more is no faster, and leaves the processor's cache."""
 GELU = (0.7975078837793913, 0.037005646449383325, -0.00035151685335533395)
-"""a, b, c of the odd polynomial a·x + b·x³ + c·x⁵ whose tanh stands in for erf(x/√2), fitted for the least largest error of
-x·Φ(x): 2.6e-5 (the usual one of two terms: 4.8e-4). It is held where x² reaches 40, beyond which it would turn round."""
+"""a, b, c of the odd polynomial a·x + b·x³ + c·x⁵ whose tanh stands in for erf(x/√2), fitted for the least largest
+error of x·Φ(x): 2.6e-5 (the usual one of two terms: 4.8e-4). It is held where x² reaches 40, beyond which it would turn
+round."""
 
 
 class MiniLm:
@@ -102,8 +103,8 @@ def _batches(encoded: Sequence[list[int]]) -> Iterator[tuple[list[int], list[int
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One layer, each part as its weights (out, in) and what is added. Queries are scaled already; the second half of the
-    feed-forward is halved, for what GELU leaves out."""
+    """One layer, each part as its weights (out, in) and what is added. Queries are scaled already; the second half of
+    the feed-forward is halved, for what GELU leaves out."""
 
     heads: Pair
     mix: Pair

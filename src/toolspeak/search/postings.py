@@ -1,4 +1,4 @@
-"""Which tools hold a term, and with what weight: a sorted base in arrays, and a small overlay for what came since.
+"""Postings of the index: the tools that hold a term, with weights, as sorted arrays and a small overlay for additions.
 
 A tool's weights depend on the tool alone, and how rare a term is is counted over all tools that are there, so that
 it makes no difference to a score whether a tool stands in the base or in the overlay.
@@ -22,6 +22,9 @@ Row = Mapping[str, float]
 OVERLAY, SHARE = 128, 64
 """The overlay is merged when it holds more tools than this, and than this part of the base."""
 
+TERM, LATE = 250, 120
+"""Bytes that a term takes, and an addition that is not merged yet."""
+
 
 class Postings:
     """The weights of terms in tools, which are known by their place: 0, 1, 2, … in the order of adding."""
@@ -36,11 +39,15 @@ class Postings:
         self._weights: Floats = np.zeros(0, np.float32)
         self._merged = 0  # places in the base
         self._overlay: dict[int, list[int]] = {}  # where each term stands in what came late
-        self._late = _Late()
+        self._late = _Additions()
 
     def __len__(self) -> int:
         """How many places there are, those of removed tools included."""
         return len(self.there)
+
+    def __sizeof__(self) -> int:
+        """Bytes that it takes in memory, about: most for terms that few tools hold."""
+        return TERM * len(self.ids) + 8 * len(self._places) + LATE * len(self._late.numbers) + len(self.there)
 
     def add(self, rows: Sequence[Row]) -> None:
         """Adds tools behind those that are there."""
@@ -96,7 +103,8 @@ class Postings:
         self.held_by = [count for count in self.held_by if count]
 
     def scores(self, words: Iterable[str]) -> Floats:
-        """For each place, what share of a question's weight it covers, 0 to 1; words that no tool holds do not count."""
+        """For each place, what share of a question's weight it covers, 0 to 1; words that no tool holds do not
+        count."""
         scores = np.zeros(len(self.there), np.float32)
         whole = 0.0
         for word in words:
@@ -141,10 +149,10 @@ class Postings:
         self._starts = starts + np.cumsum(grown)
         self._merged = len(self.there)
         self._overlay = {}
-        self._late = _Late()
+        self._late = _Additions()
 
 
-class _Late:
+class _Additions:
     """What is not in the base, in the order in which it came: terms by number, places, weights."""
 
     def __init__(self) -> None:

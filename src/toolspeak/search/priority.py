@@ -1,8 +1,8 @@
-"""Which tools come before others whatever is asked: those that the instructions name, and a client's own.
+"""Tools that come before others whatever the question: those that the instructions name, and the client's own.
 
-A client such as a coding agent sends its own tools together with those of the MCP servers that it was given. Its own are
-few, and it cannot work without them; what a server brings has a name with the server's in front. So the names tell them
-apart, by rules that hold for any program: see `own`.
+A client such as a coding agent sends its own tools together with those of the MCP servers that it was given. Its own
+are few, and it cannot work without them; what a server brings has a name with the server's in front. So the names tell
+them apart, by rules that hold for any program: see `own`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ..plan.speak import text_of
+from ..plan.prompted import text_of
 from ..types import Message
 
 HARD = re.compile(r"__|[./:]")
@@ -19,7 +19,8 @@ HARD = re.compile(r"__|[./:]")
 SOFT = re.compile(r"[_-]")
 """What may stand there too, and stands within names as well."""
 SERVER = 4
-"""Tools whose names begin with one word, from which that word is taken for a server's where nothing HARD is in any name."""
+"""Tools whose names begin with one word, from which that word is taken for a server's where nothing HARD is in any
+name."""
 OWN = 64
 """Own tools at most: where more look like it, the names do not tell them apart."""
 SHARE = 4
@@ -46,8 +47,8 @@ def heads(names: Sequence[str]) -> list[str]:
 
 
 def own(names: Sequence[str]) -> list[int]:
-    """The places of the tools that are the client's own: those without a server, beside others that have one. None where
-    all are alike."""
+    """The places of the tools that are the client's own: those without a server, beside others that have one. None
+    where all are alike."""
     found = [place for place, head in enumerate(heads(names)) if not head]
     sure = any(map(server, names))
     most = min(OWN, len(names) - 1 if sure else len(names) // SHARE)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ServerFailed
 from ..files import replacing
-from ..models.fetched import cache_dir, one_at_a_time
+from ..models.embedded.fetched import cache_dir, one_at_a_time
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,11 +30,12 @@ TOGETHER = 32
 KEY = 16
 
 
-class Kept:
+class CachingEmbedder:
     """An embedder that asks another one only for texts that are new; itself an Embedder, for texts that come again.
 
-    The vectors of one embedder are one file, which appears whole or not at all; several processes add to it one after the
-    other. A file that cannot be read or written is done without. `folder` is `vectors` in the cache where not given.
+    The vectors of one embedder are one file, which appears whole or not at all; several processes add to it one after
+    the other. A file that cannot be read or written is done without. `folder` is `vectors` in the cache where not
+    given.
     """
 
     def __init__(self, embedder: Embedder, folder: Path | None = None) -> None:
@@ -68,11 +69,7 @@ class Kept:
             missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
             if missing or not texts:
                 made = self.embedder.embed(list(missing.values()))
-                if known and made.shape[1] != len(old := next(iter(known.values()))):
-                    raise ServerFailed(
-                        f"{self.name} gives vectors of {made.shape[1]} numbers now, and gave {len(old)} before: "
-                        f"it is another model. Remove {self.path}"
-                    )
+                self._check_width(made, known)
                 if not texts:
                     return made
                 new = dict(zip(missing, made, strict=True))
@@ -81,6 +78,14 @@ class Kept:
                 if len(self._new) >= TOGETHER:
                     self.flush()
             return np.stack([known[key] for key in keys])
+
+    def _check_width(self, made: Floats, known: Mapping[bytes, Floats]) -> None:
+        """Raises ServerFailed where new vectors are not as long as the stored ones."""
+        if known and made.shape[1] != len(old := next(iter(known.values()))):
+            raise ServerFailed(
+                f"{self.name} gives vectors of {made.shape[1]} numbers now, and gave {len(old)} before: "
+                f"it is another model. Remove {self.path}"
+            )
 
     def flush(self) -> None:
         """Writes what is new, behind what others have written meanwhile."""

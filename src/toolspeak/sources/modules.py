@@ -8,6 +8,8 @@ import inspect
 import sys
 import traceback
 import types
+import typing
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +32,20 @@ def module(source: types.ModuleType | str | Path, *names: str) -> Toolbox:
     return Toolbox(*offered(_imported(source), names, source))
 
 
+def load_type(spec: str) -> Any:
+    """The type that `package.module:NAME` or `file.py:NAME` names. UsageError where there is nothing of that name."""
+    source, colon, name = spec.rpartition(":")
+    if not colon or not name.isidentifier():
+        raise UsageError(f"expected MODULE:NAME or FILE.py:NAME, received {spec!r:.80}")
+    found = load(Path(source).expanduser()) if source.endswith(".py") else _imported(source)
+    return _named(found, name, source, _types(found))
+
+
 def offered(found: types.ModuleType, names: Any, where: str) -> list[Any]:
     """What a module offers as tools, each once, or what it holds under `names`. UsageError names `where` it is."""
     if names:
-        return [_named(found, name, where) for name in names]
+        functions = [getattr(value, "__name__", "") for value in _public(found)]
+        return [_named(found, name, where, functions) for name in names]
     public = list({id(value): value for value in _public(found)}.values())
     if not public:
         raise UsageError(f"{where} holds no public function to offer. Expected at least one `def name(…):`")
@@ -96,13 +108,20 @@ def _is_function(value: Any) -> bool:
     return inspect.isfunction(value) and value.__name__ != "<lambda>"
 
 
-def _named(found: types.ModuleType, name: str, where: str) -> Any:
+def _types(found: types.ModuleType) -> list[str]:
+    """The names of the classes that a module defines, and of what it makes of types, such as a Literal or a union."""
+    public = {name: value for name, value in vars(found).items() if not name.startswith("_")}
+    classes = [name for name, value in public.items() if inspect.isclass(value) if value.__module__ == found.__name__]
+    return classes + [name for name, value in public.items() if typing.get_origin(value)]
+
+
+def _named(found: types.ModuleType, name: str, where: str, offers: Sequence[str]) -> Any:
+    """What a module holds under a name. UsageError with what it `offers`."""
     if name in vars(found):
         return vars(found)[name]
-    public = [getattr(value, "__name__", "") for value in _public(found)]
-    near = difflib.get_close_matches(name, public, n=2)
+    near = difflib.get_close_matches(name, offers, n=2)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise UsageError(f"{where} holds no {name}.{hint} It offers: {', '.join(public) or 'nothing'}")
+    raise UsageError(f"{where} holds no {name}.{hint} It offers: {', '.join(offers) or 'nothing'}")
 
 
 def _broken(where: str, error: BaseException) -> str:
@@ -110,11 +129,12 @@ def _broken(where: str, error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:  # of a file that this one imports
         return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename == where]
-    source = f"\n    {own[-1].line}" if own and own[-1].line else ""
+    own = next((frame for frame in reversed(frames) if frame.filename == where), None)
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SystemExit):
         said += ". It ends the program while it is loaded: put that under if __name__ == '__main__'"
     if isinstance(error, ModuleNotFoundError):
         said += f". Is it installed for {sys.executable}?"
-    return f"{where}, line {own[-1].lineno}: {said}{source}" if own else f"{where}: {said}{source}"
+    if own is None:
+        return f"{where}: {said}"
+    return f"{where}, line {own.lineno}: {said}" + (f"\n    {own.line}" if own.line else "")

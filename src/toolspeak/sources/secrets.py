@@ -1,8 +1,8 @@
 """Secrets that a server sends back: in whatever form one comes, no model reads it.
 
 They are looked for as they are, in the escapes of JSON, XML and URLs, in base64 of whatever they stand in, and in
-hexadecimal digits. One that a server cuts into pieces, turns round or encodes twice over is not found, nor is one that is
-short in a good answer, where it may stand by chance.
+hexadecimal digits. One that a server cuts into pieces, turns round or encodes twice over is not found, nor is one that
+is short in a good answer, where it may stand by chance.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from functools import lru_cache
 from html.entities import codepoint2name
 from typing import Any
 
-from ..models.address import redact
+from ..models.http.address import redact
 
 EXACT = 8
 """Characters of a secret that is looked for in good answers."""
 
 
 def in_header(value: str) -> Iterator[str]:
-    """The secrets in a header's value: all of it, what stands behind `Bearer` or the like, and of `Basic` what it holds."""
+    """The secrets in a header's value: all of it, what stands behind `Bearer` or the like, and of `Basic` what it
+    holds."""
     yield value
     scheme, _, rest = value.strip().partition(" ")
     if not rest:
@@ -65,8 +66,8 @@ class Secrets:
 
 
 def _coded_forms(secret: str) -> list[str]:
-    """Patterns of a secret in hexadecimal digits, and in base64 of a text that it stands in, at each of the three places
-    at which it may begin there; what it shares with its neighbours is left out."""
+    """Patterns of a secret in hexadecimal digits, and in base64 of a text that it stands in, at each of the three
+    places at which it may begin there; what it shares with its neighbours is left out."""
     raw = secret.encode()
     forms = [f"(?i:{raw.hex()})"]
     for before in range(3):

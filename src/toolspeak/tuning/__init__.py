@@ -1,4 +1,4 @@
-"""Which form suits a model: measured on one's own tools, and kept as a profile that `toolspeak.model` follows.
+"""Finds the best strategy for a model on the user's tools, and stores it as a profile that `toolspeak.model` follows.
 
 from toolspeak import tuning
 
@@ -7,8 +7,8 @@ print(outcome.verdict)
 outcome.save()
 """
 
-from .outcome import Outcome, Tried
+from .outcome import Measured, Outcome
 from .questions import questions
 from .run import IN_PROCESS, atune, tune
 
-__all__ = ["IN_PROCESS", "Outcome", "Tried", "atune", "questions", "tune"]
+__all__ = ["IN_PROCESS", "Measured", "Outcome", "atune", "questions", "tune"]

@@ -7,17 +7,17 @@ from dataclasses import dataclass, fields, replace
 
 from ..dialects import names
 from ..errors import UsageError
-from ..models.abilities import Abilities
-from ..models.adaptive import as_tuned
 from ..models.base import Model
+from ..models.fallback import as_tuned
 from ..models.http import Http
-from ..models.probe import abilities
+from ..models.servers.capabilities import ServerCapabilities
+from ..models.servers.probe import server_capabilities
 from ..models.speaker import HOLDS
-from ..models.strategy import PLAIN, Known, Strategy, known_of, strategy
+from ..models.strategy import PLAIN, Known, Preferences, Strategy, known_of, strategy
 from ..wire.detect import by_template
 
-UNSERVED = ("found", "template", "models", "at")
-"""What of a server's abilities no strategy needs."""
+UNSERVED = ("found", "template", "models", "at", "context")
+"""What of a server's capabilities no strategy needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Candidate:
 
 
 async def candidates(model: Model, dialects: Sequence[str] = ()) -> list[Candidate]:
-    """The strategies to try with a text model or a server, the usual one first. `dialects` take the place of PLAIN and of
-    the model's own.
+    """The strategies to try with a text model or a server, the usual one first. `dialects` take the place of PLAIN and
+    of the model's own.
 
     A server is probed first, unless that was done within a day. Raises the ModelError of one that cannot be asked.
     """
@@ -39,24 +39,24 @@ async def candidates(model: Model, dialects: Sequence[str] = ()) -> list[Candida
     if "tools" in model.capabilities:
         raise UsageError(f"{model.name} takes tools by itself, and there is no other way to ask it")
     known = known_of(model)
-    own = [strategy(known, way="prompted")] if known.template and by_template(known.template) else []
-    scored = [strategy(known, way="scored")] if known.scores else []
+    own = [strategy(known, Preferences("prompted"))] if known.template and by_template(known.template) else []
+    scored = [strategy(known, Preferences("scored"))] if known.scores else []
     holds = bool(HOLDS & model.capabilities)
     return _with_dialects(strategy(known), [*own, *scored], dialects or PLAIN, holds=holds)
 
 
 async def _of_server(model: Http, dialects: Sequence[str]) -> list[Candidate]:
-    seen = await abilities(model)
+    seen = await server_capabilities(model)
     if not seen.can("chat"):
         raise UsageError(f"{model.name} answers no conversation, and only what is asked inside one is tried")
     known = replace(seen.known, completes=False)
-    by_itself = [strategy(known, way="native")] if seen.can("tools") else []
-    scored = [strategy(known, way="scored")] if seen.score_way else []
+    by_itself = [strategy(known, Preferences("native"))] if seen.can("tools") else []
+    scored = [strategy(known, Preferences("scored"))] if seen.score_way else []
     own = strategy(replace(known, tools=None, scores=False)).dialect
     tried = dialects or ([own.name] if own and own.name in names() else []) + [*PLAIN]
     server = {
         each.name: value
-        for each in fields(Abilities)
+        for each in fields(ServerCapabilities)
         if each.name not in UNSERVED and (value := getattr(seen, each.name))
     }
     holds = bool(HOLDS & as_tuned(model, Strategy("prompted", dialect=own, server=server)).capabilities)
@@ -72,7 +72,7 @@ def _with_dialects(
     every = {one.label: one for one in others}
     every_name = [*([] if usual.label in every else first), *dialects]
     for name in dict.fromkeys(every_name):
-        spoken = strategy(Known(), dialect=name)
+        spoken = strategy(Known(), Preferences(dialect=name))
         for one in (spoken, replace(spoken, constrained=False)) if holds else (spoken,):
             every.setdefault(one.label, one)
     usual = every.get(usual.label, next(iter(every.values())))

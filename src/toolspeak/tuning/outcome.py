@@ -1,4 +1,4 @@
-"""What trying the forms came to: how well each did, which is chosen, and why."""
+"""The result of tuning: each strategy's score, the chosen strategy, and why."""
 
 from __future__ import annotations
 
@@ -12,22 +12,29 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..evals.compare import ALPHA, Paired, compare, shown_p
-from ..evals.record import Record
+from ..errors import ModelError
+from ..evals.compare import ALPHA, PairedCounts, compare, p_text
+from ..evals.results import Record
 from ..evals.stats import Estimate, median, wilson
 from ..models.profiles import Profile, save
 from ..models.strategy import Strategy
 
+NEVER_CALLED = (
+    "In no form was a question that wants a call answered right, so nothing tells the forms apart. Look at the replies "
+    "(`toolspeak eval report` shows them), try other dialects (--dialect), or give questions of your own (--cases)."
+)
+"""The verdict on a model that called nothing right."""
+
 
 @dataclass(frozen=True)
-class Tried:
+class Measured:
     """A form, and its records on the questions that it was put: those for tuning, and those held back where it came so
     far. `failed` says why it could not be asked."""
 
     strategy: Strategy
     usual: bool = False
     tuning: tuple[Record, ...] = ()
-    held_back: tuple[Record, ...] = ()
+    holdout: tuple[Record, ...] = ()
     failed: str = ""
 
     @property
@@ -42,26 +49,35 @@ class Tried:
     @property
     def accuracy(self) -> Estimate:
         """Of those held back, with its 95 % interval."""
-        return wilson(sum(record.right for record in self.held_back), len(self.held_back))
+        return wilson(sum(record.right for record in self.holdout), len(self.holdout))
+
+    @cached_property
+    def calls(self) -> bool:
+        """Whether a question that wants a call was ever answered right; True where none was put.
+
+        Without it nothing tells a form apart that never calls: all questions that want no call are right in it.
+        """
+        wanting = [record for record in self.tuning + self.holdout if record.expected != []]
+        return not wanting or any(record.right for record in wanting)
 
     @cached_property
     def tokens(self) -> float:
         """Sent and received for a question, 0 where nobody counts them."""
-        records = self.tuning + self.held_back
+        records = self.tuning + self.holdout
         return sum(r.prompt_tokens + r.completion_tokens for r in records) / len(records) if records else 0.0
 
     @cached_property
     def seconds(self) -> float:
         """For a question, the median."""
-        return median([record.seconds for record in self.tuning + self.held_back])
+        return median([record.seconds for record in self.tuning + self.holdout])
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """For programs and profiles."""
         accuracy = self.accuracy
         told: dict[str, Any] = {"form": self.strategy.label, "tuning": [self.right, len(self.tuning)]}
-        if self.held_back:
-            right = sum(record.right for record in self.held_back)
-            told["held_back"] = [right, len(self.held_back)]
+        if self.holdout:
+            right = sum(record.right for record in self.holdout)
+            told["held_back"] = [right, len(self.holdout)]
             told["interval"] = [round(accuracy.low, 3), round(accuracy.high, 3)]
         if self.tuning:
             told |= {"tokens": round(self.tokens), "seconds": round(self.seconds, 2)}
@@ -76,7 +92,7 @@ class Outcome:
 
     model: str
     key: str
-    tried: tuple[Tried, ...]
+    tried: tuple[Measured, ...]
     source: str
     tools: tuple[str, ...]
     digest: str
@@ -85,53 +101,56 @@ class Outcome:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @cached_property
-    def finalists(self) -> list[Tried]:
+    def finalists(self) -> list[Measured]:
         """Those that were put the questions held back."""
-        return [one for one in self.tried if one.held_back]
+        return [one for one in self.tried if one.holdout]
 
     @cached_property
-    def best(self) -> Tried:
-        """The one that did best on what was held back."""
-        return max(self.finalists, key=lambda one: (one.accuracy.value, one.share, one.usual, -one.tokens))
+    def best(self) -> Measured:
+        """The one that did best on what was held back, of those that called at all if there are any."""
+        return max(self.finalists, key=lambda one: (one.calls, one.accuracy.value, one.share, one.usual, -one.tokens))
 
     @cached_property
-    def chosen(self) -> Tried:
+    def chosen(self) -> Measured:
         """The simplest of those that are as good as the best: the usual one if it is, else the one with fewest tokens.
 
         As good is within one standard error: of the questions that only one of the two got right, the best got no more
         than their number's root more than the other.
         """
-        fair = [one for one in self.finalists if one is self.best or as_good(self.paired(one, self.best))]
+        able = [one for one in self.finalists if one.calls or not self.best.calls]
+        fair = [one for one in able if one is self.best or as_good(self.paired(one, self.best))]
         return min(fair, key=lambda one: (not one.usual, one.tokens))
 
     @property
-    def usual(self) -> Tried:
+    def usual(self) -> Measured:
         """What the model is asked in without a profile."""
         return next(one for one in self.tried if one.usual)
 
     @staticmethod
-    def paired(one: Tried, other: Tried) -> Paired:
+    def paired(one: Measured, other: Measured) -> PairedCounts:
         """The two on the questions held back."""
-        return compare(one.held_back, other.held_back).overall
+        return compare(one.holdout, other.holdout).overall
 
     @property
     def verdict(self) -> str:
         """What is chosen, and whether the difference is more than noise, in a sentence or two."""
         chosen, best, usual = self.chosen, self.best, self.usual
-        right = sum(record.right for record in chosen.held_back)
-        told = f"{chosen.strategy.label}: {right} of the {len(chosen.held_back)} questions held back are right."
+        if not best.calls:
+            return NEVER_CALLED
+        right = sum(record.right for record in chosen.holdout)
+        told = f"{chosen.strategy.label}: {right} of the {len(chosen.holdout)} questions held back are right."
         if chosen is not best:
             told += f" {best.strategy.label} got {_more(self.paired(chosen, best))}, which is no more than noise: "
             return told + ("nothing changes." if chosen.usual else "the cheaper one is taken.")
         if chosen.usual:
             return told + " It is the usual form: nothing changes."
-        if not usual.held_back:
+        if not usual.holdout:
             return told + f" The usual form, {usual.strategy.label}, could not be asked."
         pair = self.paired(usual, chosen)
         sure = "more than noise" if pair.p < ALPHA else "it may be luck"
         return (
             told
-            + f" That is {_more(pair)} than {usual.strategy.label}, the usual form: {sure}, p {'' if pair.p < 0.0001 else '= '}{shown_p(pair.p)}."
+            + f" That is {_more(pair)} than {usual.strategy.label}, the usual form: {sure}, p {'' if pair.p < 0.0001 else '= '}{p_text(pair.p)}."
         )
 
     def profile(self, now: datetime | None = None) -> Profile:
@@ -145,19 +164,24 @@ class Outcome:
             "settings": dict(self.settings),
             "tools": list(self.tools),
             "verdict": self.verdict,
-            "forms": [one.told() for one in self.tried],
+            "forms": [one.as_dict() for one in self.tried],
         }
         return Profile(self.model, self.key, self.chosen.strategy, measured)
 
     def save(self) -> Path:
-        """Keeps the profile, which `toolspeak.model` follows from then on; says where."""
+        """Keeps the profile, which `toolspeak.model` follows from then on; says where.
+
+        Raises ModelError where no form got any call right: a profile would choose what stays silent best.
+        """
+        if not self.best.calls:
+            raise ModelError(f"{self.model}: no profile is kept. {NEVER_CALLED}")
         return save(self.profile())
 
 
-def as_good(pair: Paired) -> bool:
+def as_good(pair: PairedCounts) -> bool:
     """Whether the second is no more than one standard error better than the first."""
     return pair.won - pair.lost <= math.sqrt(pair.won + pair.lost)
 
 
-def _more(pair: Paired) -> str:
+def _more(pair: PairedCounts) -> str:
     return f"{pair.won - pair.lost} more right"

@@ -1,8 +1,8 @@
 """Questions made from the schemas of tools, each with the call that it wants; and some that want none.
 
-Without a model and without chance: sentences of the tools' own words, with values of `values`. They name what they give,
-which people often do not, so they are easier than real questions, and tell forms of asking apart rather than say how well a
-model will do.
+Without a model and without chance: sentences of the tools' own words, with values of `values`. They name what they
+give, which people often do not, so they are easier than real questions, and tell forms of asking apart rather than say
+how well a model will do.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import UsageError
-from ..plan.words import stems
 from ..schema.check import check
+from ..stems import stems
 from ..types import Tool
-from .values import Schema, Unmade, Value, joined, plain, spoken, value
+from .values import NoValue, Schema, Value, joined, plain, spoken, value
 
 NO_CALL = "no call"
 SHARE = 4
@@ -62,7 +62,7 @@ def questions(tools: Sequence[Tool[..., Any]], count: int = 48) -> tuple[list[di
     for tool in chosen:
         try:
             made += _of(tool, max(1, calling // len(chosen)))
-        except Unmade as why:
+        except NoValue as why:
             without.append(f"{tool.name}: {why}")
     if not made:
         raise UsageError(f"no question can be made for these tools: {'; '.join(without)}. Give your own with --cases")
@@ -101,7 +101,7 @@ def _of(tool: Tool[..., Any], count: int) -> list[dict[str, Any]]:
         text = _sentence(tool, given, i)
         arguments = {name: one.json for name, one in given.items()}
         if problems := check(tool, arguments):
-            raise Unmade(f"{problems[0].message}. Give its parameters examples")
+            raise NoValue(f"{problems[0].message}. Give its parameters examples")
         if text not in made:
             calls = [{"name": tool.name, "arguments": arguments}]
             made[text] = {"id": f"{tool.name}-{len(made) + 1}", "group": tool.name, "question": text, "calls": calls}
@@ -123,7 +123,7 @@ def _arguments(tool: Tool[..., Any], i: int) -> dict[str, Value]:
         elif name in extra:
             try:
                 given[name] = _unlike(name, properties[name], i + at, root)
-            except Unmade:
+            except NoValue:
                 continue  # it need not be given
     return given
 
@@ -138,10 +138,10 @@ def _unlike(name: str, schema: Schema, i: int, root: Schema) -> Value:
 def _sentence(tool: Tool[..., Any], given: Mapping[str, Value], i: int) -> str:
     """The `i`-th way of asking for a call."""
     if i % 4 == 2:
-        told = joined([f"{spoken(name)} {one.said}" for name, one in given.items()])
+        told = joined([f"{spoken(name)} {one.text}" for name, one in given.items()])
         return f"{spoken(tool.name).capitalize()}, please" + (f": {told}." if told else ".")
     wish, left = _put_in(_wish(tool), given)
-    rest = joined([f"{spoken(name)} {given[name].said}" for name in left])
+    rest = joined([f"{spoken(name)} {given[name].text}" for name in left])
     wish += f", with {rest}" if rest else ""
     first, _, more = wish.partition(" ")
     if first.casefold() not in VERBS:
@@ -170,7 +170,7 @@ def _put_in(wish: str, given: Mapping[str, Value]) -> tuple[str, list[str]]:
             rf"\b(?:an?|the|this|your|some)\s+(?:(?:given|specific|certain)\s+)?{re.escape(spoken(name))}\b",
             re.IGNORECASE,
         )
-        put = told.sub(lambda _, text=one.said: text, wish, count=1)
+        put = told.sub(lambda _, text=one.text: text, wish, count=1)
         if put == wish:
             left.append(name)
         wish = put

@@ -1,5 +1,5 @@
-"""Tries the forms by successive halving: all on a few questions, the better ones on more, the last ones on what was
-held back."""
+"""Finds the best strategy for a model by successive halving. All strategies get a few questions, the better ones get
+more. The last ones are compared on held-out questions."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from ..drive import run_sync
 from ..errors import ModelError, UsageError
 from ..evals import Contender, Settings, arun, load
 from ..evals.case import Case, digest
-from ..evals.own import read
-from ..evals.record import Record
-from ..evals.running import STOPPING, Heard
-from ..evals.sources import mixed
-from ..models.adaptive import as_tuned
+from ..evals.datasets import mixed
+from ..evals.jsonl_cases import read
+from ..evals.results import Record
+from ..evals.runner import STOPPING, OnRecord
 from ..models.base import Model
-from ..models.names import bare
+from ..models.fallback import as_tuned
 from ..models.profiles import key_of, slug
+from ..models.resolve import bare
 from ..models.strategy import Strategy
 from ..schema.infer import as_tools
 from ..types import Tool
 from .candidates import Candidate, candidates
-from .outcome import Outcome, Tried
+from .outcome import Measured, Outcome
 from .questions import as_lines, questions
 
 FIRST = 6
 """Questions that every form is put."""
-KEPT = 3
+HALVING = 3
 """One form in so many goes on to the next round, which doubles the questions."""
 LAST = 2
 """Forms that are left at last, beside the usual one."""
 MOST = 100
 """Questions of either part, at most."""
-HELD_BACK = "held-back"
+VALIDATION = "held-back"
 """The split of the cases that are kept for the last comparison, where they say so themselves."""
 IN_PROCESS = 256
 """Tokens of a reply of a model in this process: a weak one may not stop by itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Schedule:
     """Which questions are put when: `rounds` to fewer and fewer forms, then what is held `back`."""
 
     rounds: tuple[tuple[Case, ...], ...]
@@ -60,14 +60,14 @@ class Plan:
 
 def survivors(forms: int) -> int:
     """How many of so many forms go on."""
-    return max(LAST, -(-forms // KEPT)) if forms > LAST else forms
+    return max(LAST, -(-forms // HALVING)) if forms > LAST else forms
 
 
-def planned(cases: Sequence[Case]) -> Plan:
+def schedule(cases: Sequence[Case]) -> Schedule:
     """Half of each group is held back, or what says so itself. Raises UsageError where a part would be empty."""
-    if any(case.split == HELD_BACK for case in cases):
-        back = [case for case in cases if case.split == HELD_BACK]
-        rest = [case for case in cases if case.split != HELD_BACK]
+    if any(case.split == VALIDATION for case in cases):
+        back = [case for case in cases if case.split == VALIDATION]
+        rest = [case for case in cases if case.split != VALIDATION]
     else:
         rest, back = _halves(cases)
     if not rest or not back:
@@ -77,7 +77,7 @@ def planned(cases: Sequence[Case]) -> Plan:
     while bounds[-1] < len(tuning):
         bounds.append(min(len(tuning), 2 * bounds[-1] or FIRST))
     rounds = tuple(tuple(tuning[a:b]) for a, b in pairwise(bounds))
-    return Plan(rounds, tuple(mixed(back)[:MOST]))
+    return Schedule(rounds, tuple(mixed(back)[:MOST]))
 
 
 def _halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
@@ -108,7 +108,7 @@ async def atune(
     dialects: Sequence[str] = (),
     count: int = 48,
     settings: Settings | None = None,
-    heard: Heard | None = None,
+    heard: OnRecord | None = None,
 ) -> Outcome:
     """As `tune`, awaited. `tools` as everywhere; `cases` are files of one's own (see `evals.load`), without them some
     `count` questions are made from the tools' schemas. `dialects` are those to try.
@@ -122,14 +122,14 @@ async def atune(
     if settings is None:
         settings = Settings(max_tokens=None if hasattr(model, "address") else IN_PROCESS)
     put, source, without = _cases(offered, cases, count)
-    plan = planned(put)
+    plan = schedule(put)
     tried = await candidates(model, dialects)
     key = key_of(model)
     folder = Path(out) / f"{slug(model.name, key)}-{digest(put)[:8]}"
     trial = Trial(name, folder, settings, heard, plan.total(len(tried)))
     done = await trial.run(plan, tried)
     names = tuple(dict.fromkeys(tool.name for case in put for tool in case.tools))
-    return Outcome(model.name, key, tuple(done), source, names, digest(put), folder, without, settings.told())
+    return Outcome(model.name, key, tuple(done), source, names, digest(put), folder, without, settings.as_dict())
 
 
 def _cases(
@@ -148,16 +148,17 @@ def _cases(
 
 
 class Trial:
-    """Forms of one model, put to the test. `total` is how many questions there will be, `done` how many are answered."""
+    """Forms of one model, put to the test. `total` is how many questions there will be, `done` how many are
+    answered."""
 
-    def __init__(self, name: str, folder: Path, settings: Settings, heard: Heard | None, total: int) -> None:
+    def __init__(self, name: str, folder: Path, settings: Settings, heard: OnRecord | None, total: int) -> None:
         self.name, self.folder, self.settings = name, folder, settings
         self.heard, self.total, self.done = heard, total, 0
 
-    async def run(self, plan: Plan, given: Sequence[Candidate]) -> list[Tried]:
+    async def run(self, plan: Schedule, given: Sequence[Candidate]) -> list[Measured]:
         """All that were tried, in the order of how far they came and how well they did."""
-        left = [Tried(one.strategy, one.usual) for one in given]
-        out: list[Tried] = []
+        left = [Measured(one.strategy, one.usual) for one in given]
+        out: list[Measured] = []
         for number, cases in enumerate(plan.rounds, 1):
             asked_now = [await self._put(one, f"round-{number}", cases) for one in left]
             able = _ranked([one for one in asked_now if not one.failed])
@@ -166,40 +167,47 @@ class Trial:
             go_on = survivors(len(left))
             left, gone = able[:go_on], able[go_on:]
             out = [*gone, *(one for one in asked_now if one.failed), *out]
-        usual = next((one for one in out if one.usual and not one.failed), None)
-        last = [*left[:LAST], *([usual] if usual else [one for one in left[LAST:] if one.usual])]
+        last = _finalists(left, out)
         rest = [one for one in (*left, *out) if one not in last]
         self.total = self.done + len(last) * len(plan.back)
-        final = [await self._put(one, HELD_BACK, plan.back) for one in last]
-        order = sorted(
-            final, key=lambda one: (bool(one.failed), -one.accuracy.value if one.held_back else 0, -one.share)
-        )
-        if not any(one.held_back for one in order):
+        order = sorted([await self._put(one, VALIDATION, plan.back) for one in last], key=_validated)
+        if not any(one.holdout for one in order):
             raise ModelError(f"{self.name} could be asked in no form: {order[0].failed}")
         return [*order, *rest]
 
-    async def _put(self, one: Tried, part: str, cases: Sequence[Case]) -> Tried:
+    async def _put(self, one: Measured, part: str, cases: Sequence[Case]) -> Measured:
         """The form with its records on these cases too; what it cannot be asked is said in `failed`."""
-        contender = Contender(self._made(one.strategy), title=one.strategy.label)
+        contender = Contender(self._build(one.strategy), title=one.strategy.label)
         try:
-            records = await arun(cases, [contender], self.folder / part, self.settings, heard=self._heard)
+            records = await arun(cases, [contender], self.folder / part, self.settings, heard=self._on_record)
         except STOPPING:
             raise
         except ModelError as error:
             return replace(one, failed=str(error))
         self.done += len(records)
-        if part == HELD_BACK:
-            return replace(one, held_back=tuple(records))
+        if part == VALIDATION:
+            return replace(one, holdout=tuple(records))
         return replace(one, tuning=(*one.tuning, *records))
 
-    def _made(self, chosen: Strategy) -> Model:
+    def _build(self, chosen: Strategy) -> Model:
         return as_tuned(bare(self.name), chosen)
 
-    def _heard(self, record: Record, done: int, _: int) -> None:
+    def _on_record(self, record: Record, done: int, _: int) -> None:
         if self.heard is not None:
             self.heard(record, self.done + done, self.total)
 
 
-def _ranked(tried: Sequence[Tried]) -> list[Tried]:
-    """The best first; of equals the usual one, then the one with fewer tokens."""
-    return sorted(tried, key=lambda one: (-one.right, not one.usual, one.tokens))
+def _finalists(left: Sequence[Measured], out: Sequence[Measured]) -> list[Measured]:
+    """The best of those that are left, and the usual one, whether it is left or out."""
+    usual = next((one for one in out if one.usual and not one.failed), None)
+    return [*left[:LAST], *([usual] if usual else [one for one in left[LAST:] if one.usual])]
+
+
+def _validated(one: Measured) -> tuple[bool, bool, float, float]:
+    """Puts the best in front: by what was held out, those last that failed or never called."""
+    return bool(one.failed), not one.calls, -one.accuracy.value if one.holdout else 0, -one.share
+
+
+def _ranked(tried: Sequence[Measured]) -> list[Measured]:
+    """The best first, those that never called last; of equals the usual one, then the one with fewer tokens."""
+    return sorted(tried, key=lambda one: (not one.calls, -one.right, not one.usual, one.tokens))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..plan.words import parts
+from ..stems import parts
 
 Schema = Mapping[str, Any]
 DEEPEST = 3
@@ -41,7 +41,7 @@ MOMENTS = ("2027-03-14T09:30:00Z", "2026-12-01T18:00:00Z", "2027-07-30T07:45:00Z
 WHOLE = (3, 12, 7, 25, 40, 5, 18, 60, 9, 2, 33, 150)
 BROKEN = (4, 12.5, 30, 7.25, 2, 99.5, 18, 250, 0.5, 61)
 YEARS = (2019, 2024, 1998, 2021, 2008)
-SHOWN = re.compile(r"(?:e\.g\.|such as|for example),?\s+[\"'`]?([A-Z0-9][\w-]*(?:\s[A-Z][\w-]*)*)")
+EXAMPLE = re.compile(r"(?:e\.g\.|such as|for example),?\s+[\"'`]?([A-Z0-9][\w-]*(?:\s[A-Z][\w-]*)*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Value:
     """A value as JSON, and as it is said."""
 
     json: Any
-    said: str
+    text: str
 
 
-class Unmade(Exception):
+class NoValue(Exception):
     """No value can be made for a schema: the message says why."""
 
 
@@ -60,42 +60,52 @@ def value(name: str, schema: Schema, i: int, root: Schema, depth: int = 0) -> Va
     """The `i`-th value for an argument of this name and schema. `root` holds what is referred to. Raises Unmade."""
     schema = plain(schema, root)
     if "const" in schema:
-        return said(schema["const"])
+        return as_value(schema["const"])
     listed = schema.get("enum") or _examples(schema)
     if listed:
-        return said(listed[i % len(listed)])
+        return as_value(listed[i % len(listed)])
     kind = schema.get("type", "string")
     match kind:
         case "boolean":
             return Value(i % 2 == 0, "yes" if i % 2 == 0 else "no")
         case "integer" | "number":
-            return said(_number(name, schema, i, kind == "integer"))
+            return as_value(_number(name, schema, i, kind == "integer"))
         case "string":
-            return said(_text(name, schema, i))
+            return as_value(_text(name, schema, i))
         case "array":
             return _list(name, schema, i, root, depth)
         case "object":
             return _object(name, schema, i, root, depth)
         case _:
-            raise Unmade(f"{name}: no value is known for the type {json.dumps(kind)[:40]}")
+            raise NoValue(f"{name}: no value is known for the type {json.dumps(kind)[:40]}")
+
+
+CHOICES = ("anyOf", "oneOf", "allOf")
+
+
+def _meant(schema: Schema, root: Schema) -> Any:
+    """What the schema refers to, or the first of its alternatives that is not null; else the schema itself."""
+    if isinstance(ref := schema.get("$ref"), str):
+        found: Any = root
+        for part in ref.removeprefix("#/").split("/"):
+            found = cast("Any", found).get(part, {}) if isinstance(found, Mapping) else {}
+        return found
+    choices = next((schema[key] for key in CHOICES if schema.get(key)), None)
+    if choices is None:
+        return schema
+    return next((one for one in choices if one.get("type") != "null"), cast("Schema", {}))
 
 
 def plain(schema: Schema, root: Schema) -> Schema:
     """The schema itself: what it refers to, and of several the first that is not null."""
     for _ in range(8):
-        found: Any = schema
-        if isinstance(ref := schema.get("$ref"), str):
-            found = root
-            for part in ref.removeprefix("#/").split("/"):
-                found = cast("Any", found).get(part, {}) if isinstance(found, Mapping) else {}
-        elif choices := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
-            found = next((one for one in choices if one.get("type") != "null"), cast("Schema", {}))
+        found = _meant(schema, root)
         if found is schema:
             break
-        rest = {key: schema[key] for key in schema if key not in ("$ref", "anyOf", "oneOf", "allOf")}
+        rest = {key: schema[key] for key in schema if key not in ("$ref", *CHOICES)}
         schema = {**found, **rest}
     if "$ref" in schema:
-        raise Unmade(f"{schema['$ref']} refers to itself")
+        raise NoValue(f"{schema['$ref']} refers to itself")
     kinds = schema.get("type")
     if isinstance(kinds, list):
         schema = {**schema, "type": next((kind for kind in cast("list[str]", kinds) if kind != "null"), "null")}
@@ -104,7 +114,7 @@ def plain(schema: Schema, root: Schema) -> Schema:
     return schema
 
 
-def said(given: Any) -> Value:
+def as_value(given: Any) -> Value:
     """A value and how it is said: words as they are, numbers without a needless fraction."""
     if isinstance(given, bool):
         return Value(given, "yes" if given else "no")
@@ -118,7 +128,7 @@ def _examples(schema: Schema) -> list[Any]:
     given: Any = schema.get("examples") or ([schema["example"]] if "example" in schema else [])
     if isinstance(given, list) and given:
         return cast("list[Any]", given)
-    shown = SHOWN.findall(str(schema.get("description", ""))) if schema.get("type") == "string" else []
+    shown = EXAMPLE.findall(str(schema.get("description", ""))) if schema.get("type") == "string" else []
     pool = _pool(shown[0], shown[0]) if shown else ()
     return [*shown, *(one for one in pool if one not in shown)] if pool else []
 
@@ -134,48 +144,53 @@ def _pool(name: str, like: str = "") -> Sequence[str]:
 def _text(name: str, schema: Schema, i: int) -> str:
     kind = schema.get("format", "")
     if "pattern" in schema:
-        raise Unmade(f"{name}: it has a pattern. Give it examples")
+        raise NoValue(f"{name}: it has a pattern. Give it examples")
     pool = MOMENTS if kind == "date-time" else _pool(FORMATS.get(kind, name))
     longest = schema.get("maxLength")
     fits = [one for one in pool if longest is None or len(one) <= longest]
     if not fits:
-        raise Unmade(f"{name}: no text of {longest} characters is known. Give it examples")
+        raise NoValue(f"{name}: no text of {longest} characters is known. Give it examples")
     return fits[i % len(fits)]
 
 
 def _number(name: str, schema: Schema, i: int, whole: bool) -> float:
-    low, high = (
-        schema.get("minimum", schema.get("exclusiveMinimum")),
-        schema.get("maximum", schema.get("exclusiveMaximum")),
-    )
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
     step = schema.get("multipleOf")
-    pool: Sequence[float] = YEARS if "year" in [part.casefold() for part in parts(name)] else WHOLE if whole else BROKEN
-    fits = [n for n in pool if (low is None or n > low) and (high is None or n < high) and (not step or n % step == 0)]
+    within = [n for n in _numbers(name, whole) if (low is None or n > low) and (high is None or n < high)]
+    fits = [n for n in within if n % step == 0] if step else within
     if fits:
         return fits[i % len(fits)]
-    start, unit = (low if low is not None else (high or 0) - 10), step or 1
-    steps = max(1, int(((high if high is not None else start + 20 * unit) - start) / unit))
-    made = start + unit * (1 + i % steps)
+    unit = step or 1
+    start = low if low is not None else (high or 0) - 10
+    end = high if high is not None else start + 20 * unit
+    made = start + unit * (1 + i % max(1, int((end - start) / unit)))
     return int(made) if whole else made
+
+
+def _numbers(name: str, whole: bool) -> Sequence[float]:
+    if "year" in [part.casefold() for part in parts(name)]:
+        return YEARS
+    return WHOLE if whole else BROKEN
 
 
 def _list(name: str, schema: Schema, i: int, root: Schema, depth: int) -> Value:
     if depth >= DEEPEST:
-        raise Unmade(f"{name}: it is nested too deep")
+        raise NoValue(f"{name}: it is nested too deep")
     items = cast("Schema", schema.get("items") or {})
     count = max(schema.get("minItems", 1), min(2 + i % 2, schema.get("maxItems", 3)))
     made = [value(name, items, i + k, root, depth + 1) for k in range(count)]
-    return Value([one.json for one in made], joined([one.said for one in made]))
+    return Value([one.json for one in made], joined([one.text for one in made]))
 
 
 def _object(name: str, schema: Schema, i: int, root: Schema, depth: int) -> Value:
     properties = cast("Mapping[str, Schema]", schema.get("properties") or {})
     if depth >= DEEPEST or not properties:
-        raise Unmade(f"{name}: it is an object " + ("nested too deep" if properties else "of anything"))
+        raise NoValue(f"{name}: it is an object " + ("nested too deep" if properties else "of anything"))
     wanted = [key for key in properties if key in schema.get("required", ())] or list(properties)[:1]
     made = {key: value(key, properties[key], i + k, root, depth + 1) for k, key in enumerate(wanted)}
     return Value(
-        {key: one.json for key, one in made.items()}, joined([f"{spoken(key)} {one.said}" for key, one in made.items()])
+        {key: one.json for key, one in made.items()}, joined([f"{spoken(key)} {one.text}" for key, one in made.items()])
     )
 
 

@@ -7,22 +7,23 @@ from typing import Any
 
 from ..events import ArgumentsDelta, Event, Finished, TextDelta
 from ..types import Reply, Tool
-from .collect import collect
-from .markers import was_broken
-from .program import program
-from .reply import reply
-from .restoring import Restorer
-from .scan import Decoded, Malformed
-from .state import State
-from .syntax import Dialect
+from .dialect import Dialect
+from .prompt.control_markers import was_broken
+from .reading.collect import collect
+from .reading.lexicon import program
+from .reading.reply import reply
+from .reading.restoring import Restorer
+from .reading.source import Decoded, Malformed
+from .reading.state import State
 
 
 class Decoder:
     """Text in, events out. `feed` takes any piece of the reply, `close` ends it; nothing here ever raises on its text.
 
-    `tools`: None takes any name for a call, () none. `prompt` is what the reply goes on from, None where nobody knows it,
-    "" where there was nothing: a marker that was broken in it comes back whole. `thoughts`
-    split tells thoughts apart, keep leaves them in the text. `ids` mints an id for each call.
+    `tools`: None takes any name for a call, () none. `prompt` is what the reply goes on from, None where nobody knows
+    it, "" where there was nothing: a marker that was broken in it comes back whole. `thoughts` split tells thoughts
+    apart, keep leaves them in the text. `ids` mints an id for each call. `decoded` takes in the values of arguments that
+    are all there at once.
     """
 
     def __init__(
@@ -32,16 +33,14 @@ class Decoder:
         prompt: str | None = None,
         thoughts: str = "split",
         ids: Callable[[], str] | None = None,
+        decoded: Decoded | None = None,
     ) -> None:
         by_name = None if tools is None else {tool.name: tool for tool in tools}
-        self.state = State(by_name, ids)
+        # What was broken in the prompt is whole in the reply.
+        self.restorer = Restorer() if was_broken(prompt) else None
+        self.state = State(by_name, ids, None if self.restorer else decoded)
         self.run = reply(self.state, program(d, by_name != {}, thoughts != "keep"), prompt)
         self.done = False
-        self.restored = was_broken(prompt)
-        if self.restored:  # what was broken in the prompt is whole in the reply
-            restorer, feed, close = Restorer(), self.feed, self.close
-            self.feed = lambda chunk: restorer.feed(feed(chunk))
-            self.close = lambda: restorer.feed(close())
         next(self.run, None)
 
     def feed(self, chunk: str) -> list[Event]:
@@ -51,7 +50,14 @@ class Decoder:
             s.base += len(chunk)
             if not s.midline and delta is TextDelta and not chunk.isspace():
                 s.midline = s.spoken = True
-            return [delta(chunk)]
+            out: list[Event] = [delta(chunk)]
+        else:
+            out = self._read(chunk)
+        return self.restorer.feed(out) if self.restorer else out
+
+    def _read(self, chunk: str) -> list[Event]:
+        """The events of a piece that the readers must look at."""
+        s = self.state
         step = s.step
         s.add(chunk)
         out: list[Event] = []
@@ -83,7 +89,7 @@ class Decoder:
         s.flush()
         s.flush_text()
         s.push(Finished("length" if s.cut else "tool_calls" if s.calls else "stop"))
-        return out
+        return self.restorer.feed(out) if self.restorer else out
 
 
 def parse(
@@ -94,8 +100,6 @@ def parse(
     thoughts: str = "split",
 ) -> Reply:
     """The reply that a whole text is. Never raises on the text of a model."""
-    decoder = Decoder(d, tools, prompt, thoughts)
     decoded: Decoded = {}
-    if not decoder.restored:
-        decoder.state.decoded = decoded
+    decoder = Decoder(d, tools, prompt, thoughts, decoded=decoded)
     return collect([*decoder.feed(text), *decoder.close()], decoded)

@@ -1,24 +1,26 @@
-"""Which dialect a model speaks: by its chat template, by the response template it declares, or by its name."""
+"""Finds the dialect of a model by its chat template, its declared response template, or its name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
 from ..dialects import get
-from ..errors import UnknownDialect
-from .drafts.differ import draft, reads
-from .drafts.margins import MARK
-from .drafts.probe import BOTH, Probe, call, probe
-from .drafts.response_template import from_response_template
-from .modelnames import by_name, known, named, plain
-from .syntax import Dialect
-from .templates.abilities import literals
-from .thinkers import with_thoughts
-from .write import write_calls
+from ..errors import TemplateError, UnknownDialect
+from ..types import Note, Reply, ToolCall
+from .dialect import Dialect
+from .finding.drafting import draft, reads
+from .finding.model_names import by_name, known, named, plain
+from .finding.probe import BOTH, Probe, call, probe
+from .finding.response_template import from_response_template
+from .finding.thinkers import with_thoughts
+from .prompt.calls import write_calls
+from .prompt.jinja import render_template
+from .prompt.template_capabilities import literals
+from .reading.lexicon import MARK
 
 ANY = "tool-json"
 """For a model of which nothing is known: it is asked in words, so any model that follows instructions can answer."""
@@ -49,6 +51,17 @@ def detect(
     return replace(get(ANY), origin=f"by default: {given} {'tell' if template and model else 'tells'} no dialect")
 
 
+def unrendered(source: str, found: Dialect) -> str:
+    """Why a template that shows no calls cannot be rendered, "" where it can be."""
+    if found.origin in ("by its chat template", "drafted from its chat template"):
+        return ""
+    try:
+        render_template(source, [{"role": "user", "content": "Hello"}], None)
+    except TemplateError as error:
+        return str(error)
+    return ""
+
+
 @lru_cache(64)
 def by_template(template: str, name: str = "") -> Dialect | None:
     """The dialect that the template writes, a draft if it is not known; None where the template tells none.
@@ -58,7 +71,8 @@ def by_template(template: str, name: str = "") -> Dialect | None:
     p = probe(template)
     if p is None:  # it writes no calls: what it says of them in words is all there is
         scores = [
-            (_told(template, d), named(d, name), _share(template, d), len(d.models), -i) for i, d in enumerate(known())
+            (_coverage(template, d), named(d, name), _share(template, d), len(d.models), -i)
+            for i, d in enumerate(known())
         ]
         best = max(scores)
         return replace(known()[-best[-1]], origin="by the words of its chat template") if any(best[0]) else None
@@ -67,11 +81,17 @@ def by_template(template: str, name: str = "") -> Dialect | None:
     for i, d in enumerate(known()):
         if all(word in shown for word in literals(d)) and (reply := reads(p, replace(d, forms=()))):
             likeness = _likeness(p, d, drafted) + (not reply.notes)
-            words = sum(map(len, _words(d))) if all(call.whole for call in reply.calls) else -1
+            words = -1 if _left_over(reply) else sum(map(len, _words(d)))
             found.append((words, named(d, name), likeness, len(d.models), -i))
     if drafted and found and max(found)[0] < 0:
         return drafted  # the known ones leave something of the calls over
     return replace(known()[-max(found)[-1]], origin="by its chat template") if found else drafted
+
+
+def _left_over(reply: Reply) -> list[ToolCall | Note]:
+    """What of the calls a dialect did not read: the calls in doubt, and the markers around them that are not its own."""
+    doubtful = (call for call in reply.calls if not call.whole)
+    return [*doubtful, *(note for note in reply.notes if note.rule == "other-markers")]
 
 
 def _words(d: Dialect) -> tuple[str, ...]:
@@ -111,13 +131,18 @@ def _share(template: str, d: Dialect) -> float:
     return sum(mark in template for mark in marks) / len(marks) if marks else 0.0
 
 
-def _told(template: str, d: Dialect) -> tuple[int, int]:
+def _coverage(template: str, d: Dialect) -> tuple[int, int]:
     """How much of the dialect's call stands in the template's words: all its markers, or nothing counts; and how much
     of other markers of tools, for a template that shows no call."""
     text = " ".join((d.open, d.close, *(part for part in d.call if isinstance(part, str))))
     marks = MARK.findall(text)
-    others = sum(len(mark) for mark in _marks(d) if "tool" in mark.lower() and mark in template)
+    others = _standing(template, (mark for mark in _marks(d) if "tool" in mark.lower()))
     if not marks or not all(mark in template for mark in marks):
         return 0, others
     rest = re.findall(r"[\w`=]{3,}", MARK.sub(" ", text))
-    return sum(map(len, marks)) + sum(len(word) for word in rest if word in template), others
+    return sum(map(len, marks)) + _standing(template, rest), others
+
+
+def _standing(template: str, words: Iterable[str]) -> int:
+    """How many characters have those of the words that stand in the template."""
+    return sum(len(word) for word in words if word in template)

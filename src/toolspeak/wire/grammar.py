@@ -1,4 +1,4 @@
-"""What a model may write, as a grammar for an engine that samples under one: from the same value as everything else."""
+"""Builds a grammar that limits a model's output to what its dialect allows. The notations are in `grammars/`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from ..errors import UsageError
 from ..types import Tool
+from .dialect import Dialect
 from .grammars.calls import calls
 from .grammars.gbnf import gbnf
 from .grammars.lark import lark
@@ -14,8 +15,7 @@ from .grammars.reply import Thought, reply
 from .grammars.rules import Rules
 from .grammars.schemas import json_schema
 from .grammars.structural import structural_tag
-from .program import THINK, program
-from .syntax import Dialect
+from .reading.lexicon import THINK, program
 
 Form = Literal["lark", "gbnf", "json_schema", "structural_tag"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -34,9 +34,10 @@ def grammar(
 
     `choice`: "auto" is a text, calls, or a text and then calls; "required" is calls, the name of a tool calls of that;
     "none" is a text that opens no call. `parallel` allows several calls. Where the dialect has thoughts, one may come
-    first (not without `thinking`), and has begun where `prompt`, the text that the reply goes on from, ends in it. Properties come in the order
-    of their schema, those that need not be there may be left out, and others follow where the schema allows them.
-    White space is that of the dialect as it is written. Raises UsageError where the form cannot say it.
+    first (not without `thinking`), and has begun where `prompt`, the text that the reply goes on from, ends in it.
+    Properties come in the order of their schema, those that need not be there may be left out, and others follow where
+    the schema allows them. White space is that of the dialect as it is written. Raises UsageError where the form cannot
+    say it.
     """
     if form not in FORMS:
         raise UsageError(f"form: expected {', '.join(FORMS)}, received {form!r}")

@@ -9,14 +9,14 @@ from typing import Any
 
 from ..errors import TemplateError
 from ..types import Message, Note, Tool
-from .markers import cleaned_tools, cleaned_turn, cleaner, control_markers
-from .normal import thoughts_apart
-from .said import unsayable
-from .speech import Wanted, tell
-from .syntax import Dialect, Layout
-from .templates.engine import DATE_FORM
-from .templates.native import by_template
-from .turns import turns_of
+from .dialect import Dialect, Layout
+from .prompt.assistant import unsayable
+from .prompt.by_template import by_template
+from .prompt.control_markers import cleaned_tools, cleaned_turn, cleaner, control_markers
+from .prompt.conversation import PromptOptions, tell, tells_date
+from .prompt.fitting import thoughts_apart
+from .prompt.jinja import DATE_FORM
+from .prompt.turns import turns_of
 
 PLAIN = Layout(("", ":\n"), "\n\n")
 """A layout for a model of which none is known: role, colon, text."""
@@ -35,6 +35,14 @@ class Rendered:
     notes: tuple[Note, ...] = ()
 
 
+def _check_choice(choice: str, tools: Sequence[Tool[..., Any]]) -> None:
+    names = [tool.name for tool in tools]
+    if choice not in ("auto", "none", "required", *names):
+        raise TemplateError(
+            f"expected a choice of auto, none, required or an offered tool ({', '.join(names)}), got {choice!r}"
+        )
+
+
 def render(
     messages: Sequence[Message],
     tools: Sequence[Tool[..., Any]] | None,
@@ -49,18 +57,16 @@ def render(
 ) -> Rendered:
     """The conversation as the dialect tells it, with the model's own chat `template` where one is given.
 
-    Without tools, or with `choice` none, nothing of tools is told. `now` is the date to tell, `variables`
-    (bos_token, datetime, ...) go before what would be worked out. `continue_final` leaves the last
-    message, an assistant's, open. Without `laid_out` the prompt is left empty where no template is given. A control marker in what comes from outside is broken by a zero-width space
-    (U+200B) after its first character, with a note, and nothing else is changed; what reads the reply undoes it.
-    Raises TemplateError for what is no conversation and for what a template refuses.
+    Without tools, or with `choice` none, nothing of tools is told. `now` is the date to tell, `variables` (bos_token,
+    datetime, ...) go before what would be worked out. `continue_final` leaves the last message, an assistant's, open.
+    Without `laid_out` the prompt is left empty where no template is given. A control marker in what comes from outside
+    is broken by a zero-width space (U+200B) after its first character, with a note, and nothing else is changed; what
+    reads the reply undoes it. Raises TemplateError for what is no conversation and for what a template refuses.
     """
     notes: list[Note] = []
     turns = thoughts_apart(turns_of(messages, notes), d)
     offered = tuple(tools or ()) if choice != "none" else ()
-    if choice not in ("auto", "none", "required") and choice not in {tool.name for tool in offered}:
-        names = ", ".join(tool.name for tool in offered)
-        raise TemplateError(f"expected a choice of auto, none, required or an offered tool ({names}), got {choice!r}")
+    _check_choice(choice, offered)
     if continue_final and turns[-1].role != "assistant":
         raise TemplateError(f"expected an assistant's message to continue, the last one is the {turns[-1].role}'s")
     markers = control_markers(d, template, variables)
@@ -72,7 +78,7 @@ def render(
     turns = [*(cleaned_turn(turn, clean) for turn in before), cleaned_turn(last, ending)]
     safe = cleaned_tools(offered, markers, notes, template)
     notes += unsayable(turns, d, safe)
-    want = Wanted(safe, _date(now, variables), thinking, clean(choice), dict(variables or {}))
+    want = PromptOptions(safe, _date(now, variables, d), thinking, clean(choice), dict(variables or {}))
     lost: list[Note] = []
     told = tell(turns, d, want, lost)
     open_ended = bool(continue_final)
@@ -87,7 +93,10 @@ def render(
     return Rendered(prompt, told, stop, _unique(lost + notes))
 
 
-def _date(now: datetime | None, variables: Mapping[str, Any] | None) -> str:
+def _date(now: datetime | None, variables: Mapping[str, Any] | None, d: Dialect) -> str:
+    """The date, where a prompt has a place for it: what is the same in every prompt is made once."""
+    if not tells_date(d):
+        return ""
     given = (variables or {}).get("datetime")
     return str(given) if given is not None else now.strftime(DATE_FORM).strip() if now else ""
 
@@ -96,7 +105,7 @@ def _unique(notes: list[Note]) -> tuple[Note, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-def _lay_out(messages: list[Message], d: Dialect, want: Wanted, open_ended: bool) -> str:
+def _lay_out(messages: list[Message], d: Dialect, want: PromptOptions, open_ended: bool) -> str:
     """The turns as one text. An open-ended one stops where the last message does."""
     layout = d.layout or PLAIN
     before, after = layout.head

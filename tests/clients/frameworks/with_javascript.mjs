@@ -1,4 +1,4 @@
-// JavaScript's: Anthropic's tool runner, the AI SDK by openai() and anthropic(), OpenAI's agents, LangChain.
+// JavaScript's: OpenAI's and Anthropic's tool runners, the AI SDK by openai() and anthropic(), OpenAI's agents, LangChain.
 import Anthropic from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { createAnthropic } from "@ai-sdk/anthropic";
@@ -52,10 +52,31 @@ async function aiSdk(model, stream) {
   return await result.text;
 }
 
+// ------------------------------------------------------------------ openai
+
+const sdk = new OpenAI({ baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 0 });
+
+async function runTools(model, stream) {
+  const tools = each((name, description, execute) => ({ type: "function", function: { name, description, parameters: SCHEMA, parse: JSON.parse, function: execute } }));
+  return await sdk.chat.completions.runTools({ model, messages: [{ role: "user", content: TASK }], tools, stream }).finalContent();
+}
+
+async function responses(model, stream) {
+  const tools = each((name, description) => ({ type: "function", name, description, parameters: SCHEMA, strict: true }));
+  const input = [{ role: "user", content: TASK }];
+  for (let turn = 0; turn < 4; turn++) {
+    const asked = { model, input, tools, store: false };
+    const reply = stream ? await sdk.responses.stream(asked).finalResponse() : await sdk.responses.create(asked);
+    const calls = reply.output.filter((item) => item.type === "function_call");
+    if (!calls.length) return reply.output_text;
+    input.push(...reply.output);
+    for (const call of calls) input.push({ type: "function_call_output", call_id: call.call_id, output: RUN[call.name](JSON.parse(call.arguments)) });
+  }
+}
+
 // ------------------------------------------------------------------ @openai/agents
 
 setTracingDisabled(true);
-const sdk = new OpenAI({ baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 0 });
 
 async function agents(model, stream) {
   const parameters = z.object({ city: z.string() });
@@ -84,6 +105,7 @@ async function langchain(model, stream) {
 const chain = (model, useResponsesApi) => new ChatOpenAI({ model, apiKey: KEY, useResponsesApi, configuration: { baseURL: `${url}/v1` }, maxRetries: 0 });
 
 const WAYS = {
+  "openai-js": { chat: runTools, responses },
   "anthropic-sdk": { messages: runner },
   "ai-sdk": {
     chat: (model, stream) => aiSdk(openai.chat(model), stream),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...types import Schema
-from ..payloads import Payload
+from ..json_stream import Payload
 
 TEXT: Schema = {"type": "string"}
 LINE: Schema = {"type": "integer", "minimum": 0}

@@ -2,7 +2,7 @@
 
 What the two forms cannot both say: several texts side by side become one (a blank line between them, none in
 what the assistant said), the name in a tool's answer is left out (its call's id tells it), an empty text beside
-other blocks is none. A tool's answer that is an error is `is_error` there, and `{"error": …}` here.
+other blocks is none. A tool's answer that is an error is `is_error` there, and `{"error": …}` here, as `tool_errors` has it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from typing import Any, cast
 
 from ...errors import Refused
 from ...types import Message
-from ..body import cannot
-from ..payloads import Payload, record, records
+from ..field_schemas import cannot
+from ..json_stream import Payload, record, records
+from ..tool_errors import error_in, error_text
+from .searches import split_at_results
+from .toolsets import full_name, state_text
 
 DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.IGNORECASE)
 NO_ID = re.compile(r"[^a-zA-Z0-9_-]")
 """What the id of a call may not hold there."""
-SAYS_NOTHING = ("cache_control", "citations", "context", "caller", "toolset_name", "transformations", "signature")
+SAYS_NOTHING = ("cache_control", "citations", "context", "caller", "transformations", "signature")
 """Fields of a block that are left out and named."""
 
 # ------------------------------------------------------------------ written: what a server is sent
@@ -57,14 +60,14 @@ def write_messages(messages: Sequence[Message], *, thoughts: bool = False) -> li
                 turn["content"] += _blocks(content, path)
                 continue
         if role == "assistant":
-            out.append({"role": role, "content": _said(message, path, thoughts)})
+            out.append({"role": role, "content": _content_of(message, path, thoughts)})
         else:
             role = "system" if role == "developer" else role
             out.append({"role": role, "content": content if isinstance(content, str) else _blocks(content, path)})
     return [*out, {"role": "user", "content": results}] if results else out
 
 
-def _said(message: Message, path: str, thoughts: bool) -> Any:
+def _content_of(message: Message, path: str, thoughts: bool) -> Any:
     content, calls = message.get("content"), records(message.get("tool_calls"))
     thought = message.get("reasoning_content") if thoughts else None
     if isinstance(content, str) and not calls and not thought:
@@ -111,28 +114,13 @@ def _call(call: Payload) -> Payload:
 def _result(message: Message, path: str) -> Payload:
     content = message.get("content")
     block: Payload = {"type": "tool_result", "tool_use_id": _id(message.get("tool_call_id"))}
-    if isinstance(content, str) and (error := _error_in(content)) is not None:
+    if isinstance(content, str) and (error := error_in(content)) is not None:
         return {**block, "content": error, "is_error": True}
     return {**block, "content": (content or "") if isinstance(content, str | None) else _blocks(content, path)}
 
 
 def _id(value: Any) -> str:
     return NO_ID.sub("_", str(value or "call"))
-
-
-def _error_text(text: str) -> str:
-    return json.dumps({"error": text}, ensure_ascii=False)
-
-
-def _error_in(text: str) -> str | None:
-    """The error that a tool's answer tells; None where it tells another thing, or in other words than ours."""
-    if not text.startswith('{"error": "'):
-        return None
-    try:
-        error = record(json.loads(text)).get("error")
-    except (ValueError, RecursionError):
-        return None
-    return error if isinstance(error, str) and _error_text(error) == text else None
 
 
 # ------------------------------------------------------------------ read: what clients send
@@ -164,7 +152,10 @@ class Reading:
             return [{"role": role, "content": content}]
         blocks = records(content)
         if role == "assistant":
-            return [self._assistant(blocks, path)]
+            rows: list[Message] = []
+            for spoken, results in split_at_results(blocks):
+                rows += [self._assistant(spoken, path), *results]
+            return rows
         results: list[Message] = []
         rest: list[Payload] = []
         for i, block in enumerate(blocks):
@@ -194,15 +185,10 @@ class Reading:
                     self._called.add(calls[-1]["id"])
                 case _:
                     texts += [_only_text(part, f"{path}.{i}") for part in self._parts(block, f"{path}.{i}")]
-        message: Message = {"role": "assistant", "content": "".join(texts) or (None if calls else "")}
-        if thought := "".join(thoughts):
-            message["reasoning_content"] = thought
-        if calls:
-            message["tool_calls"] = calls
-        return message
+        return _assistant_message("".join(texts), "".join(thoughts), calls)
 
     def _hosted(self, block: Payload) -> None:
-        """What a tool of the provider's gave: nothing here, but for the tools that it found."""
+        """What a tool of the provider's gave without its call: nothing here, but for the tools that it found."""
         if block["type"] != "tool_search_tool_result":
             self.ignored.add(block["type"])
         for found in records(record(block.get("content")).get("tool_references")):
@@ -239,6 +225,8 @@ class Reading:
                 name = need(block, "tool_name", path)
                 self.references.setdefault(name, self._at)
                 return [_text(f"The tool {name} can be called now.")]
+            case "browser_state":
+                return [_text(state_text(block))]
             case "search_result":
                 head = "\n".join(need(block, name, path) for name in ("title", "source"))
                 return [_text(head), *self._inner(block.get("content"), f"{path}.content")]
@@ -283,7 +271,8 @@ def need(block: Payload, name: str, path: str) -> str:
 
 def _read_call(block: Payload, path: str) -> Payload:
     arguments = json.dumps(record(block.get("input")), ensure_ascii=False)
-    function = {"name": need(block, "name", path), "arguments": arguments}
+    name = full_name(block.get("toolset_name"), need(block, "name", path))
+    function = {"name": name, "arguments": arguments}
     return {"id": need(block, "id", path), "type": "function", "function": function}
 
 
@@ -318,5 +307,14 @@ def _flat(parts: list[Payload]) -> Any:
 
 def _as_error(content: Any) -> Any:
     if isinstance(content, str):
-        return _error_text(content)
-    return [_text(_error_text(part["text"])) if "text" in part else part for part in cast("list[Payload]", content)]
+        return error_text(content)
+    return [_text(error_text(part["text"])) if "text" in part else part for part in cast("list[Payload]", content)]
+
+
+def _assistant_message(text: str, thought: str, calls: list[Payload]) -> Message:
+    message: Message = {"role": "assistant", "content": text or (None if calls else "")}
+    if thought:
+        message["reasoning_content"] = thought
+    if calls:
+        message["tool_calls"] = calls
+    return message

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from ...errors import Refused
 from ...schema.infer import as_tools
 from ...types import Message, Request, Schema, Tool
-from ..asked import Asked
-from ..body import FLAG, MAX_TOKENS, MODEL, OBJECT, SHARE, TEXT, cannot, given
 from ..choice import of_name, of_word
-from ..payloads import Payload, record, records
+from ..field_schemas import FLAG, MAX_TOKENS, MODEL, OBJECT, SHARE, TEXT, cannot, set_fields
+from ..incoming import IncomingRequest
+from ..json_stream import Payload, record, records
 from .content import Reading, need, write_messages, write_system
-from .tools import TOOL, deferred, read_tools, searched_here
+from .tools import TOOL, deferred, eager, member_names, read_tools, searched_here
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 NEUTRAL: Mapping[str, Any] = {
@@ -37,7 +37,7 @@ def write_request(request: Request, model: str, *, max_tokens: int = MAX, though
     `thoughts`: send back the reasoning of earlier turns. Anthropic takes only what it signed itself, servers of
     one's own take any. Raises Refused for what the API cannot be asked.
     """
-    body = _asked(request, model, thoughts=thoughts)
+    body = _body(request, model, thoughts=thoughts)
     body |= {"max_tokens": request.max_tokens or max_tokens, "stream": True}
     if request.temperature is not None:
         body["temperature"] = request.temperature
@@ -51,10 +51,10 @@ def write_request(request: Request, model: str, *, max_tokens: int = MAX, though
 
 def write_count(request: Request, model: str) -> Payload:
     """The JSON body of a question how many tokens a request has (`POST /v1/messages/count_tokens`)."""
-    return _asked(request, model, thoughts=False)
+    return _body(request, model, thoughts=False)
 
 
-def _asked(request: Request, model: str, *, thoughts: bool) -> Payload:
+def _body(request: Request, model: str, *, thoughts: bool) -> Payload:
     system, messages = write_system(request.messages)
     body: Payload = {"model": model, "messages": write_messages(messages, thoughts=thoughts)}
     if system:
@@ -78,12 +78,14 @@ def _tools(request: Request, turns: list[Payload]) -> Payload:
             body["tool_choice"] = write_choice(request.choice, parallel=request.parallel)
         return body
     # Calls in a conversation must be of tools that are told, even where none may be called now.
+    told = [{"name": name, "input_schema": {"type": "object"}} for name in _called(turns)]
+    return {"tools": told, "tool_choice": {"type": "none"}} if told else {}
+
+
+def _called(turns: list[Payload]) -> Iterable[str]:
+    """The names of the tools that the turns call, each once."""
     blocks = [block for turn in turns for block in records(turn["content"]) if block["type"] == "tool_use"]
-    named = dict.fromkeys(str(block["name"]) for block in blocks)
-    if not named:
-        return {}
-    told = [{"name": name, "input_schema": {"type": "object"}} for name in named]
-    return {"tools": told, "tool_choice": {"type": "none"}}
+    return dict.fromkeys(str(block["name"]) for block in blocks)
 
 
 def write_tool(tool: Tool[..., Any]) -> Payload:
@@ -176,7 +178,7 @@ COUNT_BODY: Schema = {**BODY, "required": ["model", "messages"]}
 """The body of a question how many tokens a request has."""
 
 
-def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
+def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRequest:
     """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError or Refused for what
     cannot be done."""
     fields = dict(body)
@@ -190,11 +192,13 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         messages += reading.turn(turn, f"messages.{i}.content", len(messages))
     given_choice = record(fields.get("tool_choice"))
     described = records(fields.get("tools"))
-    offered = tools(read_tools(described, reading)) or ()
-    choice, offered = _chosen(given_choice, offered)
+    rows = read_tools(described, reading)
+    offered = tools(rows) or ()
+    demanded = _demanded(given_choice, offered, reading)
+    choice, offered = _chosen({} if demanded else given_choice, offered)
     output = record(fields.get("output_config"))
     thinking = record(fields.get("thinking"))
-    sampling = given(fields, *REST)
+    sampling = set_fields(fields, *REST)
     if effort := output.get("effort"):
         sampling["reasoning_effort"] = effort
     request = Request(
@@ -208,27 +212,41 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         schema=_schema(output.get("format") or fields.get("output_format")),
         thinking=THINKING.get(thinking.get("type", "")),
         sampling=sampling,
-        deferred=deferred(described, reading.references),
+        deferred=deferred(rows, reading.references),
         search=searched_here(described),
     )
-    return Asked(
+    return IncomingRequest(
         fields["model"],
         request,
         stream=fields.get("stream") is True,
         thoughts=request.thinking is True and thinking.get("display") != "omitted",
         ignored=_ignored(fields, thinking, output, reading),
+        names=member_names(rows),
+        eager=eager(described),
         hosted=tuple(reading.hosted),
+        demanded=demanded,
     )
 
 
 def _no_threads() -> Refused:
-    """The refusal on which clients send the whole conversation again without `thread`, which would hold only its end."""
+    """The refusal on which clients send the whole conversation again without `thread`, which would hold only its
+    end."""
     error = cannot("thread", "no conversations are kept here; send all messages, without thread")
     error.details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
     return error
 
 
 THINKING = {"enabled": True, "adaptive": True, "disabled": False}
+
+
+def _demanded(choice: Payload, offered: tuple[Tool[..., Any], ...], reading: Reading) -> str:
+    """The type of the provider's tool that a choice demands, "required" where it can be any of them; "" for none."""
+    kinds = [kind for kind, _ in reading.hosted]
+    if choice.get("type") == "any":
+        return "" if offered else "required" * bool(kinds)
+    names = {tool.name for tool in offered}
+    name = str(choice.get("name"))
+    return "" if name in names else next((kind for kind in kinds if kind.startswith(f"{name}_")), "")
 
 
 def _chosen(choice: Payload, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
 from ...types import Schema
-from ..body import FLAG, cannot, given
-from ..payloads import Payload
+from ..field_schemas import FLAG, cannot, set_fields
+from ..json_stream import Payload
 from .client_tools import client_tool
 from .content import Reading, need
+from .toolsets import MEMBER, members
 
 TOOL: Schema = {
     "type": "object",
@@ -23,11 +23,12 @@ TOOL: Schema = {
         "defer_loading": FLAG,
         "input_examples": {"type": ["array", "null"], "maxItems": 100, "items": {"type": "object"}},
         "eager_input_streaming": FLAG,
+        "configs": {"type": ["object", "null"]},
     },
 }
 FIELDS = (
-    "name", "type", "description", "input_schema", "strict", "defer_loading", "input_examples",
-    "display_width_px", "display_height_px", "enable_zoom",
+    "name", "type", "description", "input_schema", "strict", "defer_loading", "input_examples", "eager_input_streaming",
+    "display_width_px", "display_height_px", "enable_zoom", "configs",
 )  # fmt: skip
 """The fields of a tool that are read; the others are named as ignored."""
 SEARCH = "tool_search_tool_"
@@ -38,12 +39,16 @@ that here, so that it is left out."""
 
 
 def read_tools(tools: list[Payload], reading: Reading) -> list[Payload]:
-    """The tools as dicts of functions. Raises Refused for a type that means nothing."""
+    """The tools as dicts of functions; a toolset is several. Raises Refused for a type that means nothing."""
     out: list[Payload] = []
     for i, tool in enumerate(tools):
         kind = tool.get("type", "custom")
         if kind in (None, "custom", "function"):
             known: Payload | None = {"parameters": tool.get("input_schema") or {"type": "object"}}
+        elif (set_of := members(tool, f"tools.{i}")) is not None:
+            reading.ignored.update(f"tools.{name}" for name in tool if name not in FIELDS)
+            out += set_of
+            continue
         elif (known := client_tool(tool)) is None:
             if kind.startswith(SEARCH):
                 continue
@@ -55,16 +60,9 @@ def read_tools(tools: list[Payload], reading: Reading) -> list[Payload]:
             reading.hosted.append((kind, f"tools.{i}.{kind}"))
             continue
         reading.ignored.update(f"tools.{name}" for name in tool if name not in FIELDS)
-        out.append({"name": need(tool, "name", f"tools.{i}"), **known, **given(tool, "strict"), **_described(tool)})
+        own = set_fields(tool, "strict", "description", "input_examples", "defer_loading")
+        out.append({"name": need(tool, "name", f"tools.{i}"), **known, **own})
     return out
-
-
-def _described(tool: Payload) -> Payload:
-    """The description, with the examples of arguments behind it: that is where every model reads them."""
-    examples = [json.dumps(one, ensure_ascii=False) for one in tool.get("input_examples") or ()]
-    parts = [tool.get("description"), "\n".join(["Examples of its arguments:", *examples]) if examples else None]
-    said = "\n\n".join(part for part in parts if part)
-    return {"description": said} if said else {}
 
 
 def searched_here(tools: list[Payload]) -> bool:
@@ -75,6 +73,17 @@ def searched_here(tools: list[Payload]) -> bool:
     return any(str(tool.get("type")).startswith(SEARCH) for tool in tools)
 
 
-def deferred(tools: list[Payload], references: Mapping[str, int]) -> dict[str, int | None]:
-    """The names of the tools that are not shown before a message refers to them, each with the place of that message."""
-    return {tool["name"]: references.get(tool["name"]) for tool in tools if tool.get("defer_loading") is True}
+def deferred(rows: list[Payload], references: Mapping[str, int]) -> dict[str, int | None]:
+    """The names of the tools that are not shown before a message refers to them, each with the place of that
+    message."""
+    return {row["name"]: references.get(row["name"]) for row in rows if row.get("defer_loading") is True}
+
+
+def member_names(rows: list[Payload]) -> dict[str, tuple[str, Payload]]:
+    """By the names of members of toolsets how their calls are told."""
+    return {row["name"]: (MEMBER, row["member"]) for row in rows if "member" in row}
+
+
+def eager(tools: list[Payload]) -> frozenset[str]:
+    """The names of the tools whose calls are to be told while they are written."""
+    return frozenset(str(tool.get("name")) for tool in tools if tool.get("eager_input_streaming") is True)

@@ -3,7 +3,7 @@
 Servers of one's own speak it still, and it is how a text model behind one is given the very bytes of a prompt.
 """
 
-from .reply import ReplyReader, ReplyWriter, write_error, write_reply
+from .reader import ReplyReader, ReplyWriter, write_error, write_reply
 from .request import BODY, SAMPLING, read_request, write_request
 
 __all__ = [

@@ -1,4 +1,5 @@
-"""A request to continue a prompt, both directions: a `Request` into the JSON to send, and such JSON into a `Request`."""
+"""A request to continue a prompt, both directions: a `Request` into the JSON to send, and such JSON into a
+`Request`."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from typing import Any
 
 from ...errors import UsageError
 from ...types import Request, Schema
-from ..asked import Asked
-from ..body import COMPLETED, FLAG, LIKELIEST, MODEL, cannot, given, stops
+from ..field_schemas import COMPLETED, FLAG, LIKELIEST, MODEL, cannot, set_fields, stops
+from ..incoming import IncomingRequest
+from ..json_stream import Payload, record
 from ..openai_chat import write_grammar
-from ..payloads import Payload, record
 
 TOKENS = 1024
 """The longest reply where the request sets no bound: the API's own default of 16 serves nobody."""
@@ -39,13 +40,20 @@ def write_request(
     body |= {key: value for key, value in sampling.items() if value is not None}
     if request.stop:
         body["stop"] = list(request.stop)
+    body |= _constraints(request, grammar_field, schema_field, tag_field)
+    return body | dict(request.sampling)
+
+
+def _constraints(request: Request, grammar_field: str, schema_field: str, tag_field: str) -> Payload:
+    """What the reply is held to, each in the field that the server takes it in."""
+    body: Payload = {}
     if request.grammar is not None and grammar_field:
         body |= write_grammar(grammar_field, request.grammar)
     if request.tag is not None and tag_field:
         body[tag_field] = dict(request.tag)
     if request.schema is not None and schema_field:
         body |= write_schema(schema_field, request.schema)
-    return body | dict(request.sampling)
+    return body
 
 
 def write_schema(field: str, schema: Schema) -> Payload:
@@ -77,7 +85,7 @@ BODY: Schema = {
 """The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
 
 
-def read_request(body: Mapping[str, Any], tools: object = None) -> Asked:
+def read_request(body: Mapping[str, Any], tools: object = None) -> IncomingRequest:
     """What a body that fits BODY asks for; the API knows no `tools`. Raises Refused for what cannot be done."""
     fields = dict(body)
     each = fields.get("n") or 1
@@ -90,10 +98,10 @@ def read_request(body: Mapping[str, Any], tools: object = None) -> Asked:
         seed=fields.get("seed"),
         stop=stops(fields.get("stop")),
         logprobs=fields.get("logprobs"),
-        sampling=given(fields, *SAMPLING),
+        sampling=set_fields(fields, *SAMPLING),
     )
     known: Mapping[str, Any] = BODY["properties"]
-    return Asked(
+    return IncomingRequest(
         fields["model"],
         request,
         stream=fields.get("stream") is True,

@@ -1,10 +1,10 @@
 """OpenAI's chat completions (`POST /v1/chat/completions`), as OpenAI and the many servers like it speak it."""
 
 from .messages import write_messages
-from .reply import ReplyReader, read_content, read_models, read_usage
+from .reader import ReplyReader, read_content, read_models, read_usage
 from .request import BODY, is_strict, read_request, write_grammar, write_request
 from .tools import write_choice, write_tool
-from .written import ReplyWriter, write_error, write_model, write_models, write_reply, write_usage
+from .writer import ReplyWriter, write_error, write_model, write_models, write_reply, write_usage
 
 __all__ = [
     "BODY", "ReplyReader", "ReplyWriter", "is_strict", "read_content", "read_models", "read_request", "read_usage",

@@ -1,4 +1,4 @@
-"""The messages of a chat completion, both directions: our own form is this API's, tidied on the way in."""
+"""Messages of a chat completion: their JSON Schema, reading and writing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import cast
 
 from ...errors import Refused
 from ...types import Message, Schema
-from ..body import TEXT, cannot
-from ..payloads import Payload, record, records
+from ..field_schemas import TEXT, cannot
+from ..json_stream import Payload, record, records
 
 ID: Schema = {"type": "string", "minLength": 1, "maxLength": 512}
 NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
@@ -92,8 +92,8 @@ def _read(row: Payload, at: int, called: dict[str, str]) -> Message:
     """One message; `called` holds the names of the calls before it by their ids, and takes those of this one."""
     role = row["role"]
     if row.keys() <= PLAIN and role not in ("tool", "function"):
-        return cast("Message", row if row.get("name", "") is not None else _told(row))
-    out = _told(row)
+        return cast("Message", row if row.get("name", "") is not None else _without_nulls(row))
+    out = _without_nulls(row)
     if role == "assistant":
         _read_assistant(out, at, called)
     elif role == "function":
@@ -108,9 +108,10 @@ def _read(row: Payload, at: int, called: dict[str, str]) -> Message:
     return cast("Message", out)
 
 
-def _told(row: Payload) -> Payload:
-    """A message without the fields that it leaves empty, as SDKs write them."""
-    return {name: value for name, value in row.items() if value is not None or name == "content"}
+def _without_nulls(row: Payload) -> Payload:
+    """A message without the fields that it leaves empty, as SDKs write them, and without a label: whether a result may be
+    trusted is not for the client to say."""
+    return {name: value for name, value in row.items() if (value is not None or name == "content") and name != "origin"}
 
 
 def _paired(key: str, param: str, why: str, called: Mapping[str, str]) -> None:

@@ -1,4 +1,5 @@
-"""A request for a chat completion, both directions: a `Request` into the JSON to send, and such JSON into a `Request`."""
+"""A request for a chat completion, both directions: a `Request` into the JSON to send, and such JSON into a
+`Request`."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from ...errors import Refused
 from ...schema.bounded_cache import BoundedCache
 from ...schema.infer import as_tools
 from ...types import Request, Schema
-from ..asked import Asked
-from ..body import COMPLETED, FLAG, LIKELIEST, MAX_TOKENS, MODEL, cannot, given, stops
-from ..payloads import Payload, record
+from ..field_schemas import COMPLETED, FLAG, LIKELIEST, MAX_TOKENS, MODEL, cannot, set_fields, stops
+from ..incoming import IncomingRequest
+from ..json_stream import Payload, record
 from .messages import MESSAGE, read_messages, write_messages
 from .tools import TOOL_FIELDS, Tools, read_offer, write_choice, write_tool
 
@@ -87,8 +88,8 @@ def write_grammar(field: str, grammar: str) -> Payload:
 def is_strict(schema: Any, *, root: bool = False) -> bool:
     """Whether OpenAI holds its sampling to a schema: it refuses `strict` for any other.
 
-    Every object closed, every property required, no combination but anyOf, an object at the `root`. Servers of one's own hold to
-    any schema, whatever `strict` says.
+    Every object closed, every property required, no combination but anyOf, an object at the `root`. Servers of one's
+    own hold to any schema, whatever `strict` says.
     """
     if isinstance(schema, list):
         return all(is_strict(item) for item in cast("list[Any]", schema))
@@ -137,7 +138,7 @@ BODY: Schema = {
 """The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
 
 
-def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
+def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRequest:
     """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises Refused for what cannot be done."""
     fields = {name: value for name, value in body.items() if value is not None}
     _refuse(fields)
@@ -156,9 +157,9 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         schema=_format(record(fields.get("response_format"))),
         thinking=thinking if isinstance(thinking, bool) else None,
         logprobs=fields.get("top_logprobs", 0) if fields.get("logprobs") else None,
-        sampling=given(fields, *SAMPLING),
+        sampling=set_fields(fields, *SAMPLING),
     )
-    return Asked(
+    return IncomingRequest(
         fields["model"],
         request,
         stream=fields.get("stream") is True,

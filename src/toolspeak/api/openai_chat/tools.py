@@ -6,7 +6,6 @@ become Tools; which kind each was is kept, so that its calls are told in the for
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,9 +13,9 @@ from typing import Any, cast
 from ...errors import InvalidTool, Refused
 from ...types import Schema, Tool
 from .. import custom_tools
-from ..body import FLAG, TEXT, cannot
 from ..choice import WORDS, of_name, of_word
-from ..payloads import Payload, record, records
+from ..field_schemas import FLAG, TEXT, cannot
+from ..json_stream import Payload, record, records
 
 Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
 
@@ -161,10 +160,5 @@ def _chosen(
 def write_call(key: str, name: str, arguments: str, custom: frozenset[str]) -> Payload:
     """A whole call as a message holds it; `key` is its id."""
     if name in custom:
-        return {"id": key, "type": "custom", "custom": {"name": name, "input": custom_input(arguments)}}
+        return {"id": key, "type": "custom", "custom": {"name": name, "input": custom_tools.custom_input(arguments)}}
     return {"id": key, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def custom_input(arguments: str) -> str:
-    """The text that a custom tool is called with."""
-    return str(record(json.loads(arguments)).get("input", ""))

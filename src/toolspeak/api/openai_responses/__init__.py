@@ -1,7 +1,7 @@
 """OpenAI's Responses API (`POST /v1/responses`), as OpenAI and the servers like it speak it."""
 
 from .items import is_reference, stored_items
-from .reply import ReplyReader
+from .reader import ReplyReader
 from .request import BODY, read_request, write_request
 from .writer import ReplyWriter, write_error, write_reply
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...types import Schema
-from ..body import given
-from ..payloads import Payload, record, records
+from ..field_schemas import set_fields
+from ..json_stream import Payload, record, records
 
 TEXT: Schema = {"type": "string"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -72,7 +72,7 @@ class ClientTool:
         row: Payload = {"name": self.name, "description": self.description, "parameters": self.parameters}
         if "display_width" in tool:
             row["description"] += f" The screen is {tool['display_width']} × {tool.get('display_height')} pixels."
-        return row | given(tool, "description", "parameters")
+        return row | set_fields(tool, "description", "parameters")
 
     def fields(self, arguments: str) -> Payload:
         """The fields of the item that a call is. One that broke off has no arguments."""
@@ -203,23 +203,3 @@ def _ran(row: Payload) -> str:
     end = "It took too long." if outcome.get("type") == "timeout" else f"Exit code: {outcome.get('exit_code')}"
     printed = [str(row.get(name) or "").rstrip("\n") for name in ("stdout", "stderr")]
     return "\n".join([*filter(None, printed), end])
-
-
-# ------------------------------------------------------------------ searches that were made here
-
-SEARCH = "web_search_call"
-"""The item of a search in the web that was made for a client."""
-STEPS = {SEARCH: ("in_progress", "searching", "completed")}
-"""What a stream tells of it."""
-WHOLE = {*CALLED, SEARCH}
-"""The items that say nothing before they are whole."""
-
-
-def searched(arguments: str) -> Payload:
-    """What the item of a search says: the first text among the arguments is what was searched for."""
-    try:
-        values = record(json.loads(arguments)).values()
-    except (ValueError, RecursionError):
-        values = ()
-    query = next((value for value in values if isinstance(value, str)), "")
-    return {"action": {"type": "search", "query": query}}

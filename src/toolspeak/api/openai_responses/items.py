@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ...errors import Refused, UsageError
-from ...schema.judge import judge
+from ...schema.validators import judge
 from ...types import Message
-from ..body import cannot
-from ..payloads import Payload, record, records
+from ..field_schemas import cannot
+from ..json_stream import Payload, record, records
 from .client_tools import ANSWERED, CALLED, answered, called_arguments
+from .hosted_calls import hosted_call
 from .tools import TOOLS, Loaded, full_name, tool_names
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -23,12 +24,12 @@ HOSTED = (
     "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_call",
     "mcp_approval_request", "mcp_approval_response", "program", "program_output", "compaction",
 )  # fmt: skip
-"""What tools that run at their provider have left in a conversation that began there: it says nothing here."""
+"""What tools that run at their provider have left in a conversation: read as far as it tells a result."""
 
 
 def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message], tuple[str, ...], list[Loaded]]:
-    """The messages of an `input`, a text or a list of items, behind the `first` ones; what of it says nothing to us; and
-    the tools that it loads. Raises Refused."""
+    """The messages of an `input`, a text or a list of items, behind the `first` ones; what of it says nothing to us;
+    and the tools that it loads. Raises Refused."""
     if isinstance(value, str):
         return [*first, {"role": "user", "content": value}], (), []
     reading = _Reading(first)
@@ -71,7 +72,13 @@ class _Reading:
             raise cannot(f"{at}.type", said)
 
     def _hosted(self, item: Payload, at: str) -> None:
-        self.ignored.add(f"{at}.{item['type']}")
+        if (call := hosted_call(item)) is None:
+            self.ignored.add(f"{at}.{item['type']}")
+            return
+        name, arguments, result = call
+        key = str(item.get("id") or at)
+        self._add_call({"call_id": key, "id": key}, name, arguments)
+        self._add_result(key, result, at)
 
     def _message(self, item: Payload, at: str) -> None:
         role = item.get("role")
@@ -203,7 +210,8 @@ def _wrong(at: str, expected: str, came: Any) -> Refused:
 
 
 def write_input(messages: Sequence[Message], *, thoughts: bool = False) -> list[Payload]:
-    """Messages as items. `thoughts`: send back the reasoning of earlier turns. Raises UsageError for what has no item."""
+    """Messages as items. `thoughts`: send back the reasoning of earlier turns. Raises UsageError for what has no
+    item."""
     items: list[Payload] = []
     for at, message in enumerate(messages):
         items += _written(message, at, thoughts)

@@ -1,19 +1,20 @@
-"""A request to the Responses API, both directions: a `Request` into the JSON to send, and such JSON into a `Request`."""
+"""A request to the Responses API, both directions: a `Request` into the JSON to send, and such JSON into a
+`Request`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ...errors import Refused, UsageError
 from ...schema.infer import as_tools
-from ...types import Message, Request, Schema
-from ..asked import Asked
-from ..body import FLAG, LIKELIEST, MAX_TOKENS, MODEL, OBJECT, SAMPLED, TEXT, cannot, given
+from ...types import Message, Request, Schema, Tool
+from ..field_schemas import FLAG, LIKELIEST, MAX_TOKENS, MODEL, OBJECT, SAMPLED, TEXT, cannot, set_fields
+from ..incoming import IncomingRequest
+from ..json_stream import Payload, record
 from ..openai_chat import is_strict
-from ..payloads import Payload, record
 from .items import read_input, write_input
-from .tools import TOOLS, Tools, read_choice, read_tools, write_choice, write_tool
+from .tools import TOOLS, Tools, allowed, demanded_type, read_choice, read_tools, write_choice, write_tool
 
 SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", "repetition_penalty")
 """Settings that are passed on by their names: OpenAI's, then those that servers of one's own add."""
@@ -91,10 +92,10 @@ BODY: Schema = {
 """The body of a request, as far as it is read here; what else it holds is told to have been ignored."""
 
 
-def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
+def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRequest:
     """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError or Refused for what cannot
-    be done. Of `previous_response_id` and `store` it only tells: who has a store joins the earlier items to `input`, and says
-    in `echo` whether the response is kept.
+    be done. Of `previous_response_id` and `store` it only tells: who has a store joins the earlier items to `input`,
+    and says in `echo` whether the response is kept.
     """
     fields = dict(body)
     for name, why in ELSEWHERE.items():
@@ -103,8 +104,9 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
     instructions = fields.get("instructions")
     first: list[Message] = [{"role": "system", "content": instructions}] if instructions else []
     messages, unread, loaded = read_input(fields["input"], first)
-    offer = read_tools(fields.get("tools"), tools, loaded)
-    choice, offered = read_choice(fields.get("tool_choice"), offer.tools)
+    chosen, offer = allowed(fields.get("tool_choice"), read_tools(fields.get("tools"), tools, loaded))
+    demanded = demanded_type(chosen, offer)
+    choice, offered = read_choice(None if demanded else chosen, offer.tools)
     thinking = fields.get("include_thinking")
     if record(fields.get("reasoning")).get("effort") == "none":
         thinking = False
@@ -118,11 +120,11 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         schema=_format(record(record(fields.get("text")).get("format"))),
         thinking=thinking,
         logprobs=_logprobs(fields),
-        sampling=given(fields, *SAMPLING) | _levels(fields),
+        sampling=set_fields(fields, *SAMPLING) | _levels(fields),
         deferred=offer.deferred,
         search=offer.search,
     )
-    return Asked(
+    return IncomingRequest(
         fields["model"],
         request,
         stream=fields.get("stream") is True,
@@ -131,6 +133,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> Asked:
         echo=_echo(fields),
         names=offer.names,
         hosted=offer.hosted,
+        demanded=demanded,
         previous=fields.get("previous_response_id") or "",
         store=fields.get("store") is not False,
     )
@@ -195,7 +198,7 @@ def _echo(fields: Payload) -> Payload:
         "temperature": had("temperature", 1.0),
         "text": {"format": text.get("format") or {"type": "text"}, "verbosity": text.get("verbosity") or "medium"},
         "tool_choice": had("tool_choice", "auto"),
-        "tools": [_told(tool) for tool in fields.get("tools") or ()],
+        "tools": [_with_defaults(tool) for tool in fields.get("tools") or ()],
         "top_logprobs": had("top_logprobs", 0),
         "top_p": had("top_p", 1.0),
         "presence_penalty": had("presence_penalty", 0.0),
@@ -205,13 +208,22 @@ def _echo(fields: Payload) -> Payload:
     }
 
 
-def _told(tool: Payload) -> Payload:
+def _with_defaults(tool: Payload) -> Payload:
     if tool["type"] != "function":
         return tool
     return {"description": None, "parameters": None, "strict": False, **tool}
 
 
 # ------------------------------------------------------------------ written: what servers are sent
+
+
+def _write_tools(request: Request, tools: Sequence[Tool[..., Any]]) -> Payload:
+    body: Payload = {"tools": [write_tool(tool) for tool in tools]}
+    if request.choice != "auto":
+        body["tool_choice"] = write_choice(request.choice)
+    if not request.parallel:
+        body["parallel_tool_calls"] = False
+    return body
 
 
 def write_request(request: Request, model: str, *, thoughts: bool = False) -> Payload:
@@ -226,11 +238,7 @@ def write_request(request: Request, model: str, *, thoughts: bool = False) -> Pa
     items = write_input(request.messages, thoughts=thoughts)
     body: Payload = {"model": model, "input": items, "stream": True, "store": False}
     if request.tools:
-        body["tools"] = [write_tool(tool) for tool in request.tools]
-        if request.choice != "auto":
-            body["tool_choice"] = write_choice(request.choice)
-        if not request.parallel:
-            body["parallel_tool_calls"] = False
+        body |= _write_tools(request, request.tools)
     sampling = dict(request.sampling)
     text, reasoning = _write_text(request, sampling.pop("verbosity", None)), sampling.pop("reasoning_effort", None)
     if text:

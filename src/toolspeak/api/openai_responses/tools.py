@@ -7,17 +7,16 @@ a call tells both parts again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import Refused
 from ...types import Schema, Tool
 from .. import custom_tools
-from ..body import FLAG, TEXT, cannot
-from ..choice import TURN_OFF, WORDS, of_name, of_word
-from ..payloads import Payload, record, records
+from ..choice import WORDS, not_run, of_name, of_word
+from ..field_schemas import FLAG, TEXT, cannot
+from ..json_stream import Payload, record, records
 from .client_tools import CLIENT_TOOLS, client_tool
 
 Tools = Callable[[Any], tuple[Tool[..., Any], ...] | None]
@@ -68,9 +67,9 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools that are offered; what of them says nothing to us; the types of those that their provider runs, each with
-    its name there; by their names their types and the names that calls of
-    them are told with; which are not shown before a message refers to them; and whether those are searched for here."""
+    """The tools that are offered; what of them says nothing to us; the types of those that their provider runs, each
+    with its name there; by their names their types and the names that calls of them are told with; which are not shown
+    before a message refers to them; and whether those are searched for here."""
 
     tools: tuple[Tool[..., Any], ...]
     ignored: tuple[str, ...]
@@ -133,7 +132,8 @@ class _Reading:
 
 
 def _row(where: str, namespace: str, tool: Payload) -> Payload | None:
-    """A tool as the function that it is for a model; None for one that is not offered. Raises Refused for what is none."""
+    """A tool as the function that it is for a model; None for one that is not offered. Raises Refused for what is
+    none."""
     kind = tool["type"]
     if not namespace:
         if kind in CLIENT_TOOLS:
@@ -175,13 +175,28 @@ def _function(tool: Payload) -> Payload:
     return {key: tool[key] for key in ("name", "description", "parameters", "strict") if tool.get(key) is not None}
 
 
-def custom_input(arguments: str) -> str:
-    """The text that a call of a custom tool was given, from the arguments of the function that stood for it."""
-    try:
-        value = record(json.loads(arguments or "{}")).get("input")
-    except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, str) else arguments
+def allowed(choice: Any, offer: Offer) -> tuple[Any, Offer]:
+    """What a list of allowed tools leaves of an offer, and the choice among that; any other choice leaves all. Raises
+    Refused for one that was not offered."""
+    given = record(choice)
+    if given.get("type") != "allowed_tools":
+        return choice, offer
+    rows = [*enumerate(records(given.get("tools")))]
+    hosted = {str(row.get("type")) for _, row in rows if str(row.get("type")).startswith(HOSTED)}
+    names = {
+        _named(row, f"tool_choice.tools.{at}", offer.tools) for at, row in rows if str(row.get("type")) not in hosted
+    }
+    tools = tuple(tool for tool in offer.tools if tool.name in names)
+    left = tuple((kind, where) for kind, where in offer.hosted if kind in hosted)
+    return given.get("mode") or "auto", replace(offer, tools=tools, hosted=left)
+
+
+def demanded_type(choice: Any, offer: Offer) -> str:
+    """The type of the provider's tool that a choice demands, "required" where it can be any of them; "" for none."""
+    if choice == "required":
+        return "" if offer.tools else "required" * bool(offer.hosted)
+    kind = str(record(choice).get("type"))
+    return kind if kind in dict(offer.hosted).keys() - CLIENT_TOOLS.keys() else ""
 
 
 def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, tuple[Tool[..., Any], ...]]:
@@ -192,17 +207,7 @@ def read_choice(value: Any, offered: tuple[Tool[..., Any], ...]) -> tuple[str, t
     kind = choice.get("type")
     if kind in ("function", "custom", *CLIENT_TOOLS):
         return of_name(_named(choice, "tool_choice", offered), offered, "tool_choice")
-    if kind == "allowed_tools":
-        rows = records(choice.get("tools"))
-        allowed = {
-            _named(row, f"tool_choice.tools.{at}", offered)
-            for at, row in enumerate(rows)
-            if not str(row.get("type")).startswith(HOSTED)
-        }
-        left = tuple(tool for tool in offered if tool.name in allowed)
-        return of_word(choice.get("mode") or "auto", left, "tool_choice")
-    said = f"{str(kind)[:100]!r} is a tool that runs at its provider, and nobody runs it here: {TURN_OFF}"
-    raise cannot("tool_choice.type", said)
+    raise not_run(str(kind))
 
 
 def _named(row: Mapping[str, Any], where: str, offered: tuple[Tool[..., Any], ...]) -> str:

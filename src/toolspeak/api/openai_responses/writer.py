@@ -14,6 +14,7 @@ from ...errors import Refused
 from ...events import (
     ArgumentsDelta,
     CallEnd,
+    CallResult,
     CallStart,
     Event,
     Finished,
@@ -22,14 +23,17 @@ from ...events import (
     TextDelta,
     ThoughtDelta,
 )
-from ...types import Finish, Note, Reply, Usage
-from ...wire.collect import add_usage
-from ..asked import HOSTED, Asked, Stamp
+from ...types import Finish, Note, Reply, ToolCall, Usage
+from ...wire.reading.collect import add_usage
+from ..custom_tools import custom_input
+from ..incoming import HOSTED, IncomingRequest, Stamp
+from ..json_stream import Payload, dumped, record
 from ..openai_chat import write_error as write_error
-from ..openai_chat.written import KEEP_ALIVE, write_estimated, write_notes
-from ..payloads import Payload, dumped, record
-from .client_tools import CALLED, CLIENT_TOOLS, SEARCH, STEPS, WHOLE, searched
-from .tools import custom_input
+from ..openai_chat.writer import KEEP_ALIVE, write_estimated, write_notes
+from ..sse import CONTENT_TYPE
+from .client_tools import CALLED, CLIENT_TOOLS
+from .hosted_calls import SEARCH, STEPS, search_fields
+from .logprobs import write_logprob
 
 REASONS: dict[Finish, str] = {
     "length": "max_output_tokens",
@@ -37,6 +41,8 @@ REASONS: dict[Finish, str] = {
     "content_filter": "content_filter",
 }
 """Why a response is incomplete; a reply that ended otherwise is complete."""
+WHOLE = {*CALLED, SEARCH}
+"""The items that say nothing before they are whole."""
 
 
 @dataclass(slots=True)
@@ -48,6 +54,7 @@ class _Item:
     pieces: list[str] = field(default_factory=list[str])
     logprobs: list[Payload] = field(default_factory=list[Payload])
     head: str = ""
+    result: str = ""
 
     @property
     def text(self) -> str:
@@ -57,7 +64,7 @@ class _Item:
 class Building:
     """A response while it is made: its items, and the events that tell of each step. Ids come from the stamp."""
 
-    def __init__(self, asked: Asked, stamp: Stamp) -> None:
+    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
         self._stamp = stamp
         self._echo = {**DEFAULTS, **asked.echo}
         self._echoed = dumped(self._echo)
@@ -93,10 +100,10 @@ class Building:
                 return self._close("completed") + self._call(name, id)
             case ArgumentsDelta(piece):
                 return self._more("function_call", piece)
-            case CallEnd(whole):
-                return self._close("completed" if whole else "incomplete")
+            case CallEnd() | CallResult():
+                return self._end_call(event)
             case Logprobs(tokens):
-                self._logprobs += [_likelihood(token) for token in tokens]
+                self._logprobs += [write_logprob(token) for token in tokens]
             case Noted(note):
                 self._notes.append(note)
             case Finished(finish, usage):
@@ -105,6 +112,18 @@ class Building:
             case _:
                 pass
         return ""
+
+    def _end_call(self, event: CallEnd | CallResult) -> str:
+        """The end of a call; that of a search comes with what was found."""
+        item = self._open
+        if item is None:
+            return ""
+        if isinstance(event, CallResult):
+            item.result = event.result.text
+            return self._close("completed")
+        if item.value["type"] == SEARCH:
+            return ""
+        return self._close("completed" if event.whole else "incomplete")
 
     def end(self) -> str:
         """The last events of a response that is as whole as the model made it."""
@@ -137,9 +156,9 @@ class Building:
 
     def response(self, status: str) -> Payload:
         """The response as it stands."""
-        return self._made(status) | self._echo
+        return self._response(status) | self._echo
 
-    def _made(self, status: str) -> Payload:
+    def _response(self, status: str) -> Payload:
         """The response without what it repeats of the request."""
         reason = REASONS.get(self._finish) if status == "incomplete" else None
         usage = write_usage(self._usage or Usage()) if status != "in_progress" else None
@@ -169,11 +188,11 @@ class Building:
         item.pieces.append(text)
         if not item.head:  # a custom tool's input is known when its arguments are whole
             return opened
-        logprobs = self._told_logprobs(item) if kind == "message" else ""
+        logprobs = self._take_logprobs(item) if kind == "message" else ""
         self._sequence += 1
         return f'{opened}{item.head}{dumped(text)}{logprobs},"sequence_number":{self._sequence}}}\n\n'
 
-    def _told_logprobs(self, item: _Item) -> str:
+    def _take_logprobs(self, item: _Item) -> str:
         tokens, self._logprobs = self._logprobs, []
         item.logprobs += tokens
         return f',"logprobs":{dumped(tokens)}'
@@ -285,14 +304,14 @@ class Building:
             case kind if kind in CALLED:
                 return value | CALLED[kind].fields(text)
             case kind if kind == SEARCH:
-                return value | searched(text)
+                return value | search_fields(text, item.result)
             case _:
                 return value | {"arguments": text or "{}"}
 
     def _tell_response(self, kind: str, status: str) -> str:
         """An event that holds the response. What it repeats of the request, all the tools too, is made JSON once."""
         self._sequence += 1
-        made = f"{dumped(self._made(status))[:-1]},{self._echoed[1:]}"
+        made = f"{dumped(self._response(status))[:-1]},{self._echoed[1:]}"
         return f'event: {kind}\ndata: {{"type":"{kind}","response":{made},"sequence_number":{self._sequence}}}\n\n'
 
     def _tell(self, kind: str, **fields: Any) -> str:
@@ -314,8 +333,9 @@ class ReplyWriter:
     """
 
     keep_alive = KEEP_ALIVE
+    content_type = CONTENT_TYPE
 
-    def __init__(self, asked: Asked, stamp: Stamp) -> None:
+    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
         self._building = Building(asked, stamp)
         self.response: Payload = {}
 
@@ -334,7 +354,7 @@ class ReplyWriter:
         return self._building.fail(error).encode()
 
 
-def write_reply(replies: Sequence[Reply], asked: Asked, stamp: Stamp) -> Payload:
+def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
     """The one body of the one reply."""
     building = Building(asked, stamp)
     steps = asked.visible_steps(replies[0])
@@ -346,7 +366,12 @@ def write_reply(replies: Sequence[Reply], asked: Asked, stamp: Stamp) -> Payload
 
 def _events(reply: Reply) -> list[Event]:
     """A reply as the events that it could have come in."""
-    events: list[Event] = [event for step in reply.steps for event in _events(replace(step.reply, notes=()))[:-1]]
+    events: list[Event] = []
+    for step in reply.steps:
+        results = {result.id: result for result in step.results}
+        events += _events(replace(step.reply, notes=(), calls=()))[:-1]
+        for call in step.reply.calls:
+            events += [*_call_events(call), CallResult(results[call.id])]
     events += [Noted(note) for note in reply.notes]
     if reply.thought:
         events.append(ThoughtDelta(reply.thought))
@@ -355,8 +380,12 @@ def _events(reply: Reply) -> list[Event]:
     if reply.text:
         events.append(TextDelta(reply.text))
     for call in reply.calls:
-        events += [CallStart(call.name, call.id), ArgumentsDelta(call.json), CallEnd(call.whole)]
+        events += _call_events(call)
     return [*events, Finished(reply.finish, reply.usage)]
+
+
+def _call_events(call: ToolCall) -> list[Event]:
+    return [CallStart(call.name, call.id), ArgumentsDelta(call.json), CallEnd(call.whole)]
 
 
 def write_usage(usage: Usage) -> Payload:
@@ -368,20 +397,4 @@ def write_usage(usage: Usage) -> Payload:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         **write_estimated(usage),
-    }
-
-
-def _likelihood(token: Mapping[str, Any]) -> Payload:
-    """A token's likelihood with all that the API says of one."""
-    others = token.get("top_logprobs") or ()
-    return _token(token) | {"top_logprobs": [_token(other) for other in others]}
-
-
-def _token(token: Mapping[str, Any]) -> Payload:
-    text = str(token.get("token", ""))
-    spelled = token.get("bytes")
-    return {
-        "token": text,
-        "bytes": spelled if isinstance(spelled, list) else list(text.encode()),
-        "logprob": token.get("logprob", 0.0),
     }

@@ -1,4 +1,4 @@
-"""What the package's model answers, in OpenAI's form: whole, and while it arrives.
+"""Reads the replies of the package's model into OpenAI's format, whole or streamed.
 
 `<f>` and the calls as a JSON list, or `<c>` and a text, either behind a `<thinking>` block. The thinking
 stays in `content`, tags and all, as the package has it. Completions are those of OpenAI's older API,
@@ -12,8 +12,8 @@ from typing import Any
 
 from ...dialects import get
 from ...events import ArgumentsDelta, CallStart, Event, Finished, TextDelta
-from ...wire.collect import collect
 from ...wire.decode import Decoder
+from ...wire.reading.collect import collect
 
 _THOUGHT_ENDS = "</thinking>"
 

@@ -1,4 +1,4 @@
-"""What a function's signature says: its arguments, as text for a model and as a check of values.
+"""Reads a function's signature: its arguments as text for a model, and as a check of values.
 
 Values are what JSON can hold, and what `literals` reads beyond it. An annotation that this file does not
 know accepts anything: the function itself has the last word.

@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 from ...drive import run_sync
 from ...errors import Attempt, UsageError
 from ...models.base import Model
-from ...models.names import model as named_model
+from ...models.resolve import model as named_model
 from ...types import Message, Reply, Request
-from ...wire.collect import collect
+from ...wire.reading.collect import collect
 from .loading import loadch
 from .results import GenerationError, LLMResult, TransformError
 from .thinking import split_thoughts

@@ -1,4 +1,4 @@
-"""What a generation gives, and what it raises when it gives nothing."""
+"""The result of a generation, and the error that it raises."""
 
 from __future__ import annotations
 

@@ -17,12 +17,12 @@ from typing import Any, Self, cast
 
 from ...errors import MissingExtra, UsageError
 from ...schema.infer import AnyTool, unique
-from ...schema.near import did_you_mean, listed, near
+from ...schema.suggestions import did_you_mean, listed, near
 from ...toolbox import Toolbox
-from .. import home
-from ..pins import Pins, default_path
-from .address import address, read_servers, servers_in
-from .server import Server
+from .. import background_loop
+from ..lockfile import Pins, default_path
+from .config import address, read_servers, servers_in
+from .session import Server
 
 
 def mcp(
@@ -77,8 +77,8 @@ def accept(
 ) -> dict[str, str]:
     """Accepts what a server offers now, of the tools named or all: what changed by name, as a diff, "" where it is new.
 
-    `how` is what `mcp` takes to find the server (`env`, `cwd`, `headers`, …). Raises UsageError where pins are switched off
-    and for a name that has not changed.
+    `how` is what `mcp` takes to find the server (`env`, `cwd`, `headers`, …). Raises UsageError where pins are switched
+    off and for a name that has not changed.
     """
     held = default_path() if pins is True else pins
     if held is None or held is False:
@@ -125,7 +125,8 @@ def _is_file(server: str) -> bool:
 class McpTools(Toolbox):
     """The tools of MCP servers, as they are now: a server that says that they have changed is asked anew.
 
-    What is made of it (`|`, `only`, `prefix`, …) is a Toolbox of the tools at that moment; closing this one ends them too.
+    What is made of it (`|`, `only`, `prefix`, …) is a Toolbox of the tools at that moment; closing this one ends them
+    too.
     """
 
     def __init__(self, servers: Sequence[Server]) -> None:
@@ -142,26 +143,27 @@ class McpTools(Toolbox):
         return self.__dict__["_tools"]
 
     def __repr__(self) -> str:
-        shown = ", ".join(one.address.shown for one in self.servers)
+        shown = ", ".join(one.address.description for one in self.servers)
         return f"<tools of {shown}: {', '.join(self._tools)}>" if "_tools" in self.__dict__ else f"<tools of {shown}>"
 
     def open(self) -> Self:
-        """Connects to the servers, if that has not been done. Raises ToolError, UsageError, InvalidTool or DuplicateTool."""
-        home.wait(self._open())
+        """Connects to the servers, if that has not been done. Raises ToolError, UsageError, InvalidTool or
+        DuplicateTool."""
+        background_loop.wait(self._open())
         return self
 
     async def aopen(self) -> Self:
         """`open`, awaited."""
-        await home.there(self._open())
+        await background_loop.there(self._open())
         return self
 
     def close(self) -> None:
         """Lets the servers go. Those that were started here have ended when this returns."""
-        home.wait(self._close())
+        background_loop.wait(self._close())
 
     async def aclose(self) -> None:
         """`close`, awaited."""
-        await home.there(self._close())
+        await background_loop.there(self._close())
 
     def __enter__(self) -> Self:
         return self.open()
@@ -202,7 +204,7 @@ class McpTools(Toolbox):
         names = dict.fromkeys(name for server in self.servers for name in server.names)
         return [
             UsageError(
-                f"no tool of {', '.join(one.address.shown for one in self.servers)} is named {pattern!r}."
+                f"no tool of {', '.join(one.address.description for one in self.servers)} is named {pattern!r}."
                 f"{did_you_mean(near(pattern, names)) or f' There are {listed(names)}'}"
             )
             for pattern in patterns

@@ -1,4 +1,4 @@
-"""What an MCP server answers, as a tool's value: text, structured content, and in words what is neither."""
+"""Turns an MCP server's answer into a tool's value: text, structured content, and a description of the rest."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def value_of(result: CallToolResult) -> Any:
     Images, sounds and resources are told in a line each. Raises ToolError with the text where the server says that the
     tool failed.
     """
-    text = "\n".join(map(_told, result.content))
+    text = "\n".join(map(_block_text, result.content))
     if result.is_error:
-        raise ToolError(text or "the tool failed, and its server did not say why")
+        raise ToolError(text or "its server did not say why")
     if result.structured_content is not None and (not text.strip() or _same(text, result.structured_content)):
         return result.structured_content
     return text
@@ -32,7 +32,7 @@ def _same(text: str, data: Any) -> bool:
         return False
 
 
-def _told(block: Any) -> str:
+def _block_text(block: Any) -> str:
     """One block of content: text as it is, everything else described."""
     match block.type:
         case "text":

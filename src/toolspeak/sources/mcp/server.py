@@ -1,300 +1,223 @@
-"""One MCP server as tools: connected when first needed and again when the connection is lost, its definitions checked."""
+"""A toolbox as an MCP server, by the official SDK: over standard input and output, or streamable HTTP on this
+machine."""
 
 from __future__ import annotations
 
 import asyncio
-import fnmatch
-import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import contextlib
+import ipaddress
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, cast
 
-from ...errors import InvalidTool, ToolError, ToolspeakError, UsageError
-from ...schema.infer import AnyTool, as_tool
-from ...schema.near import listed as listed_names
-from ...schema.words import clipped
-from .. import home
-from ..hostile import refuse_duplicates, refuse_hostile, refuse_unsendable
-from ..pins import Pins
-from ..secrets import Secrets
-from .address import Address
-from .link import Link, listed
-from .results import value_of
-from .transports import Request
+from ...errors import MissingExtra, UsageError
+from ...policy.policy import Policy
+from ...tool_results import jsonable, message_of
+from ...toolbox import Toolbox
+from ...types import Tool
 
 if TYPE_CHECKING:
-    from mcp import Client
-    from mcp.shared.exceptions import MCPError
-    from mcp.types import CallToolResult
-    from pydantic import ValidationError
+    from mcp.server import Server
 
-log = logging.getLogger(__name__)
+LIMIT = 200_000
+"""Characters of one result."""
+ERROR = 8_000
+"""Characters of what went wrong."""
+PAGE = 500
+"""Tools in one answer to `tools/list`."""
+BEAT = 5.0
+"""Seconds between two signs that a call is still under way, for a client that asked for them."""
+LAST = 3.0
+"""Seconds that calls under way have to end in when the server does."""
+PATH = "/mcp"
 
 
-class Server:
-    """A server and its `tools`, by name. Everything awaited here runs on the servers' own loop (`home`)."""
-
-    def __init__(
-        self,
-        address: Address,
-        *,
-        prefix: str = "",
-        only: Sequence[str] = (),
-        without: Sequence[str] = (),
-        timeout: float = 60.0,
-        pins: Pins | None = None,
-        accept: bool | Collection[str] = False,
-    ) -> None:
-        self.address = address
-        self.prefix = prefix
-        self.only, self.without = tuple(only), tuple(without)
-        self.timeout = timeout
-        self.pins = pins
-        self.accept = accept
-        self._secrets = Secrets(address.secrets)
-        self.tools: dict[str, AnyTool] = {}
-        self.names: tuple[str, ...] = ()
-        """Of all tools that the server offers, wanted or not."""
-        self.offered: list[dict[str, Any]] = []
-        """The definitions as they came last, of the tools that are wanted."""
-        self.told: Callable[[], None] = lambda: None
-        """Called when the tools have changed."""
-        self._refused: dict[str, str] = {}
-        self._opened = False
-        self._closed = False
-        self._link: Link | None = None
-        self._turn: asyncio.Lock | None = None
-        self._stay: Callable[[], None] = lambda: None
-
-    async def open(self) -> None:
-        """Connects, and takes over the tools. Raises ToolError or UsageError where that fails, InvalidTool or DuplicateTool
-        for definitions that are refused."""
-        self._closed = False
-        await self._linked()
-
-    async def close(self) -> None:
-        """Lets the server go; one that was started here has ended when this returns."""
-        self._closed = True
-        self._stay()
-        link, self._link = self._link, None
-        if link is not None and link.loop is asyncio.get_running_loop():
-            await link.close()
-
-    async def call(self, name: str, arguments: Mapping[str, Any], *, again: bool) -> Any:
-        """The value of one call. A call that never went out is made on a new connection, once; one that did is made again
-        only where `again` says that this does no harm."""
+def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = None) -> Server[Any]:
+    """The SDK's server for a box: arguments are checked by the box, and what a tool raises is a result that says so. With a
+    `policy` a call runs where that allows it: nobody is there to be asked."""
+    try:
+        import mcp.types as t
+        from mcp.server import Server
         from mcp.shared.exceptions import MCPError
-        from pydantic import ValidationError
+    except ImportError as error:
+        raise MissingExtra("an MCP server needs the official SDK: pip install 'toolspeak[mcp]'") from error
+    from ... import __version__
 
-        refuse_unsendable(arguments)
-        for last in (False, True):
-            link = await self._linked()
-            if name in self._refused:
-                raise ToolError(self._refused[name])
-            request = Request()
-            try:
-                with request:
-                    return self._value(await _asked(link.ready.result(), name, arguments))
-            except ValidationError as error:
-                raise ToolError(
-                    f"{self.address.shown} gave an answer that is no result of a tool: {_first_problem(error)}"
-                ) from error
-            except MCPError as error:
-                forgotten = link.expired and error.code != _CLOSED
-                lost = error.code == _CLOSED or await link.lost()
-                if lost:
-                    await self._drop(link)
-                unheard = not request.sent or forgotten
-                if not lost or last or not (unheard or again):
-                    why = link.reason(error.message, request.problem)
-                    raise ToolError(self._why(error, why, risky=not (unheard or again))) from error
-                log.info("%s: connecting again", self.address.shown)
-        raise AssertionError("the second try gives a value or raises")
-
-    def _value(self, result: CallToolResult) -> Any:
-        try:
-            return self._secrets.out_of_data(value_of(result))
-        except ToolError as error:
-            raise ToolError(self._secrets.out_of(str(error))) from None
-
-    def _why(self, error: MCPError, why: str, *, risky: bool) -> str:
-        why = self._secrets.out_of(why)
-        if error.code != _CLOSED:
-            return f"{self.address.shown} answered with an error: {why} ({error.code})"
-        risk = ". The call may have run, so it was not made again" if risky else ""
-        return f"the connection to {self.address.shown} was lost: {why}{risk}"
-
-    # the connection
-
-    async def _linked(self) -> Link:
-        """The connection, made if there is none."""
-        if self._closed:
-            raise UsageError(f"the MCP server {self.address.shown} was closed")
-        if self._link is not None and self._link.loop is not asyncio.get_running_loop():  # a fork has left it behind
-            self._link = self._turn = None
-        if self._turn is None:
-            self._turn = asyncio.Lock()
-        async with self._turn:
-            if self._link is not None and self._link.alive:
-                return self._link
-            if self._link is not None:
-                await self._link.close()
-            link = await self._connected()
-            if self._closed:  # meanwhile, by somebody who does not wait for this
-                await link.close()
-                raise UsageError(f"the MCP server {self.address.shown} was closed")
-            self._link = link
-            return link
-
-    async def _connected(self) -> Link:
-        from mcp.shared.exceptions import MCPError
-        from pydantic import ValidationError
-
-        link = Link(self.address, self.timeout, self._renew)
-        try:
-            async with asyncio.timeout(self.timeout):
-                client = await link.ready
-                with Request():
-                    offered = await listed(client)
-            self._take(offered)
-        except BaseException as error:
-            await link.close()
-            if isinstance(error, TimeoutError):
-                raise ToolError(
-                    f"the MCP server {self.address.shown} gave no session and no tools within {self.timeout:g} s{link.said}"
-                ) from None
-            if isinstance(error, MCPError):
-                raise ToolError(
-                    f"the MCP server {self.address.shown} does not tell its tools: "
-                    f"{self._secrets.out_of(link.reason(error.message))}"
-                ) from error
-            if isinstance(error, ValidationError):
-                raise ToolError(
-                    f"the MCP server {self.address.shown} tells of its tools what is no MCP: {_first_problem(error)}"
-                ) from error
-            raise
-        self._stay = home.leaving(self.close)
-        return link
-
-    async def _drop(self, link: Link) -> None:
-        if self._link is link:
-            self._link = None
-        await link.close()
-
-    # its tools
-
-    async def _renew(self, client: Client) -> None:
-        """The server says that its tools have changed."""
-        from mcp.shared.exceptions import MCPError
-        from pydantic import ValidationError
-
-        try:
-            async with asyncio.timeout(self.timeout):
-                with Request():
-                    offered = await listed(client)
-            self._take(offered)
-        except (MCPError, ToolspeakError, TimeoutError) as error:
-            log.warning("%s: its changed tools cannot be taken over: %r", self.address.shown, error)
-        except ValidationError as error:
-            log.warning(
-                "%s: what it tells of its changed tools is no MCP: %s", self.address.shown, _first_problem(error)
+    async def list_tools(_: Any, asked: Any) -> t.ListToolsResult:
+        tools, start = list(box), _start(asked.cursor if asked else None)
+        if start is None or start > len(tools):
+            raise MCPError(t.INVALID_PARAMS, f"there is no page {asked.cursor!r} of tools")
+        page = [
+            t.Tool(
+                name=tool.name,
+                description=tool.description or None,
+                input_schema=dict(tool.parameters),
+                annotations=_annotations(tool),
             )
+            for tool in tools[start : start + PAGE]
+        ]
+        after = start + PAGE
+        return t.ListToolsResult(tools=page, next_cursor=str(after) if after < len(tools) else None)
 
-    def _take(self, offered: Sequence[dict[str, Any]]) -> None:
-        """Takes over the definitions that may be. At first one that may not be is raised; later, when nobody waits for
-        it, a tool that was known is kept as it was and refuses calls, and one that is new is left out."""
-        offered = self._secrets.out_of_data(list(offered))
-        self.names = tuple(str(one.get("name", "")) for one in offered)
-        self.offered = wanted = [one for one in offered if self._wants(str(one.get("name", "")))]
-        refuse_duplicates((str(one.get("name", "")) for one in wanted), f"the MCP server {self.address.shown}")
-        made: dict[str, AnyTool] = {}
-        refused: dict[str, str] = {}
-        for one in wanted:
-            try:
-                made[one["name"]] = self._tool(one)
-            except InvalidTool as error:
-                refused[one["name"]] = f"{error}. To do without it: without=[{clipped(one['name'], 200)!r}]"
-        refused |= self._unaccepted([one for one in wanted if one["name"] in made])
-        if refused and not self._opened:
-            first, *others = refused
-            more = f"\nRefused too: {listed_names(others)}" if others else ""
-            raise InvalidTool(f"the MCP server {self.address.shown}: {refused[first]}{more}", tool=first)
-        for name, why in refused.items():
-            made.pop(name, None)
-            log.warning("%s: %s", self.address.shown, why)
-            if (old := self.tools.get(self.prefix + name)) is not None:
-                made[name] = replace(old, name=name)
-        self._opened, self._refused = True, refused
-        self.tools = {self.prefix + name: replace(tool, name=self.prefix + name) for name, tool in made.items()}
-        self.told()
-
-    def _wants(self, name: str) -> bool:
-        return (not self.only or _matches(name, self.only)) and not _matches(name, self.without)
-
-    def _tool(self, told: dict[str, Any]) -> AnyTool:
-        name, schema = told["name"], told.get("inputSchema")
-        others = {key: told[key] for key in ("title", "annotations", "outputSchema") if key in told}
-        refuse_hostile(self.prefix + name, told.get("description", ""), schema, **others)
-        made = as_tool(
-            {"name": name, "description": told.get("description") or told.get("title"), "parameters": schema}
+    async def call_tool(context: Any, asked: t.CallToolRequestParams) -> t.CallToolResult:
+        call = {"id": str(context.request_id or ""), "name": asked.name, "arguments": asked.arguments or {}}
+        beating = asyncio.create_task(_beat(context.session))
+        try:
+            (result,) = await box.arun([call], limit=LIMIT, policy=policy)
+        finally:
+            beating.cancel()
+        value: Any = result.value
+        data = jsonable(value) if isinstance(value, dict) and len(result.text) < LIMIT else None
+        text = result.text if result.error is None else message_of(result.error)[:ERROR]
+        return t.CallToolResult(
+            content=[t.TextContent(text=text)], structured_content=data, is_error=result.error is not None
         )
-        return replace(made, function=Remote(self, told), timeout=self.timeout)
 
-    def _unaccepted(self, offered: Sequence[dict[str, Any]]) -> dict[str, str]:
-        """Why a definition that is not as it was accepted is refused, by name."""
-        if self.pins is None:
-            return {}
-        key = self.key(self.pins)
-        if not self._opened and self.accept:
-            taken = [one for one in offered if self.accept is True or one["name"] in self.accept]
-            self.pins.accept(key, taken)
-        return {
-            name: f"the tool {name!r} is not what was accepted, and is refused until it is accepted again "
-            f"(toolspeak mcp accept {f'mcp:{self.address.shown}'!r} {name}, or accept=[{name!r}]). What changed:\n{changes}"
-            for name, changes in self.pins.changed(key, offered).items()
-        }
-
-    def key(self, pins: Pins) -> str:
-        """What the server's pins stand under. Those that stood under its command line as it is written stand there now."""
-        key = f"mcp:{self.address.seen_from(pins.path.parent)}"
-        pins.adopt(f"mcp:{self.address.shown}", key)
-        return key
+    return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-class Remote:
-    """A tool of a server, to be called by name."""
+def _annotations(tool: Tool[..., Any]) -> Any:
+    """What a tool says of its effect and of what it brings, in MCP's words; None where it says nothing."""
+    from mcp.types import ToolAnnotations
 
-    def __init__(self, server: Server, told: Mapping[str, Any]) -> None:
-        self.server = server
-        self.name: str = told["name"]
-        self.__doc__ = told.get("description")
-        self.__qualname__ = f"{self.name} of {server.address.shown}"
-        hints: Mapping[str, Any] = told.get("annotations") or {}
-        self.again = bool(hints.get("readOnlyHint") or hints.get("idempotentHint"))
-
-    async def __call__(self, **arguments: Any) -> Any:
-        return await home.there(self.server.call(self.name, arguments, again=self.again))
+    if (tool.effect, tool.reads) == ("write", "trusted"):
+        return None
+    hints = {"readOnlyHint": tool.effect == "read", "destructiveHint": tool.effect == "destructive"}
+    return ToolAnnotations.model_validate({**hints, "openWorldHint": tool.reads == "untrusted"})
 
 
-async def _asked(client: Client, name: str, arguments: Mapping[str, Any]) -> Any:
-    """The server's result. The SDK's own `call_tool` would judge it by the server's schema with patterns that may take for ever."""
-    from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
-
-    asked = CallToolRequest(params=CallToolRequestParams(name=name, arguments=dict(arguments)))
-    return await client.session.send_request(asked, CallToolResult, request_read_timeout_seconds=_LONG)
-
-
-_CLOSED = -32000
-"""JSON-RPC's code for a connection that has ended, by the SDK."""
-_LONG = 86_400.0
-"""Seconds: how long a call may take is its tool's `timeout`."""
+def _start(cursor: str | None) -> int | None:
+    """Where a page begins; None where the cursor is none of ours."""
+    if cursor is None:
+        return 0
+    return int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 9 else None
 
 
-def _first_problem(error: ValidationError) -> str:
-    """The first of all that is wrong with what a server sent, in a line."""
-    first, *more = error.errors(include_url=False)
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}" + (f", and {len(more)} more" if more else "")
+async def _beat(session: Any) -> None:
+    """Tells a client that asked for progress that its call goes on."""
+    count = 0
+    while True:
+        await asyncio.sleep(BEAT)
+        count += 1
+        await session.report_progress(float(count))
 
 
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+# ------------------------------------------------------------------ standard input and output
+
+
+def serve_stdio(box: Toolbox, name: str = "toolspeak", policy: Policy | None = None) -> None:
+    """Serves until standard input ends or a signal comes. What tools print goes to standard error."""
+    server = build_server(box, name, policy)
+    asyncio.run(_until_signal(lambda: _stdio(server)))
+
+
+async def _stdio(server: Server[Any]) -> None:
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (reading, writing):
+        # What a tool prints would stay in a buffer until the wire is back in its place: so it never goes there.
+        with contextlib.redirect_stdout(sys.stderr):
+            await server.run(reading, writing, server.create_initialization_options())
+
+
+async def _until_signal(serve: Callable[[], Any]) -> None:
+    """Awaits `serve()`; at a signal what is under way is cancelled, and the process ends."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    serving = asyncio.create_task(serve())
+    waiting = asyncio.create_task(told.wait())
+    await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if not told.is_set():
+        await serving
+        return
+    others = asyncio.all_tasks() - {asyncio.current_task(), waiting}
+    for task in others:
+        task.cancel()
+    await asyncio.wait(others, timeout=LAST)
+    from .. import background_loop
+
+    await asyncio.to_thread(background_loop.leave)
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(0)  # a thread still reads standard input, and nothing can wake it
+
+
+@contextlib.contextmanager
+def quiet() -> Generator[None]:
+    """Keeps standard output free for the protocol: whatever is written to it meanwhile goes to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+# ------------------------------------------------------------------ HTTP
+
+
+def listen(where: str) -> socket.socket:
+    """A socket that listens at `HOST:PORT` (or a port alone) of this machine. UsageError where that cannot be."""
+    host, _, port = where.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if not re.fullmatch("[0-9]{1,5}", port) or int(port) >= 65_536:
+        raise UsageError(f"expected --http HOST:PORT, such as 127.0.0.1:8000; got {where!r}")
+    if host != "localhost" and not _is_loopback(host):
+        raise UsageError(
+            f"{host} is not this machine alone, and an MCP server asks nobody for a key: expected 127.0.0.1, ::1 or "
+            "localhost. To go further, put a server that asks for one in front"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, int(port)))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        raise UsageError(f"{where} cannot be listened at: {error.strerror or error}") from error
+    return made
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve_http(box: Toolbox, listening: socket.socket, name: str = "toolspeak", policy: Policy | None = None) -> None:
+    """Serves at PATH of a socket until a signal comes."""
+    server = build_server(box, name, policy)
+    import uvicorn
+
+    app = cast("Any", server.streamable_http_app(streamable_http_path=PATH))
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, ws="none", timeout_graceful_shutdown=int(LAST)
+    )
+
+    class Quiet(uvicorn.Server):
+        """Uvicorn's server, which leaves signals alone."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield
+
+    async def run() -> None:
+        serving = Quiet(config)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, setattr, serving, "should_exit", True)
+        await serving.serve(sockets=[listening])
+
+    asyncio.run(run())

@@ -1,9 +1,9 @@
 """The two ways to an MCP server, each with bounds that the SDK's own do not have.
 
 Over standard input and output the SDK reads a line for as long as it goes on; over HTTP it reads a stream of events for
-as long as it goes on, also after whoever asked has given up. Here a line and an answer have at most `LARGEST` bytes, and a
-request that is over lets go of its connection. `Request` is what one request may take: it is found by `current`, since
-the SDK runs what it does for a request in the context of whoever made it.
+as long as it goes on, also after whoever asked has given up. Here a line and an answer have at most `LARGEST` bytes,
+and a request that is over lets go of its connection. `Request` is what one request may take: it is found by `current`,
+since the SDK runs what it does for a request in the context of whoever made it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ TRIES = 100
 PARTING = 1.0
 """Seconds in which a request that was given up may still be told so to its server."""
 GRACE = 2.0
-"""Seconds for a process to end once its input is closed, again once it was asked to, and half of it once it was killed."""
+"""Seconds for a process to end once its input is closed, again once it was asked to, and half of it once it was
+killed."""
 LAST_WORDS = 4 * LARGEST
 """Bytes that a server may still write when it is to end."""
 
@@ -85,7 +86,8 @@ class Request:
             raise self.broken(f"the answer has more than {LARGEST:,} bytes")
 
     def broken(self, why: str) -> Exception:
-        """The error that ends an answer, so that the SDK passes it on to the one request and goes on with the others."""
+        """The error that ends an answer, so that the SDK passes it on to the one request and goes on with the
+        others."""
         import httpx2
 
         self.problem = self.problem or why
@@ -95,11 +97,29 @@ class Request:
 # ------------------------------------------------------------------ both
 
 
-class Arriving:
+class Around:
+    """A stream of messages around another one, with which it closes."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class IncomingStream(Around):
     """The messages of a server. They end, as those of one that has gone, where it asks back and reads no answer."""
 
     def __init__(self, inner: Any, ended: Callable[[str], None]) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.ended = ended
         self.unanswered = 0
 
@@ -130,23 +150,12 @@ class Arriving:
         except EndOfStream:
             raise StopAsyncIteration from None
 
-    async def aclose(self) -> None:
-        await self.inner.aclose()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class Leaving:
+class OutgoingStream(Around):
     """The way to a server, which tells the request under way that it has gone out."""
 
-    def __init__(self, inner: Any, arriving: Arriving) -> None:
-        self.inner = inner
+    def __init__(self, inner: Any, arriving: IncomingStream) -> None:
+        super().__init__(inner)
         self.arriving = arriving
 
     async def send(self, item: Any, /) -> None:
@@ -154,17 +163,6 @@ class Leaving:
             request.sent = True
         await self.inner.send(item)
         self.arriving.unanswered = 0
-
-    async def aclose(self) -> None:
-        await self.inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 # ------------------------------------------------------------------ HTTP
@@ -336,8 +334,8 @@ async def _write(process: asyncio.subprocess.Process, leaving: Any, arriving: An
 
 
 async def _end(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Ends a server in good order: its input is closed, then it is asked to end, then it is killed, each with all that it
-    started. What it still writes meanwhile is thrown away."""
+    """Ends a server in good order: its input is closed, then it is asked to end, then it is killed, each with all that
+    it started. What it still writes meanwhile is thrown away."""
     reader, writer = tasks
     reader.cancel()
     drained: asyncio.Task[bool] | None = None

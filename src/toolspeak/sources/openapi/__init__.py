@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InvalidTool, UsageError
-from ...schema.near import did_you_mean, near
+from ...schema.suggestions import did_you_mean, near
 from ...toolbox import Toolbox
 from ...types import Tool
-from ..hostile import refuse_hostile
+from ..definition_checks import refuse_hostile
 from .auth import Auth, Keys, clean_headers
 from .calling import function_of
 from .document import Document, load
 from .fetching import Bounds, origin
-from .operations import SAFE, Found, Maker, found_in
+from .operations import SAFE, Maker, NamedOperation, operations_of
 from .servers import Servers
 
 TIMEOUT = 30.0
@@ -61,7 +61,7 @@ def openapi(
     read = load(document, timeout, clean_headers(headers), allow_private=allow_private)
     keys = Keys(read, auth, headers)
     servers = Servers(read, server, variables)
-    chosen = _chosen(found_in(read), _listed(only), _listed(without), read_only, read)
+    chosen = _chosen(operations_of(read), _listed(only), _listed(without), read_only, read)
     home = servers.base(None if read.data.get("servers") else chosen[0]) if chosen else ""
     if chosen and keys.any and read.url and not server and _elsewhere(home, read.url):
         raise UsageError(
@@ -80,9 +80,10 @@ def _elsewhere(server: str, document: str) -> bool:
 
 
 def _tools(
-    maker: Maker, chosen: Sequence[Found], servers: Servers, bounds: Bounds, timeout: float
+    maker: Maker, chosen: Sequence[NamedOperation], servers: Servers, bounds: Bounds, timeout: float
 ) -> list[Tool[..., Any]]:
-    """The tools of the operations. InvalidTool tells why the first that must not be shown is refused, and names others."""
+    """The tools of the operations. InvalidTool tells why the first that must not be shown is refused, and names
+    others."""
     tools: list[Tool[..., Any]] = []
     refused: dict[str, InvalidTool] = {}
     for one in chosen:
@@ -100,7 +101,7 @@ def _tools(
     raise InvalidTool(f"{first}. Leave {what}{more}", tool=first.tool, path=first.path)
 
 
-def _tool(maker: Maker, found: Found, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
+def _tool(maker: Maker, found: NamedOperation, servers: Servers, bounds: Bounds, timeout: float) -> Tool[..., Any]:
     try:
         made = maker.operation(found)
         refuse_hostile(found.name, made.description, made.parameters)
@@ -123,7 +124,10 @@ def _tool(maker: Maker, found: Found, servers: Servers, bounds: Bounds, timeout:
             " and ".join(names) for names in wanted if names
         )
     function = function_of(made, servers.base(found), credentials, bounds, keys, advice)
-    return Tool(found.name, made.description, made.parameters, function, timeout=timeout)
+    effect = "read" if found.method in SAFE else "destructive" if found.method == "delete" else "write"
+    return Tool(
+        found.name, made.description, made.parameters, function, timeout=timeout, effect=effect, reads="untrusted"
+    )
 
 
 def _listed(patterns: str | Sequence[str]) -> list[str]:
@@ -131,8 +135,8 @@ def _listed(patterns: str | Sequence[str]) -> list[str]:
 
 
 def _chosen(
-    found: list[Found], only: list[str], without: list[str], read_only: bool, document: Document
-) -> list[Found]:
+    found: list[NamedOperation], only: list[str], without: list[str], read_only: bool, document: Document
+) -> list[NamedOperation]:
     """The operations that are wanted. UsageError for a pattern that fits none."""
     for pattern in (*only, *without):
         if not any(_fits(one, [pattern]) for one in found):
@@ -143,7 +147,7 @@ def _chosen(
     return [one for one in kept if one.method in SAFE] if read_only else kept
 
 
-def _fits(one: Found, patterns: Iterable[str]) -> bool:
+def _fits(one: NamedOperation, patterns: Iterable[str]) -> bool:
     for pattern in patterns:
         if pattern.startswith("/"):
             fits = fnmatchcase(one.path, pattern)

@@ -11,8 +11,8 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from ...errors import UsageError
-from ...models.exchange import clean_key
-from ...schema.near import did_you_mean, listed, near
+from ...models.http.timeouts import clean_key
+from ...schema.suggestions import did_you_mean, listed, near
 from ..secrets import in_header
 from .document import Document
 from .fetching import Credentials
@@ -27,7 +27,8 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A security scheme: how one secret is sent. `kind` is apiKey, bearer, basic or "" for one that is not understood."""
+    """A security scheme: how one secret is sent. `kind` is apiKey, bearer, basic or "" for one that is not
+    understood."""
 
     name: str
     kind: str
@@ -42,7 +43,7 @@ class Keys:
         self.document = document
         self.schemes = {one.name: one for one in _schemes(document)}
         self.headers = clean_headers(headers)
-        self.given = self._given(auth)
+        self.given = self._secrets(auth)
         self.single = auth is not None and not isinstance(auth, Mapping)
         self.hidden = {(one.place, one.parameter.lower()) for one in self.schemes.values()}
         self.hidden |= {("header", name.lower()) for name in self.headers}
@@ -93,14 +94,17 @@ class Keys:
                 (query if scheme.place == "query" else cookies).append(pair)
         return Credentials(headers, tuple(query), tuple(cookies))
 
-    def _given(self, auth: Auth) -> dict[str, Secret]:
+    def _check_names(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.schemes:
+                hint = did_you_mean(near(name, self.schemes)) or f" It names {listed(self.schemes) or 'none'}"
+                raise UsageError(f"{self.document.name} names no security scheme {name!r}.{hint}")
+
+    def _secrets(self, auth: Auth) -> dict[str, Secret]:
         if auth is None:
             return {}
         if isinstance(auth, Mapping):
-            for name in auth:
-                if name not in self.schemes:
-                    hint = did_you_mean(near(name, self.schemes)) or f" It names {listed(self.schemes) or 'none'}"
-                    raise UsageError(f"{self.document.name} names no security scheme {name!r}.{hint}")
+            self._check_names(auth)
             return {name: _secret(secret, self.schemes[name]) for name, secret in auth.items()}
         user = not isinstance(auth, str) or ":" in auth or _VARIABLE.fullmatch(auth) is not None
         fitting = [
@@ -146,18 +150,29 @@ def _secret(given: Any, scheme: Scheme) -> Secret:
     """A secret as it is sent. UsageError where it cannot be one, without saying what it is."""
     if not scheme.kind:
         raise UsageError(f"the security scheme {scheme.name!r} is of a kind that is not understood; use headers=…")
-    pair = cast("list[Any]", given) if isinstance(given, (tuple, list)) else []
-    if len(pair) == 2 and scheme.kind == "basic":
-        return _expanded(pair[0], scheme.name), _expanded(pair[1], scheme.name)
-    if not isinstance(given, str):
-        wanted = "a text or a pair of user and password" if scheme.kind == "basic" else "a text"
-        raise UsageError(f"the secret for {scheme.name!r} must be {wanted}; got {type(cast('object', given)).__name__}")
-    secret = _expanded(given, scheme.name)
-    if scheme.kind == "basic" and ":" not in secret:
-        raise UsageError(f"the secret for {scheme.name!r} must be user:password, or a pair of both")
+    if scheme.kind == "basic":
+        return _basic(given, scheme.name)
+    secret = _secret_text(given, scheme.name, "a text")
     if scheme.kind == "bearer":  # as people copy it, with the word that is sent before it
         secret = re.sub(r"\ABearer\s+", "", secret.strip(), flags=re.IGNORECASE)
-    return secret if scheme.kind == "basic" else clean_key(secret)
+    return clean_key(secret)
+
+
+def _basic(given: Any, name: str) -> Secret:
+    """A user and a password, as a pair or as one text."""
+    pair = cast("list[Any]", given) if isinstance(given, (tuple, list)) else []
+    if len(pair) == 2:
+        return _expanded(pair[0], name), _expanded(pair[1], name)
+    secret = _secret_text(given, name, "a text or a pair of user and password")
+    if ":" not in secret:
+        raise UsageError(f"the secret for {name!r} must be user:password, or a pair of both")
+    return secret
+
+
+def _secret_text(given: Any, name: str, wanted: str) -> str:
+    if not isinstance(given, str):
+        raise UsageError(f"the secret for {name!r} must be {wanted}; got {type(cast('object', given)).__name__}")
+    return _expanded(given, name)
 
 
 def _expanded(given: Any, name: str) -> str:

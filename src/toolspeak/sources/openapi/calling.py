@@ -8,17 +8,17 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from ...api.failure import excerpt
+from ...api.upstream_errors import excerpt
 from ...errors import ToolError
-from ..hostile import refuse_unsendable
+from ..definition_checks import refuse_unsendable
 from ..secrets import Secrets
 from .auth import Keys
 from .bodies import form_of, written
-from .fetching import Answer, Bounds, Credentials, Sent, exchange
+from .fetching import Answer, Bounds, Credentials, SentRequest, exchange
 from .operations import Operation
 from .styles import Slot, header_text, own_names, path_part, plain_name, query_pairs, whole_segments
 
-SHOWN = 1_500
+MOST_CHARACTERS = 1_500
 """Characters of an error's body that are told."""
 CHARSET = re.compile("(?i)utf|us-ascii|iso|latin|windows|cp|koi8|gb|big5|euc|shift|tis|mac")
 """How a charset begins that is one. Python knows others, some of which take time with the square of a text."""
@@ -31,7 +31,7 @@ def function_of(
 ) -> Callable[..., Awaitable[Any]]:
     """The async function that calls an operation with the arguments of its tool. It raises ToolError; `advice` is
     added where the server wants a key."""
-    found = operation.found
+    found = operation.named
     secrets = Secrets(keys.secrets)
 
     async def call(**arguments: Any) -> Any:
@@ -51,22 +51,28 @@ def function_of(
     return call
 
 
+def _target(path: str, filled: Mapping[str, str]) -> str:
+    """The path with its values. Raises ToolError where they make a part of it empty, or `.` or `..`."""
+    target = _filled(path, filled)
+    if filled and not whole_segments(target) and whole_segments(re.sub(r"\{[^{}]*\}", "x", path)):
+        raise ToolError("the arguments make a path with a part that is empty, `.` or `..`")
+    return target
+
+
 def request_of(
     operation: Operation, base: str, arguments: Mapping[str, Any], hidden: Collection[tuple[str, str]] = ()
-) -> Sent:
+) -> SentRequest:
     """The request that arguments make, but for the credentials: no argument sets a parameter that is `hidden`, a place
     and a name. Raises ToolError for what cannot be sent."""
     given = {slot.argument: arguments[slot.argument] for slot in operation.slots if slot.argument in arguments}
     if unknown := arguments.keys() - given.keys():
         raise ToolError(f"there is no argument {min(unknown)!r}")
-    path = operation.found.path
+    path = operation.named.path
     filled: dict[str, str] = {}
     query: list[str] = []
     cookies: list[str] = []
     headers = {"Accept": operation.accept}
-    for slot in operation.slots:
-        if slot.argument not in given:
-            continue
+    for slot in [slot for slot in operation.slots if slot.argument in given]:
         if slot.place != "field" or form_of(operation.media) == "form":
             _refuse_others(slot, given[slot.argument], operation, hidden)
         if slot.place in ("field", "body"):
@@ -83,11 +89,9 @@ def request_of(
     if cookies:
         headers["Cookie"] = "; ".join(cookies)
     body = _body(operation, given, headers)
-    target = _filled(path, filled)
-    if filled and not whole_segments(target) and whole_segments(re.sub(r"\{[^{}]*\}", "x", path)):
-        raise ToolError("the arguments make a path with a part that is empty, `.` or `..`")
+    target = _target(path, filled)
     url = base + target + ("?" + "&".join(query) if query else "")
-    return Sent(operation.found.method.upper(), url, headers, body)
+    return SentRequest(operation.named.method.upper(), url, headers, body)
 
 
 def _refuse_others(slot: Slot, value: Any, operation: Operation, hidden: Collection[tuple[str, str]]) -> None:
@@ -167,8 +171,8 @@ def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
 
 
 def _refusal(operation: Operation, answer: Answer, text: str | None, secrets: Secrets, advice: str) -> str:
-    said = "a body that is no text" if text is None else excerpt(secrets.out_of(text), SHOWN)
-    where = f"{operation.found.method.upper()} {operation.found.path}"
+    said = "a body that is no text" if text is None else excerpt(secrets.out_of(text), MOST_CHARACTERS)
+    where = f"{operation.named.method.upper()} {operation.named.path}"
     message = f"{where} answered {answer.status} {excerpt(answer.reason, 100)}".strip() + (f": {said}" if said else "")
     if answer.status in (401, 403) and advice:
         message += f" ({advice})"

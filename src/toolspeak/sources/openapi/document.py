@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from ...drive import run_sync
 from ...errors import UsageError
-from ...schema.words import clipped, short
+from ...schema.phrases import clipped, short
 
 LARGEST = 64_000_000
 """Bytes of a document."""

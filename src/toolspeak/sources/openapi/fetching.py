@@ -1,4 +1,5 @@
-"""One exchange over HTTP with a server that is not trusted: redirects, addresses, size and time are held within bounds."""
+"""One exchange over HTTP with a server that is not trusted: redirects, addresses, size and time are held within
+bounds."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from ...api.failure import excerpt
+from ...api.upstream_errors import excerpt
 from ...errors import ToolError, UsageError
-from ...models.address import parse_address
-from ...models.answers import cause
-from ...models.reach import NOT_PUBLIC, PrivateAddress
-from ...models.sessions import get_session
+from ...models.http.address import parse_address
+from ...models.http.public_only import NOT_PUBLIC, PrivateAddress
+from ...models.http.responses import cause
+from ...models.http.sessions import get_session
 
 if TYPE_CHECKING:
     import aiohttp
@@ -28,7 +29,8 @@ Origin = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a request may do: which origins may be private addresses, which one gets the credentials, how much may come."""
+    """What a request may do: which origins may be private addresses, which one gets the credentials, how much may
+    come."""
 
     private: frozenset[Origin]
     keys_to: Origin | None
@@ -46,7 +48,7 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentRequest:
     """A request, without what is secret."""
 
     method: str
@@ -72,11 +74,11 @@ def origin(url: str) -> Origin:
     return parts.scheme, (parts.hostname or "").lower(), parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
 
 
-async def exchange(sent: Sent, secret: Credentials, bounds: Bounds) -> Answer:
+async def exchange(sent: SentRequest, secret: Credentials, bounds: Bounds) -> Answer:
     """The answer to a request, redirects followed. Raises ToolError; closes the connection when it is cancelled."""
     for _ in range(REDIRECTS + 1):
         here = origin(sent.url)
-        response = await _asked(sent, secret if here == bounds.keys_to else Credentials(), bounds)
+        response = await _send(sent, secret if here == bounds.keys_to else Credentials(), bounds)
         try:
             if response.status not in (301, 302, 303, 307, 308) or not response.headers.get("Location"):
                 body = await _body(response, bounds.limit)
@@ -99,7 +101,7 @@ async def fetch(
     accept = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.5"}
     try:
         async with asyncio.timeout(timeout):
-            answer = await exchange(Sent("GET", address.url(""), accept), Credentials(headers), bounds)
+            answer = await exchange(SentRequest("GET", address.url(""), accept), Credentials(headers), bounds)
         if answer.status != 200:
             raise UsageError(f"{address.shown} answered {answer.status} {answer.reason}, not a document")
         return answer.url, parse_address(answer.url).shown, answer.body.decode("utf-8-sig")
@@ -111,7 +113,7 @@ async def fetch(
         raise UsageError(f"{address.shown} is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
-async def _asked(sent: Sent, secret: Credentials, bounds: Bounds) -> aiohttp.ClientResponse:
+async def _send(sent: SentRequest, secret: Credentials, bounds: Bounds) -> aiohttp.ClientResponse:
     import aiohttp
     from yarl import URL
 
@@ -144,7 +146,7 @@ def _unreached(error: Exception, host: str) -> str:
     if isinstance(inner, PrivateAddress) or NOT_PUBLIC in str(inner):
         return (
             f"{host} stands for an address on this machine or in a private network ({inner}), which is not reached "
-            "unless the configuration names that server"
+            'unless you name that server: ts.openapi(DOCUMENT, server="http://…"), also in a Python file of tools'
         )
     return f"no answer from {host} ({cause(error)})"
 
@@ -163,7 +165,7 @@ async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return bytes(body)
 
 
-def _redirected(sent: Sent, status: int, location: str) -> Sent:
+def _redirected(sent: SentRequest, status: int, location: str) -> SentRequest:
     """The request that a redirect asks for. ToolError where it is not followed."""
     try:
         target = urljoin(sent.url, location)
@@ -175,14 +177,14 @@ def _redirected(sent: Sent, status: int, location: str) -> Sent:
         ) from None
     if here == there:
         if status in (307, 308) or sent.method in ("GET", "HEAD"):
-            return Sent(sent.method, target, sent.headers, sent.body)
+            return SentRequest(sent.method, target, sent.headers, sent.body)
         kept = {name: text for name, text in sent.headers.items() if name.lower() != "content-type"}
-        return Sent("GET", target, kept)
+        return SentRequest("GET", target, kept)
     if sent.method not in ("GET", "HEAD"):
         raise ToolError(f"the server redirects a {sent.method} to another one, {shown}, which is not followed")
     if here[0] == "https" and there[0] != "https":
         raise ToolError(f"the server redirects to {shown}, without encryption, which is not followed")
-    return Sent(sent.method, target, {"Accept": sent.headers.get("Accept", "*/*")})
+    return SentRequest(sent.method, target, {"Accept": sent.headers.get("Accept", "*/*")})
 
 
 def _host(url: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...errors import UsageError
-from ...schema.words import clipped, short
+from ...schema.phrases import clipped, short
 from .auth import Keys
 from .bodies import chosen, form_of
 from .document import Document
@@ -31,7 +31,7 @@ Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Found:
+class NamedOperation:
     """An operation where it stands in a document, with the name that it gets."""
 
     name: str
@@ -55,7 +55,7 @@ class Operation:
     """An operation ready to be called: `slots` are in the order of its parameters; `media` is the type of its body, ""
     for none; `bodied`: one is always sent."""
 
-    found: Found
+    named: NamedOperation
     description: str
     parameters: Mapping[str, Any]
     slots: tuple[Slot, ...]
@@ -64,10 +64,10 @@ class Operation:
     accept: str
 
 
-def found_in(document: Document) -> list[Found]:
+def operations_of(document: Document) -> list[NamedOperation]:
     """Every operation of a document, in its order, each name its own and one that every API takes."""
     taken: set[str] = set()
-    found: list[Found] = []
+    found: list[NamedOperation] = []
     for path, raw in cast("Mapping[str, Any]", document.data.get("paths") or {}).items():
         if path.startswith("x-"):
             continue
@@ -82,7 +82,7 @@ def found_in(document: Document) -> list[Found]:
             one = document.follow(node, f"#/paths/{path}/{method}")
             name = _name(one.get("operationId"), method, path, taken)
             taken.add(name)
-            found.append(Found(name, method, path, item, one))
+            found.append(NamedOperation(name, method, path, item, one))
     return found
 
 
@@ -113,7 +113,7 @@ class Maker:
         self.keys = keys
         self.schemas = Schemas(document)
 
-    def operation(self, found: Found) -> Operation:
+    def operation(self, found: NamedOperation) -> Operation:
         """The operation, ready to be called. UsageError with the place of what cannot be understood."""
         properties: Fields = {}
         required: list[str] = []
@@ -142,7 +142,7 @@ class Maker:
 
     # parameters
 
-    def _parameters(self, found: Found) -> Iterator[Mapping[str, Any]]:
+    def _parameters(self, found: NamedOperation) -> Iterator[Mapping[str, Any]]:
         """Those of the path and of the operation, which win; then what the path's own text names beside them."""
         by_place: dict[tuple[str, str], Mapping[str, Any]] = {}
         for owner in (found.item, found.node):
@@ -162,28 +162,26 @@ class Maker:
             if ("path", name) not in by_place:
                 yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
-    def _slot(self, node: Mapping[str, Any], taken: Fields, found: Found) -> Slot | None:
+    def _is_fixed(self, name: str, place: str, path: str) -> bool:
+        """Whether a parameter is none for the model: a secret's, one that HTTP sets, one that the path lacks."""
+        if place == "path":
+            return f"{{{name}}}" not in path or (place, name.lower()) in self.keys.hidden
+        fixed = place == "header" and name.lower() in NOT_A_PARAMETER
+        return fixed or (place, name.lower()) in self.keys.hidden
+
+    def _slot(self, node: Mapping[str, Any], taken: Fields, found: NamedOperation) -> Slot | None:
         """Where a parameter goes; None for one that the model is not asked for."""
         name, place = str(node["name"]), str(node["in"])
+        where = f"{self.document.name}, at {found.where}/parameters: {short(name)}"
         if place not in STYLES or place == "field":
-            raise UsageError(
-                f"{self.document.name}, at {found.where}/parameters: {short(name)} is in {short(place)}, "
-                "which is neither path, query, header nor cookie"
-            )
-        if (place, name.lower()) in self.keys.hidden or (place == "header" and name.lower() in NOT_A_PARAMETER):
-            return None
-        if place == "path" and f"{{{name}}}" not in found.path:
+            raise UsageError(f"{where} is in {short(place)}, which is neither path, query, header nor cookie")
+        if self._is_fixed(name, place, found.path):
             return None
         if place == "header" and not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-            raise UsageError(
-                f"{self.document.name}, at {found.where}/parameters: {short(name)} is no name for a header"
-            )
+            raise UsageError(f"{where} is no name for a header")
         style = str(node.get("style", DEFAULTS[place]))
         if style not in STYLES[place]:
-            raise UsageError(
-                f"{self.document.name}, at {found.where}/parameters: {short(name)} has the style {short(style)}, "
-                f"which there is not in a {place}"
-            )
+            raise UsageError(f"{where} has the style {short(style)}, which there is not in a {place}")
         explode = node.get("explode")
         return Slot(
             _argument(name, place, taken), cast("Place", place), name, style,
@@ -191,14 +189,14 @@ class Maker:
             node.get("allowReserved") is True, "content" in node,
         )  # fmt: skip
 
-    def _schema(self, node: Mapping[str, Any], found: Found) -> Any:
+    def _schema(self, node: Mapping[str, Any], found: NamedOperation) -> Any:
         content: Any = node.get("content")
         raw: Any = node.get("schema", {})
         if isinstance(content, Mapping) and content:
             raw = self.document.follow(next(iter(cast("Mapping[str, Any]", content).values())), found.where).get(
                 "schema", {}
             )
-        made: Any = self.schemas.made(raw, f"{found.where}/parameters/{node['name']}")
+        made: Any = self.schemas.translate(raw, f"{found.where}/parameters/{node['name']}")
         if not isinstance(made, dict):
             return made
         schema = cast("Fields", made)
@@ -210,7 +208,17 @@ class Maker:
 
     # bodies
 
-    def _body(self, found: Found, properties: Fields) -> _Body | None:
+    def _whole_body(self, form: str, media: str, schema: Any, where: str) -> Any:
+        """The schema of a body that is one argument."""
+        match form:
+            case "text":
+                return {"type": "string"}
+            case "bytes":
+                return {"type": "string", "contentEncoding": "base64", "description": f"{media}, in base64"}
+            case _:
+                return self.schemas.translate(schema, where)
+
+    def _body(self, found: NamedOperation, properties: Fields) -> _Body | None:
         """The body's arguments, added to `properties`: its fields where each keeps its name, else `body`."""
         if "requestBody" not in found.node:
             return None
@@ -227,16 +235,14 @@ class Maker:
         fields = None if form in ("text", "bytes") else self.schemas.fields(schema, where)
         encoding: Any = told.get("encoding")
         if fields is not None and fields[0] and (always or not fields[1]):
-            made = self.schemas.made({"type": "object", "properties": fields[0], "required": fields[1]}, where)
+            made = self.schemas.translate({"type": "object", "properties": fields[0], "required": fields[1]}, where)
             slots = [self._field(name, encoding, fields[0][name], form) for name in made["properties"]]
             names = [slot.argument for slot in slots]
             if len({*names}) == len(names) and not properties.keys() & {*names}:
                 properties |= {slot.argument: _as_text(made["properties"][slot.name], slot) for slot in slots}
                 wanted = [slot.argument for slot in slots if slot.name in made.get("required", ())]
                 return _Body(media, tuple(slots), wanted, always)
-        made = {"type": "string"} if form == "text" else self.schemas.made(schema, where)
-        if form == "bytes":
-            made = {"type": "string", "contentEncoding": "base64", "description": f"{media}, in base64"}
+        made = self._whole_body(form, media, schema, where)
         if isinstance(node.get("description"), str) and isinstance(made, dict):
             made = {"description": node["description"], **cast("Fields", made)}
         argument = _argument("body", "whole", properties)

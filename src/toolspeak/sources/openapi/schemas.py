@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...errors import InvalidTool, UsageError
-from ...schema.judge import judge
 from ...schema.tidy import folded
+from ...schema.validators import judge
 from ...schema.walk import nodes, rebuild
 from .document import HOPS, Document
 
@@ -40,7 +40,7 @@ class Schemas:
         self._taken: dict[str, str] = {}
         self._made: dict[str, Any] = {}
 
-    def made(self, schema: Any, where: str) -> Any:
+    def translate(self, schema: Any, where: str) -> Any:
         """A schema of the document, whose references are to `$defs` that `whole` puts there."""
         return rebuild(schema, lambda node, path: self._node(node, where + path))
 
@@ -74,11 +74,11 @@ class Schemas:
             return None
         for index, part in enumerate(cast("list[Any]", parts)):
             inner = self.fields(part, f"{where}/allOf/{index}")
-            if inner is None or any(properties.get(name, one) != one for name, one in inner[0].items()):
+            if inner is None or not _agree(properties, inner[0]):
                 return None
             properties |= inner[0]
             required += inner[1]
-        if any(properties.get(name, one) != one for name, one in cast("Mapping[str, Any]", own).items()):
+        if not _agree(properties, cast("Mapping[str, Any]", own)):
             return None
         properties |= cast("Mapping[str, Any]", own)
         required += [name for name in _listed(node.get("required")) if isinstance(name, str)]
@@ -89,7 +89,7 @@ class Schemas:
     def _definition(self, name: str) -> Any:
         if name not in self._made:
             ref = self._taken[name]
-            made = self.made(self.document.at(ref, ref), ref)
+            made = self.translate(self.document.at(ref, ref), ref)
             if isinstance(made, dict):
                 cast("dict[str, Any]", made).pop("readOnly", None)
             self._made[name] = made
@@ -109,25 +109,13 @@ class Schemas:
         return self._names[ref]
 
     def _node(self, node: dict[str, Any], where: str) -> Any:
-        if "discriminator" in node and "oneOf" in node and "anyOf" not in node:
-            node["anyOf"] = node.pop("oneOf")  # a field tells which one is meant, though a value may fit several
-        node = {key: value for key, value in node.items() if not key.startswith("x-") and key not in SAYS_NOTHING}
-        _drop_read_only(node)
-        _examples(node)
-        if str(node.get("format")) in WIDTHS:
-            del node["format"]
-        if isinstance(node.get("pattern"), str) and not _means_something(node["pattern"]):
-            del node["pattern"]
-        if node.pop("deprecated", False) is True:
-            node["deprecated"] = True
+        node = _without_annotations(node)
         null = node.pop("nullable", False) is True
         if "$dynamicRef" in node:
             raise UsageError(f"{self.document.name}, at {where}: $dynamicRef is not understood")
         if "$ref" in node:
             return self._reference(node, where, null)
-        for limit, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-            if isinstance(node.get(limit), bool) and node.pop(limit) and bound in node:
-                node[limit] = node.pop(bound)
+        _number_limits(node)
         if "properties" in node and "type" not in node:
             node["type"] = "object"
         if null:
@@ -146,6 +134,39 @@ class Schemas:
         if null:
             return {"anyOf": [one, {"type": "null"}], **beside}
         return {**one, **beside} if beside.keys() <= ANNOTATIONS else {"allOf": [one], **beside}
+
+
+def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two sets of properties say the same of those that both have."""
+    return all(one.get(name, schema) == schema for name, schema in other.items())
+
+
+def _without_annotations(node: dict[str, Any]) -> dict[str, Any]:
+    """A schema without what says nothing of values; `anyOf` where a discriminator stands beside `oneOf`."""
+    if "discriminator" in node and "oneOf" in node and "anyOf" not in node:
+        node["anyOf"] = node.pop("oneOf")  # a field tells which one is meant, though a value may fit several
+    node = {key: value for key, value in node.items() if not key.startswith("x-") and key not in SAYS_NOTHING}
+    _drop_read_only(node)
+    _examples(node)
+    _drop_needless(node)
+    if node.pop("deprecated", False) is True:
+        node["deprecated"] = True
+    return node
+
+
+def _drop_needless(node: dict[str, Any]) -> None:
+    """Takes out the width of a number, and a pattern that every text fits."""
+    if str(node.get("format")) in WIDTHS:
+        del node["format"]
+    if isinstance(node.get("pattern"), str) and not _means_something(node["pattern"]):
+        del node["pattern"]
+
+
+def _number_limits(node: dict[str, Any]) -> None:
+    """Turns `exclusiveMinimum: true` beside a bound into the bound, as newer schemas write it."""
+    for limit, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(node.get(limit), bool) and node.pop(limit) and bound in node:
+            node[limit] = node.pop(bound)
 
 
 def _drop_read_only(node: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Where the operations of a document are: its servers, their variables, addresses relative to the document's own."""
+"""The addresses of an OpenAPI document's operations: servers, their variables, and relative addresses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any, cast
 from urllib.parse import urljoin
 
 from ...errors import UsageError
-from ...models.address import parse_address
-from ...schema.near import did_you_mean, near
-from ...schema.near import listed as names_of
+from ...models.http.address import parse_address
+from ...schema.suggestions import did_you_mean, listed as names_of, near
 from .document import Document
 from .fetching import Origin, origin
-from .operations import Found
+from .operations import NamedOperation
 
 
 class Servers:
@@ -34,7 +33,7 @@ class Servers:
         """The origins that the configuration names itself: they may be anywhere, also on this machine."""
         return frozenset(origin(url) for url in (self.given, self.document.url) if url)
 
-    def base(self, found: Found | None = None) -> str:
+    def base(self, found: NamedOperation | None = None) -> str:
         """The base address of an operation, without a slash at its end; of the document as a whole without one."""
         if self.given:
             return self.given

@@ -1,4 +1,5 @@
-"""How OpenAPI writes parameters: `simple`, `label` and `matrix` in paths, `form` and its kin in queries, after RFC 6570."""
+"""Writes OpenAPI parameters in their styles: `simple`, `label` and `matrix` in paths, `form` and others in queries,
+after RFC 6570."""
 
 from __future__ import annotations
 
@@ -53,12 +54,14 @@ def path_part(slot: Slot, value: Any) -> str:
         return _one_segment(slot, _json(value))
     if slot.style == "label":
         return "." + _joined(slot, value, "." if slot.explode else ",")
-    if slot.style == "matrix":
-        name = quote(slot.name, safe="")
-        if slot.explode and isinstance(value, (list, dict)):
-            return "".join(f";{one}" for one in _listed(slot, value, name))
-        return f";{name}={_joined(slot, value, ',')}"
-    return _joined(slot, value, ",")
+    return _matrix(slot, value) if slot.style == "matrix" else _joined(slot, value, ",")
+
+
+def _matrix(slot: Slot, value: Any) -> str:
+    name = quote(slot.name, safe="")
+    if slot.explode and isinstance(value, (list, dict)):
+        return "".join(f";{one}" for one in _listed(slot, value, name))
+    return f";{name}={_joined(slot, value, ',')}"
 
 
 def whole_segments(path: str) -> bool:
@@ -89,8 +92,17 @@ def own_names(slot: Slot, value: Any) -> list[str]:
 
 
 def plain_name(name: str) -> str:
-    """A parameter's name as the most lenient server reads it: without brackets, dots and blanks for underscores."""
-    return unquote(name).partition("[")[0].strip().lower().replace(".", "_").replace(" ", "_").replace("-", "_")
+    """A parameter's name as the most lenient server reads it: up to a bracket or a NUL, dots and blanks for underscores."""
+    return (
+        unquote(name)
+        .partition("\0")[0]
+        .partition("[")[0]
+        .strip()
+        .lower()
+        .replace(".", "_")
+        .replace(" ", "_")
+        .replace("-", "_")
+    )
 
 
 def header_text(slot: Slot, value: Any) -> str:
@@ -158,7 +170,8 @@ def _deep(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def _one_segment(slot: Slot, text: str) -> str:
-    """A text as a part of one path segment. Servers and proxies decode before they look for `..`: it never gets there."""
+    """A text as a part of one path segment. Servers and proxies decode before they look for `..`: it never gets
+    there."""
     plain = text
     for _ in range(3):
         if any(part in ("", ".", "..") for part in plain.replace("\\", "/").split("/")) or not plain.isprintable():

@@ -52,7 +52,7 @@ def read_yaml(text: str, name: str) -> Any:
                 raise UsageError(f"{name} is nested deeper than {DEPTH} levels")
         data: Any = loader.get_single_data()
     except yaml.YAMLError as error:
-        raise UsageError(f"{name} is neither JSON nor YAML: {_said(error)}") from None
+        raise UsageError(f"{name} is neither JSON nor YAML: {_yaml_problem(error)}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name} is no YAML that can be read: {error}") from None
     finally:
@@ -60,7 +60,7 @@ def read_yaml(text: str, name: str) -> Any:
     return _plain(data, name)
 
 
-def _said(error: Exception) -> str:
+def _yaml_problem(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     said = getattr(error, "problem", None) or str(error)
     return f"{said}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(said)

@@ -15,7 +15,8 @@ Places = frozenset[Place]
 
 @dataclass(slots=True)
 class State:
-    """What may come: characters that lead on (to a state by its number), and those that end the text, with what follows."""
+    """What may come: characters that lead on (to a state by its number), and those that end the text, with what
+    follows."""
 
     on: list[tuple[Chars, int]] = field(default_factory=list[tuple[Chars, int]])
     out: list[tuple[str, Node]] = field(default_factory=list[tuple[str, Node]])

@@ -7,7 +7,7 @@ import json
 from .notation import Notation, char_class
 from .rules import Chars, Grammar, Json, Node, Pattern, Text
 from .schemas import readable
-from .values import WHITE_SPACE
+from .values import JSON, WHITE_SPACE, Values, has_form
 
 OPTIONS = {"lenient": True, "whitespace_pattern": WHITE_SPACE}
 """How JSON is written; what llguidance does not know in a schema is let be."""
@@ -35,6 +35,8 @@ class _Lark(Notation):
         return self.rule("WORD", self.node(part))
 
     def json(self, node: Json) -> str:
+        if has_form(node.schema):
+            return self.node(Values(self.grammar.rules, JSON, node.schema).of(node.schema))
         schema = {"x-guidance": OPTIONS, **readable(node.schema)}
         return self.rule("json", "%json " + json.dumps(schema, ensure_ascii=False))
 

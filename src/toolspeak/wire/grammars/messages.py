@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..syntax import Dialect, Header
+from ..dialect import Dialect, Header
 from .rules import EMPTY, Lit, Node, Pattern, Repeat, Text, alt, heads, opt, seq
 
 

@@ -1,4 +1,4 @@
-"""What the notations of grammars have in common."""
+"""The base of the grammar notations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Notation(ABC):
         """The whole text, its first rule being the start."""
         lines = [f"{self.start}{self.assigns}{self.node(self.grammar.start)}"]
         for name in self.todo:  # it grows while rules that are used use others
-            lines += [f"{self.name(name)}{self.assigns}{self.node(self.grammar.rules.made[name])}"]
+            lines += [f"{self.name(name)}{self.assigns}{self.node(self.grammar.rules.nodes[name])}"]
         return "\n".join([*lines, *self.lines]) + "\n"
 
     def rule(self, hint: str, body: str, options: str = "") -> str:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ...types import Tool
-from ..syntax import Dialect
+from ..dialect import Dialect
+from .call_openers import first_words, openers, trigger
 from .calls import answer, calls, section
 from .messages import messages
-from .openers import first_words, openers, trigger
 from .rules import EMPTY, Grammar, Lit, Node, Repeat, Rules, Text, Token, alt, chars, heads, opt, seq
 
 Thought = Literal["may", "open", "never"]

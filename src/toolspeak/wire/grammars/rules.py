@@ -1,4 +1,4 @@
-"""What a grammar is made of, whatever the form it is written in.
+"""The nodes of a grammar, independent of its notation.
 
 A `Text` is the one part that no literal or set describes: anything at all, up to a mark. All others are those of
 any notation. Nodes are made by the functions below, which keep literals as long as they can be: some engines read
@@ -97,7 +97,7 @@ EMPTY = Seq()
 class Rules:
     """The named parts of a grammar, each made once."""
 
-    made: dict[str, Node] = field(default_factory=dict[str, Node])
+    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     names: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
 
     def ref(self, key: Hashable, hint: str, make: Callable[[], Node]) -> Ref:
@@ -105,12 +105,12 @@ class Rules:
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = f"{hint}_{len(self.names)}"
-            self.made[name] = make()
+            self.nodes[name] = make()
         return Ref(name)
 
-    def held(self, node: Node) -> Node:
+    def resolve(self, node: Node) -> Node:
         """What a reference stands for."""
-        return self.made[node.name] if isinstance(node, Ref) else node
+        return self.nodes[node.name] if isinstance(node, Ref) else node
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any, cast
 from ...errors import UsageError
 from ...schema.walk import rebuild, resolve
 from ...types import Tool
-from ..syntax import ARGS, ID, INDEX, NAME, TEXT, Dialect, JsonCall, Kind, Slot
+from ..dialect import ARGS, ID, INDEX, NAME, TEXT, Dialect, JsonCall, Kind, Slot
+from ..holes.json_call import text_keys
 from .arguments import an_object, moved
-from .calls import spoken
 from .values import Schema
 
 
@@ -47,15 +47,26 @@ def json_schema(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parall
         )
     defs: dict[str, Any] = {}
     calls = [_call(hole, tool, defs, f"tool{i}") for i, tool in enumerate(tools)] if choice != "none" else []
-    one = calls[0] if len(calls) == 1 else {"anyOf": calls}
-    if calls and parallel and len(calls) > 1:
+    shapes = _shapes(calls, d, defs, parallel) if calls else []
+    shapes += [answer] if answer else []
+    schema = _one_of(shapes)
+    return {**schema, "$defs": defs} if defs else schema
+
+
+def _one_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _shapes(calls: list[dict[str, Any]], d: Dialect, defs: dict[str, Any], parallel: bool) -> list[dict[str, Any]]:
+    """The shapes of a reply that calls: one call, a list of them, or either."""
+    one = _one_of(calls)
+    if parallel and len(calls) > 1:
         defs["call"] = one
         one = {"$ref": "#/$defs/call"}
     many = {"type": "array", "items": one, "minItems": 1, **({} if parallel else {"maxItems": 1})}
-    shapes = [] if not calls else [many] if d.items else [one, many] if parallel else [one]
-    shapes += [answer] if answer else []
-    schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
-    return {**schema, "$defs": defs} if defs else schema
+    if d.items:
+        return [many]
+    return [one, many] if parallel else [one]
 
 
 def _object(rows: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +100,7 @@ def _call(hole: JsonCall, tool: Tool[..., Any], defs: dict[str, Any], place: str
 
 def _answer(hole: JsonCall) -> dict[str, Any] | None:
     """The object that carries a text."""
-    keys = spoken(hole)
+    keys = text_keys(hole)
     if keys is None:
         return None
     values: dict[str, Any] = {}
@@ -99,7 +110,7 @@ def _answer(hole: JsonCall) -> dict[str, Any] | None:
     return _object(values)
 
 
-SAID = frozenset({
+COVERED = frozenset({
     "type", "properties", "required", "items", "enum", "const", "additionalProperties", "description", "title",
     "default", "examples", "$comment",
 })  # fmt: skip
@@ -113,4 +124,4 @@ def says_all(schema: Any) -> bool:
     node = cast("Mapping[str, Any]", schema)
     inner = [*cast("Mapping[str, Any]", node.get("properties", {})).values()]
     inner += [node[key] for key in ("items", "additionalProperties") if key in node]
-    return SAID.issuperset(node) and all(map(says_all, inner))
+    return COVERED.issuperset(node) and all(map(says_all, inner))

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...types import Tool
-from ..syntax import Dialect
+from ..dialect import Dialect
+from .call_openers import as_words, openers, trigger
 from .calls import answer, calls
 from .gbnf import gbnf
-from .openers import as_words, openers, trigger
 from .reply import Thought, reply
 from .rules import Grammar, Json, Lit, Node, Pattern, Rules, Seq, seq
 from .schemas import readable
+from .values import has_form
 
 Format = dict[str, Any]
 
@@ -31,13 +32,14 @@ def structural_tag(
         return _whole({"type": "grammar", "grammar": gbnf(reply(d, tools, choice, parallel, thought))})
     barred = openers(d, tools)
     tags = [_tag(call, rules) for call in each]
-    if tags and (d.open or d.items):
+    section = bool(d.open or d.items)
+    if tags and section:
         opener, glue, closer = d.items or ("", d.between, "")
         tags = [_begun(d.open + opener, _listed(tags, glue, parallel), closer + d.close)]
     if choice not in ("auto", "none"):
-        body = _listed(tags, d.between, parallel) if len(tags) > 1 or not (d.open or d.items) else tags[0]
+        body = tags[0] if section and len(tags) == 1 else _listed(tags, d.between, parallel)
     elif tags:
-        body = _free(tags, barred, parallel and not (d.open or d.items))
+        body = _free(tags, barred, parallel and not section)
     else:
         body = {"type": "any_text", "excludes": as_words(barred)}
     return _whole(_thinking(d, body, thought))
@@ -102,7 +104,9 @@ def _tag(call: Node, rules: Rules) -> Format:
 
 
 def _content(node: Node, rules: Rules) -> Format:
-    held = rules.held(node)
-    if isinstance(held, Json):
-        return {"type": "json_schema", "json_schema": readable(held.schema)}
+    match rules.resolve(node):
+        case Json(schema) if not has_form(schema):
+            return {"type": "json_schema", "json_schema": readable(schema)}
+        case _:
+            pass
     return {"type": "grammar", "grammar": gbnf(Grammar(node, rules))}

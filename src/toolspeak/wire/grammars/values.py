@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from ...schema.walk import resolve
-from ..codecs.keywords import BARE_NAME, literal_text
-from ..jsonscan import escaped, quoted
-from ..syntax import Keywords
+from ...schema.text_grammars import KEYWORD
+from ...schema.walk import nodes, resolve
+from ..dialect import Keywords
+from ..literal_text import literal_key, literal_text
+from ..reading.json_tokens import escaped, quoted
+from .lark_source import Spell, regex_node, text_node
+from .regexes import Ranges, chars_of, complement, ranges_of, union, without
 from .rules import EMPTY, Letters, Lit, Node, Repeat, Rules, Text, Token, alt, chars, none_of, opt, seq
 
 Schema = Mapping[str, Any]
@@ -30,6 +33,9 @@ INTEGER = Token(WHOLE)
 EXPONENT = seq(chars("e", "E"), opt(chars("+", "-")), Repeat(DIGIT, 1))
 NUMBER = Token(seq(WHOLE, opt(seq(Lit("."), Repeat(DIGIT, 1))), opt(EXPONENT)))
 HEX = chars("0-9", "a-f", "A-F")
+SHORT = "\n\r\t\b\f"
+"""Control characters whose escapes are letters."""
+CODES_OF_SHORT = tuple((ord(c), ord(c)) for c in SHORT)
 TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
 
 
@@ -53,6 +59,24 @@ class Style:
     def string(self) -> Node:
         """Any string."""
         return alt(*(_string(quote, letters) for quote, letters in self.quotes))
+
+    def spell(self, letters: Letters | None, ranges: Ranges) -> Node:
+        """One character of a set, as it is written in a string that is made of these letters."""
+        if letters is None:
+            return chars_of(ranges)
+        special = ranges_of(chars(*letters.special))
+        plain, escaped = without(ranges, special), without(ranges, complement(union(special, CODES_OF_SHORT)))
+        found = [chr(c) for low, high in escaped for c in range(low, high + 1)]
+        known = [Lit(self._escaped(c)) for c in found if c >= " " or c in SHORT]
+        codes = [seq(Lit(self._escaped("\x01")[:-2]), chars("0", "1"), HEX)] if len(found) > len(known) else []
+        return alt(*([chars_of(plain)] if plain else []), *known, *codes)
+
+    def _escaped(self, c: str) -> str:
+        """A character that cannot stand in a string as it is."""
+        text = self.constant(c)
+        quote = next(quote for quote, _ in self.quotes if text.startswith(quote))
+        inner = text[len(quote) : -len(quote)]
+        return f"\\{c}" if inner == c else inner
 
     def other(self, known: Iterable[str]) -> Node:
         """A name that is none of the known ones."""
@@ -114,11 +138,6 @@ def literals(hole: Keywords) -> Style:
     return Style(repr(hole), quotes, write, lambda key: literal_key(hole, key), hole.bare, hole.bare, after=SPACE)
 
 
-def literal_key(hole: Keywords, key: str) -> str:
-    """A name inside an object, as the dialect writes it."""
-    return key if hole.bare and BARE_NAME(key) else literal_text(hole, key)
-
-
 def _letters(quote: str) -> Letters:
     """What a string of a programming language is made of; a control character stands there as it is, or escaped."""
     python = seq(Lit("\\"), alt(chars("a", "b", "f", "n", "r", "t", "v", "0", "/", "'", '"', "\\"), _CODES))
@@ -126,6 +145,34 @@ def _letters(quote: str) -> Letters:
 
 
 _CODES = alt(*(seq(Lit(c), Repeat(HEX, n, n)) for c, n in (("x", 2), ("u", 4), ("U", 8))))
+
+
+def fitting_text(schema: Schema, spell: Spell, rules: Rules, key: str) -> Node | None:
+    """A text that fits the grammar of its schema, or the regular expression that is all of its pattern; None where there
+    is none that can be said."""
+    grammar, pattern = schema.get(KEYWORD), schema.get("pattern")
+    if isinstance(grammar, str):
+        return text_node(grammar, spell, rules, key)
+    if isinstance(pattern, str) and pattern.startswith("^(") and pattern.endswith(")$"):
+        return regex_node(pattern[1:-1], spell, rules)
+    return None
+
+
+def has_form(schema: Any) -> bool:
+    """Whether some text in a schema has a grammar of its own, which other forms than rules cannot say."""
+    return any(KEYWORD in node for _, node in nodes(schema))
+
+
+def has_format_beyond(schema: Any) -> bool:
+    """Whether some text in a schema has a format of its own that rules cannot say: a grammar, or a pattern for all of
+    it."""
+    formats = [node for _, node in nodes(schema) if _has_format(node)]
+    return any(fitting_text(node, chars_of, Rules(), "any") is None for node in formats)
+
+
+def _has_format(node: Schema) -> bool:
+    pattern = str(node.get("pattern"))
+    return KEYWORD in node or pattern[:2] + pattern[-2:] == "^()$"
 
 
 class Values:
@@ -176,8 +223,19 @@ class Values:
         if kind == "boolean":
             return alt(*(Lit(self.style.constant(value)) for value in (True, False)))
         if kind == "string":
-            return self.style.string()
+            return self._fitting(s) or self.style.string()
         return {"number": NUMBER, "integer": INTEGER}.get(kind) or Lit(self.style.constant(None))
+
+    def _fitting(self, s: Schema) -> Node | None:
+        """A string that fits the grammar of its schema; None where there is none that can be said."""
+        style = self.style
+        found: list[Node] = []
+        for quote, letters in style.quotes:
+            text = fitting_text(s, partial(style.spell, letters), self.rules, style.name + quote)
+            if text is None:
+                return None
+            found.append(seq(Lit(quote), text, Lit(quote)))
+        return alt(*found)
 
     def any(self) -> Node:
         """Any value."""
@@ -266,18 +324,26 @@ def fields_of(schema: Schema, root: Schema) -> tuple[dict[str, Any], set[str], A
 def together(schema: Any, root: Schema, depth: int = 0) -> dict[str, Any]:
     """An object's schema with what it refers to, and with its alternatives as one."""
     s = dict(cast("Schema", schema)) if isinstance(schema, Mapping) and depth < 20 else {}
-    for part in (*s.pop("allOf", ()), *([resolve(root, s.pop("$ref"))] if isinstance(s.get("$ref"), str) else ())):
+    parts = [*s.pop("allOf", ())]
+    if isinstance(s.get("$ref"), str):
+        parts.append(resolve(root, s.pop("$ref")))
+    for part in parts:
         s = merged(together(part, root, depth + 1), s)
     options = [together(part, root, depth + 1) for key in ("anyOf", "oneOf") for part in s.pop(key, ())]
     if objects := [option for option in options if "object" in (types_of(option) or ["object"])]:
-        one: dict[str, Any] = {}
-        for option in objects:
-            one = merged(one, option)
-        one["required"] = [k for k in one.get("required", ()) if all(k in o.get("required", ()) for o in objects)]
-        if any(option.get("additionalProperties", True) is not False for option in objects):
-            one.pop("additionalProperties", None)
-        s = merged(one, s)
+        s = merged(_either(objects), s)
     return s
+
+
+def _either(objects: list[dict[str, Any]]) -> dict[str, Any]:
+    """One schema for whichever of several objects is meant: it requires what all of them do."""
+    one: dict[str, Any] = {}
+    for option in objects:
+        one = merged(one, option)
+    one["required"] = [k for k in one.get("required", ()) if all(k in o.get("required", ()) for o in objects)]
+    if any(option.get("additionalProperties", True) is not False for option in objects):
+        one.pop("additionalProperties", None)
+    return one
 
 
 def types_of(s: Schema) -> list[str]:

@@ -1,0 +1,144 @@
+"""A message's bytes as a server sends them, into events: a stream of events, or one whole body."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import ServerFailed
+from ...events import Event, Noted, TextDelta, ThoughtDelta
+from ...types import Finish, Note, Usage
+from ..json_stream import Payload, record, records
+from ..stream_reader import Reading, count
+from ..upstream_errors import excerpt
+
+FINISH: dict[str, Finish] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+STOPPED = "stop-sequence"
+"""The rule of the note that tells at which stop string a reply ended."""
+
+
+class ReplyReader(Reading):
+    """Events from the bytes of a reply. It is over with `message_stop`, or where the stream ends after a `stop_reason`.
+    A `ping` is not counted as received."""
+
+    missing = "no stop_reason"
+
+    def __init__(self, ids: Callable[[], str] | None = None) -> None:
+        super().__init__(ids)
+        self._open: dict[int, bool] = {}
+        self._finish = ""
+        self._stop: str | None = None
+        self._spent: Payload = {}
+        self._pings = 0
+
+    @property
+    def received(self) -> int:
+        return super().received - self._pings
+
+    def _payload(self, payload: Payload) -> list[Event]:
+        match payload.get("type"):
+            case "message_start":
+                self._spend(record(payload.get("message")).get("usage"))
+            case "content_block_start":
+                return self._begin(payload.get("index"), record(payload.get("content_block")))
+            case "content_block_delta":
+                return self._delta(payload.get("index"), record(payload.get("delta")))
+            case "content_block_stop":
+                return self._stopped(payload.get("index"))
+            case "message_delta":
+                self._ending(record(payload.get("delta")), payload.get("usage"))
+            case "message_stop":
+                return self._end()
+            case "message":
+                return self._whole(payload)
+            case "ping":
+                self._pings += 1
+            case _:
+                if self._payloads.whole:
+                    said = excerpt(json.dumps(payload, ensure_ascii=False))
+                    raise ServerFailed(f"expected a message, got: {said}")
+        return []
+
+    def _whole(self, message: Payload) -> list[Event]:
+        events: list[Event] = []
+        for i, block in enumerate(records(message.get("content"))):
+            events += [*self._begin(i, block), *self._stopped(i)]
+        self._ending(message, message.get("usage"))
+        return events + self._end()
+
+    def _begin(self, index: Any, block: Payload) -> list[Event]:
+        """A block begins; it may hold all that it will, or nothing yet."""
+        if block.get("type") == "tool_use":
+            taken = record(block.get("input"))
+            self._open[index] = bool(taken)
+            text = json.dumps(taken, ensure_ascii=False) if taken else ""
+            return self._calls.add(index=index, key=block.get("id"), name=block.get("name"), arguments=text)
+        return self._words(block)
+
+    def _delta(self, index: Any, delta: Payload) -> list[Event]:
+        if delta.get("type") != "input_json_delta":
+            return self._words(delta)
+        piece = delta.get("partial_json")
+        if index not in self._open or not isinstance(piece, str):
+            return []
+        self._open[index] = self._open[index] or bool(piece)
+        return self._calls.add(index=index, arguments=piece)
+
+    def _stopped(self, index: Any) -> list[Event]:
+        """A block ends: one of a call that was given nothing is a call without arguments."""
+        if self._open.pop(index, True):
+            return self._calls.settle()
+        return [*self._calls.add(index=index, arguments="{}"), *self._calls.settle()]
+
+    def _words(self, block: Payload) -> list[Event]:
+        events: list[Event] = []
+        if isinstance(thought := block.get("thinking"), str) and thought:
+            events.append(ThoughtDelta(thought))
+        if isinstance(text := block.get("text"), str) and text:
+            self._text.append(text)
+            events.append(TextDelta(text))
+        return self._calls.settle() + events if events else events
+
+    def _ending(self, delta: Payload, usage: Any) -> None:
+        if isinstance(reason := delta.get("stop_reason"), str) and reason:
+            self._finish = reason
+        if isinstance(stop := delta.get("stop_sequence"), str):
+            self._stop = stop
+        self._spend(usage)
+
+    def _spend(self, usage: Any) -> None:
+        """Counts are totals: the last one told holds."""
+        self._spent |= {name: value for name, value in record(usage).items() if value is not None}
+
+    def _unended(self) -> list[Event]:
+        if not self._finish:
+            return super()._unended()
+        return [Noted(Note("no-done", "the stream ended without message_stop")), *self._end()]
+
+    def _end(self) -> list[Event]:
+        reason = self._finish or "end_turn"
+        stop = self._stop if reason == "stop_sequence" else None
+        notes = [] if stop is None else [Noted(Note(STOPPED, stop))]
+        return self._finished(reason, FINISH, read_usage(self._spent), notes)
+
+
+def read_usage(usage: Payload) -> Usage:
+    """The tokens spent, from a `usage`, whose input does not count what a cache held; 0 for what it does not tell."""
+    cached = count(usage.get("cache_read_input_tokens"))
+    fresh = count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens"))
+    thought = count(record(usage.get("output_tokens_details")).get("thinking_tokens"))
+    return Usage(fresh + cached, count(usage.get("output_tokens")), cached, thought)
+
+
+def read_count(payload: Payload) -> int | None:
+    """The tokens that a request has, from the answer of `count_tokens`; None where it tells none."""
+    told = payload.get("input_tokens")
+    return told if isinstance(told, int) and not isinstance(told, bool) and told >= 0 else None

@@ -1,0 +1,235 @@
+"""Writes the Messages API: events as a stream's bytes; replies, errors and lists of models as bodies.
+
+One block is open at a time, and closed before the next. A thought's block is signed with a word that says that
+nobody signed it: clients leave a block out of the next request when it has no signature at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import Refused
+from ...events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from ...types import Finish, Note, Reply, Usage
+from ...wire.reading.collect import add_usage
+from ..incoming import HOSTED, IncomingRequest, Stamp
+from ..json_stream import Payload, dumped
+from ..openai_chat.writer import write_estimated, write_notes
+from ..sse import CONTENT_TYPE
+from .reader import STOPPED
+from .searches import result_block
+
+SIGNATURE = "unsigned"
+RAN = "srvtoolu_"
+"""How the ids of calls begin that no client runs."""
+REASONS: dict[Finish, str] = {
+    "stop": "end_turn",
+    "tool_calls": "tool_use",
+    "length": "max_tokens",
+    "limit": "max_tokens",
+    "content_filter": "refusal",
+}
+KINDS = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
+
+
+class ReplyWriter:
+    """A stream's bytes from events: `begin`, `feed` each event, then `close`, or `error` where it broke off.
+
+    The API has one reply only, so `choice` says nothing.
+    """
+
+    keep_alive = KEEP_ALIVE
+    content_type = CONTENT_TYPE
+
+    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
+        self._asked = asked
+        self._stamp = stamp
+        self._index = 0
+        self._open = ""
+        self._notes: list[Note] = []
+        self._usage = Usage()
+
+    def begin(self) -> bytes:
+        message = _message([], self._stamp) | {"stop_reason": None, "usage": write_usage(Usage())}
+        return _data({"type": "message_start", "message": message})
+
+    def feed(self, event: Event, choice: int = 0) -> bytes:
+        match event:
+            case TextDelta(text):
+                opened = self._begin("text", {"type": "text", "text": ""})
+                return opened + self._delta({"type": "text_delta", "text": text})
+            case ThoughtDelta(text):
+                return self._thought(text) if self._asked.thoughts else b""
+            case CallStart(name, id):
+                return self._end() + self._begin("call", _use(name, id, self._asked) | {"input": {}})
+            case ArgumentsDelta(piece):
+                return self._delta({"type": "input_json_delta", "partial_json": piece})
+            case CallEnd():
+                return self._end()
+            case CallResult(result):
+                return self._begin("result", result_block(result, RAN + result.id)) + self._end()
+            case Noted(note):
+                self._notes.append(note)
+            case Finished():
+                return self._finished(event)
+            case _:
+                pass
+        return b""
+
+    def close(self) -> bytes:
+        return _data({"type": "message_stop"})
+
+    def error(self, error: Refused) -> bytes:
+        return _data(write_error(error))
+
+    def _thought(self, text: str) -> bytes:
+        opened = self._begin("thought", {"type": "thinking", "thinking": "", "signature": ""})
+        return opened + self._delta({"type": "thinking_delta", "thinking": text})
+
+    def _begin(self, kind: str, block: Payload) -> bytes:
+        """Opens a block, unless one of its kind is open."""
+        if self._open == kind:
+            return b""
+        closed = self._end()
+        self._open = kind
+        return closed + _data({"type": "content_block_start", "index": self._index, "content_block": block})
+
+    def _delta(self, delta: Payload) -> bytes:
+        # By hand, for there is one of these for every token.
+        head = f'event: content_block_delta\ndata: {{"type":"content_block_delta","index":{self._index},"delta":'
+        return f"{head}{dumped(delta)}}}\n\n".encode()
+
+    def _end(self) -> bytes:
+        if not self._open:
+            return b""
+        signed = self._delta({"type": "signature_delta", "signature": SIGNATURE}) if self._open == "thought" else b""
+        self._open = ""
+        self._index += 1
+        return signed + _data({"type": "content_block_stop", "index": self._index - 1})
+
+    def _finished(self, event: Finished) -> bytes:
+        self._usage = add_usage(self._usage, event.usage)
+        row: Payload = {
+            "type": "message_delta",
+            "delta": _stop(event.finish, self._notes),
+            "usage": write_usage(self._usage),
+        }
+        if self._notes:
+            row["toolspeak"] = write_notes(self._notes)
+        return self._end() + _data(row)
+
+
+def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+    """The body of a reply; the API has one only."""
+    reply = replies[0]
+    blocks: list[Payload] = []
+    for step in asked.visible_steps(reply):
+        blocks += [*_blocks(step.reply, asked), *(result_block(result, RAN + result.id) for result in step.results)]
+    blocks += _blocks(reply, asked)
+    body = _message(blocks, stamp) | _stop(reply.finish, reply.notes) | {"usage": write_usage(reply.usage)}
+    if reply.notes:
+        body["toolspeak"] = write_notes(reply.notes)
+    return body
+
+
+def _blocks(reply: Reply, asked: IncomingRequest) -> list[Payload]:
+    """What a reply says, and its calls."""
+    blocks: list[Payload] = []
+    if reply.thought and asked.thoughts:
+        blocks.append({"type": "thinking", "thinking": reply.thought, "signature": SIGNATURE})
+    if reply.text:
+        blocks.append({"type": "text", "text": reply.text})
+    return blocks + [_use(call.name, call.id, asked) | {"input": call.arguments} for call in reply.calls]
+
+
+def _use(name: str, key: str, asked: IncomingRequest) -> Payload:
+    """The block of a call without its input: one that was run here is told as one of the provider's, one of a toolset by
+    the member's name."""
+    kind, named = asked.names.get(name, ("", {"name": name}))
+    if kind == HOSTED:
+        return {"type": "server_tool_use", "id": f"{RAN}{key}", "name": name}
+    return {"type": "tool_use", "id": key, **named}
+
+
+def _message(blocks: list[Payload], stamp: Stamp) -> Payload:
+    return {
+        "id": f"msg_{stamp.id}",
+        "type": "message",
+        "role": "assistant",
+        "model": stamp.model,
+        "content": blocks,
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+
+
+def _stop(finish: Finish, notes: Sequence[Note]) -> Payload:
+    """Why a reply ended; at which stop string is known where a note tells it."""
+    stop = next((note.detail for note in notes if note.rule == STOPPED), None) if finish == "stop" else None
+    return {"stop_reason": REASONS[finish] if stop is None else "stop_sequence", "stop_sequence": stop}
+
+
+def write_usage(usage: Usage) -> Payload:
+    """The tokens spent, as `usage`: what a cache held is not counted as input."""
+    cached = min(usage.cached_tokens, usage.prompt_tokens)
+    out: Payload = {
+        "input_tokens": usage.prompt_tokens - cached,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": usage.completion_tokens,
+    }
+    if usage.reasoning_tokens:
+        out["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    return out | write_estimated(usage)
+
+
+def write_error(error: Refused) -> Payload:
+    """An error's body."""
+    kind = KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
+    told: Payload = {"type": kind, "message": _words(error)}
+    if error.details:
+        told["details"] = dict(error.details)
+    return {"type": "error", "error": told, "request_id": error.request_id}
+
+
+def _words(error: Refused) -> str:
+    """An error's message; of a prompt that is too long, as this API begins it: clients make room at these words."""
+    if error.code != "context_length_exceeded":
+        return str(error)
+    numbers = f": {error.tokens} tokens > {error.limit} maximum" if error.tokens and error.limit else f": {error}"
+    return f"prompt is too long{numbers}"
+
+
+BORN = "1970-01-01T00:00:00Z"
+"""When a model was released, where that is not known."""
+
+
+def write_models(names: Sequence[str]) -> Payload:
+    """The models there are (`GET /v1/models`), all in one page."""
+    ends = {"first_id": names[0], "last_id": names[-1]} if names else {"first_id": None, "last_id": None}
+    return {"data": [write_model(name) for name in names], "has_more": False, **ends}
+
+
+def write_model(name: str) -> Payload:
+    """A model (`GET /v1/models/{id}`)."""
+    return {"type": "model", "id": name, "display_name": name, "created_at": BORN, "lifecycle": "active"}
+
+
+def write_counted(count: int) -> Payload:
+    """How many tokens a request has (`POST /v1/messages/count_tokens`)."""
+    return {"input_tokens": count}
+
+
+def _data(payload: Payload) -> bytes:
+    return f"event: {payload['type']}\ndata: {dumped(payload)}\n\n".encode()

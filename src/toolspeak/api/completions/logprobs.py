@@ -1,0 +1,158 @@
+"""Measures how likely a text is after a prompt, on servers that continue prompts: the requests to send, and the
+likelihoods in their answers.
+
+Two ways. llama.cpp tells nothing of a prompt, but tells of each token that it makes how likely it was before
+anything held the sampling; so it is made to write the very tokens of the text (`weigh`). Other servers repeat the
+prompt with the likelihood of each of its tokens (`write_echo`, `read_echo`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+from ...errors import ServerFailed
+from ..json_stream import Payload, record, records
+
+Kind = Literal["whole", "head", "tail"]
+Token = tuple[int, Kind]
+"""A token's number, and whether its text is whole characters, begins one, or goes on with one: one of Chinese may take
+three tokens."""
+LIKELIEST = 200
+"""Tokens that are told beside one that stands in: one of these mostly is the one meant."""
+FORCE = 1e6
+"""What is added to a logit so that no other token is made."""
+SURE = 20.0
+"""Nats by which a token that stands in is made likelier than the one that is meant."""
+
+
+def write_tokens(text: str) -> Payload:
+    """The body for llama.cpp's `/tokenize`."""
+    return {"content": text, "add_special": True, "with_pieces": True}
+
+
+def read_tokens(answer: Payload) -> tuple[Token, ...]:
+    """What `/tokenize` told. Raises ServerFailed where that is no list of tokens."""
+    rows = records(answer.get("tokens"))
+    if not all(isinstance(row.get("id"), int) for row in rows):
+        raise ServerFailed("the server tells no tokens of a text")
+    return tuple((row["id"], _kind(row.get("piece"))) for row in rows)
+
+
+def _kind(piece: object) -> Kind:
+    """The kind of a token by its text, which is told as bytes where it is no whole characters."""
+    if not isinstance(piece, list):
+        return "whole"
+    return "tail" if all(0x80 <= byte < 0xC0 for byte in cast("list[int]", piece)) else "head"
+
+
+def beginning(before: Sequence[object], whole: Sequence[object]) -> int:
+    """How many tokens a prompt shares with the same prompt and a text: the last ones may have grown together."""
+    pairs = enumerate(zip(before, whole, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(before), len(whole)))
+
+
+def weigh(before: Sequence[Token], whole: Sequence[Token], spare: int) -> Generator[Payload, Payload, float]:
+    """log P(text | prompt), from the tokens of the prompt and those of both: yields bodies for `/v1/completions` of
+    llama.cpp and is sent its answers. `spare` is the number of any token of whole characters.
+
+    A grammar takes tokens by their numbers, but only those of whole characters; others are forced one by one.
+    Raises ServerFailed for an answer that tells of other tokens.
+    """
+    ids = [number for number, _ in whole]
+    start = beginning(before, whole)
+    total = 0.0
+    ends = [i for i, (a, b) in enumerate(pairwise(whole[start:]), start + 1) if a[1] != "whole" or b[1] != "whole"]
+    for first, last in pairwise([start, *ends, len(ids)]):
+        if first == last:
+            continue
+        kind, text = whole[first][1], ids[first:last]
+        if kind == "head":
+            total += yield from _beside(ids[:first], ids[first], spare)
+        else:
+            total += _summed(_rows((yield (_forced if kind == "whole" else _biased)(ids[:first], text))), text)
+    return total
+
+
+def _body(prompt: list[int], count: int) -> Payload:
+    return {"prompt": prompt, "max_tokens": count, "temperature": 0, "n_probs": 1, "cache_prompt": True}
+
+
+def _forced(prompt: list[int], ids: list[int]) -> Payload:
+    return _body(prompt, len(ids)) | {"grammar": "root ::= " + " ".join(f"<[{number}]>" for number in ids)}
+
+
+def _biased(prompt: list[int], ids: list[int]) -> Payload:
+    return _body(prompt, 1) | {"logit_bias": [[ids[0], FORCE]]}
+
+
+def _beside(prompt: list[int], number: int, spare: int) -> Generator[Payload, Payload, float]:
+    """log P of a token that begins a character. Nothing is told of such a token itself, for its text is held back;
+    but it is told among the likeliest beside another that is forced in its place."""
+    told = _rows((yield _biased(prompt, [spare]) | {"n_probs": LIKELIEST}))
+    standing = _summed(told, [spare])
+    for row in records(told[0].get("top_logprobs")):
+        if row.get("id") == number:
+            return float(row["logprob"])
+    # It is not among them: both are made so likely that they are alone, and how they share is told.
+    ahead = SURE - standing
+    bias = [[spare, FORCE / 1000 + ahead], [number, FORCE / 1000]]
+    shared = {"temperature": 1, "n_probs": 2, "post_sampling_probs": True, "samplers": ["temperature"]}
+    told = _rows((yield _body(prompt, 1) | shared | {"logit_bias": bias, "seed": 0}))
+    shares: dict[int, Any] = {row["id"]: row.get("prob") for row in records(record(told[0]).get("top_probs"))}
+    share = shares.get(number)
+    if not isinstance(share, float) or share <= 0:  # beyond what a number can tell
+        return standing - ahead - 4 * SURE
+    return standing + ahead + math.log(share / float(shares.get(spare) or 1))
+
+
+def _summed(rows: list[Payload], ids: list[int]) -> float:
+    """The likelihoods of the tokens asked for, summed."""
+    told = [row for row in rows if row.get("token") or row.get("id") in ids][: len(ids)]
+    if [row.get("id") for row in told] != ids:
+        raise ServerFailed("the server tells how likely other tokens are than those asked for")
+    return float(sum(row["logprob"] for row in told))
+
+
+def _rows(answer: Payload) -> list[Payload]:
+    """A row of each token that an answer tells of."""
+    choices = records(answer.get("choices"))
+    rows = records(record(choices[0].get("logprobs")).get("content")) if choices else []
+    if not rows or not all(isinstance(row.get("logprob"), float | int) for row in rows if "logprob" in row):
+        raise ServerFailed("the server tells no likelihoods")
+    return rows
+
+
+# ------------------------------------------------------------------ where a prompt is repeated
+
+
+def write_echo(prompt: str, texts: Sequence[str], model: str) -> Payload:
+    """The body for a `/v1/completions` that repeats prompts: the prompt, and that with each of the texts."""
+    prompts = [prompt, *(prompt + text for text in texts)]
+    return {"model": model, "prompt": prompts, "max_tokens": 0, "echo": True, "logprobs": 1, "temperature": 0}
+
+
+def read_echo(answer: Payload, count: int) -> list[float]:
+    """log P(text | prompt) of each of `count` texts. Raises ServerFailed where the answer does not tell it."""
+    choices = sorted(records(answer.get("choices")), key=lambda row: int(row.get("index") or 0))
+    if len(choices) != count + 1:
+        raise ServerFailed(f"expected {count + 1} prompts to be repeated, got {len(choices)}")
+    told = [_echoed(choice) for choice in choices]
+    before, _ = told[0]
+    scores: list[float] = []
+    for tokens, logprobs in told[1:]:
+        start = beginning(before, tokens)
+        scores.append(math.fsum(value for value in logprobs[start:] if value is not None))
+    return scores
+
+
+def _echoed(choice: Payload) -> tuple[list[str], list[float | None]]:
+    """The tokens of a repeated prompt, and how likely each was; nothing is told of the first."""
+    logprobs = record(choice.get("logprobs"))
+    tokens = cast("list[str]", logprobs.get("tokens") or [])
+    values = cast("list[float | None]", logprobs.get("token_logprobs") or [])
+    if not tokens or len(tokens) != len(values) or any(value is None for value in values[1:]):
+        raise ServerFailed("the server repeats a prompt without its likelihoods")
+    return tokens, values

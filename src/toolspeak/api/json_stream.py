@@ -1,0 +1,208 @@
+"""JSON payloads from a reply's bytes: server-sent events, JSON lines, or one JSON body.
+
+What is coming is told by its first character and not by the content type, which servers and proxies get
+wrong: `{` or `[` begins JSON, `<` a page that some proxy put in the way, all else is a stream of events.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from ..errors import ModelError, ServerFailed
+from .sse import LONGEST, EventParser, ServerEvent
+from .upstream_errors import excerpt, failure
+
+TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
+
+ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.")
+"""An escape in JSON text; the group is half a surrogate pair. The second alternative is never one that the first
+takes."""
+
+Payload = dict[str, Any]
+
+JSON_LINES = b"application/x-ndjson"
+"""The content type of a stream that has one JSON value a line."""
+
+
+def records(value: Any) -> list[Payload]:
+    """The objects of a JSON list; nothing where it is no list."""
+    if not isinstance(value, list):
+        return []
+    return [cast("Payload", item) for item in cast("list[Any]", value) if isinstance(item, dict)]
+
+
+def record(value: Any) -> Payload:
+    """A JSON object; an empty one where it is something else."""
+    return cast("Payload", value) if isinstance(value, dict) else {}
+
+
+class Payloads:
+    """`feed` bytes, get the JSON objects that are complete. An error that the server sends is raised.
+
+    `lines`: JSON arrives one object a line; otherwise JSON is one body. `done` tells that `[DONE]` came,
+    `whole` that one body came rather than a stream, `received` counts payloads, or characters of a body:
+    as long as it grows the server is at work.
+    """
+
+    def __init__(self, *, lines: bool = False) -> None:
+        self.done = False
+        self.whole = False
+        self.received = 0
+        self._failed: ModelError | None = None
+        self._lines = lines
+        self._kind = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._parser = EventParser()
+        self._text: list[str] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[Payload]:
+        """The payloads that are complete. An error in the middle is raised by the next call; `feed(b"")` asks for
+        it."""
+        if self._failed:
+            raise self._failed
+        return self._take(self._decoder.decode(chunk)) if chunk else []
+
+    def close(self) -> list[Payload]:
+        """The last payloads; whether the reply may end here is for the codec to say."""
+        if self._failed:
+            raise self._failed
+        payloads = self._take(self._decoder.decode(b"", True))
+        if self._kind == "events":
+            return payloads + self._events([event for event in self._parser.close() if not self._cut(event.data)])
+        rest = "".join(self._text).strip()
+        self._text.clear()
+        if self._lines and self._cut(rest):
+            return payloads
+        if self._kind == "page":
+            raise ServerFailed(f"the server sent a web page instead of an answer: {page_title(rest)}")
+        if rest:
+            payloads.append(self._parse(rest))
+            self.whole = not self._lines
+        return payloads
+
+    def _cut(self, text: str) -> bool:
+        """Whether the last piece of a stream broke off: the codec then misses the end, which says it best."""
+        return self.received > 0 and text.strip() != "[DONE]" and not _is_json(text)
+
+    def _take(self, text: str) -> list[Payload]:
+        if not self._kind:
+            text = text.lstrip("\ufeff \t\r\n")
+            if not text:
+                return []
+            self._kind = "json" if text[0] in "{[" else "page" if text[0] == "<" else "events"
+        if self._kind == "events":
+            return self._events(self._parser.feed(text))
+        return self._json(text)
+
+    def _json(self, text: str) -> list[Payload]:
+        self._grow(len(text))
+        self._text.append(text)
+        if not self._lines or self._kind == "page" or "\n" not in text:
+            return []
+        *whole, rest = "".join(self._text).split("\n")
+        self._text, self._size = [rest], len(rest)
+        return self._each((line, False) for line in whole if line.strip())
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._kind == "json" and not self._lines:
+            self.received += size
+        if self._size > LONGEST:
+            raise ServerFailed(f"the server sent more than {LONGEST:,} characters without an end")
+
+    def _events(self, events: list[ServerEvent]) -> list[Payload]:
+        return self._each(self._payloads(events))
+
+    def _payloads(self, events: list[ServerEvent]) -> Iterator[tuple[str, bool]]:
+        for event in events:
+            if self.done:
+                break
+            data = event.data.strip()
+            if data == "[DONE]":
+                self.done = True
+            elif data:
+                yield event.data, event.event == "error"
+
+    def _each(self, texts: Iterable[tuple[str, bool]]) -> list[Payload]:
+        """The payloads of texts; an error waits for its turn behind those that came before it."""
+        payloads: list[Payload] = []
+        try:
+            for text, error in texts:
+                payloads.append(self._parse(text, error=error))
+        except ModelError as error:
+            if not payloads:
+                raise
+            self._failed = error
+        return payloads
+
+    def _decoded(self, text: str) -> Any:
+        """What JSON text says. The quick reader takes 200 levels; deeper ones are left to the standard library's."""
+        from pydantic_core import from_json
+
+        try:
+            return from_json(text)
+        except ValueError:
+            return json.loads(text)
+
+    def _parse(self, text: str, *, error: bool = False) -> Payload:
+        self.received += 1
+        try:
+            value = self._decoded(paired(text))
+        except (ValueError, RecursionError):
+            if error:
+                raise failure(500, text) from None
+            raise ServerFailed(f"the server sent something that is not JSON: {excerpt(text)}") from None
+        first = record(value) if isinstance(value, dict) else next(iter(records(value)), record(None))
+        if error or first.get("error"):
+            raise failure(0, value)
+        if not isinstance(value, dict):
+            raise ServerFailed(f"expected a JSON object from the server, got: {excerpt(text)}")
+        return cast("Payload", value)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+LINE_ENDS = ("\x85", "\u2028", "\u2029")
+"""Where some clients split lines, though events do not end there."""
+
+
+def dumped(value: Any) -> str:
+    """A value as JSON on one line, for bodies and events."""
+    text = _encode(value)
+    if not text.isascii():
+        for end in LINE_ENDS:
+            text = text.replace(end, f"\\u{ord(end):04x}")
+    return text
+
+
+def paired(text: str) -> str:
+    """JSON text in which no half of a surrogate pair stands alone: such a string could be neither shown nor sent."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return ESCAPE.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
+
+
+def sound(body: Payload) -> Payload:
+    """A body in which no half of a surrogate pair stands alone: U+FFFD in its place."""
+    text = json.dumps(body)
+    whole = paired(text)
+    return body if whole == text else json.loads(whole)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def page_title(page: str) -> str:
+    """What an HTML page calls itself, or its beginning."""
+    found = TITLE.search(page[:65536])
+    return excerpt(" ".join(found[1].split()) if found else page)

@@ -1,0 +1,51 @@
+"""Reads a reply of a server of Ollama's: lines of JSON into events, and the list of its models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...events import Event, TextDelta, ThoughtDelta
+from ...types import Finish, Usage
+from ..json_stream import Payload, record, records
+from ..stream_reader import Reading, count
+
+FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "limit": "length"}
+
+
+class ReplyReader(Reading):
+    """Events from the bytes of a reply. It is over with `"done": true`."""
+
+    missing = 'no "done": true'
+
+    def __init__(self, ids: Callable[[], str] | None = None) -> None:
+        super().__init__(ids, lines=True)
+
+    def _payload(self, payload: Payload) -> list[Event]:
+        events = self._words(record(payload.get("message")))
+        return events + self._end(payload) if payload.get("done") else events
+
+    def _words(self, message: Payload) -> list[Event]:
+        events: list[Event] = []
+        if isinstance(thought := message.get("thinking"), str) and thought:
+            events.append(ThoughtDelta(thought))
+        if isinstance(text := message.get("content"), str) and text:
+            self._text.append(text)
+            events.append(TextDelta(text))
+        if events:
+            events = self._calls.settle() + events
+        for call in records(message.get("tool_calls")):
+            function = record(call.get("function"))
+            events += self._calls.add(
+                key=call.get("id"), name=function.get("name"), arguments=function.get("arguments"), fresh=True
+            )
+        return events
+
+    def _end(self, payload: Payload) -> list[Event]:
+        usage = Usage(count(payload.get("prompt_eval_count")), count(payload.get("eval_count")))
+        return self._finished(str(payload.get("done_reason") or "stop"), FINISH, usage)
+
+
+def read_models(payload: Payload) -> list[str]:
+    """The names of the models there are (`GET /api/tags`)."""
+    names = [model.get("name") or model.get("model") for model in records(payload.get("models"))]
+    return [name for name in names if isinstance(name, str)]

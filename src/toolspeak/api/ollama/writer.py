@@ -1,0 +1,176 @@
+"""Writes Ollama's replies: events as lines of JSON, one body from replies, an error's body.
+
+A call is told whole, in a line of its own. The last line says why the reply ended and what it took.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from ...errors import Refused
+from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
+from ...types import Finish, Note, Reply, Usage
+from ..incoming import IncomingRequest, Stamp
+from ..json_stream import JSON_LINES, Payload, dumped
+from ..openai_chat.writer import write_estimated, write_notes
+
+REASONS: dict[Finish, str] = {"length": "length", "limit": "length"}
+"""`done_reason` where it is not `stop`."""
+KEEP_ALIVE = b" "
+"""Space before the next line: JSON allows it, and clients that read each line as JSON stumble over an empty one."""
+
+
+class ReplyWriter:
+    """A stream's bytes from events: `begin`, `feed` each event, then `close`, or `error` where it broke off.
+
+    The API has one reply only, so `choice` says nothing.
+    """
+
+    keep_alive = KEEP_ALIVE
+    content_type = JSON_LINES
+
+    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
+        self._asked = asked
+        self._stamp = stamp
+        self._head = dumped(_head(stamp))[:-1]
+        self._call = ("", "")
+        self._arguments: list[str] = []
+        self._calls = 0
+        self._notes: list[Note] = []
+        self._logprobs: list[Any] = []
+
+    def begin(self) -> bytes:
+        return b""
+
+    def feed(self, event: Event, choice: int = 0) -> bytes:
+        match event:
+            case TextDelta(text):
+                return self._line(self._words(text))
+            case ThoughtDelta(text):
+                return self._line(self._words("", thinking=text)) if self._asked.thoughts else b""
+            case CallStart(name, id):
+                self._call = (name, id)
+                self._arguments = []
+                self._logprobs = []  # those of what the call was written in are not the text's
+            case ArgumentsDelta(piece):
+                self._arguments.append(piece)
+            case CallEnd():
+                return self._called()
+            case Logprobs(tokens):
+                self._logprobs += tokens
+            case Noted(note):
+                self._notes.append(note)
+            case Finished():
+                end = _end(event.finish, event.usage, self._notes, self._stamp)
+                return self._line({**self._words(""), **self._likelihoods(), **end})
+            case _:
+                pass
+        return b""
+
+    def close(self) -> bytes:
+        return b""
+
+    def error(self, error: Refused) -> bytes:
+        return f"{dumped(write_error(error))}\n".encode()
+
+    def _words(self, text: str, **more: Any) -> Payload:
+        """What a line says of the reply."""
+        return {"message": {"role": "assistant", "content": text, **more}}
+
+    def _called(self) -> bytes:
+        name, key = self._call
+        self._calls += 1
+        return self._line(
+            self._words(
+                "", tool_calls=[_call(key, name, json.loads("".join(self._arguments) or "{}"), self._calls - 1)]
+            )
+        )
+
+    def _line(self, said: Payload) -> bytes:
+        if "done" not in said:
+            said = {**said, **self._likelihoods(), "done": False}
+        return f"{self._head},{dumped(said)[1:]}\n".encode()
+
+    def _likelihoods(self) -> Payload:
+        """Those that have come since the last line."""
+        told, self._logprobs = self._logprobs, []
+        return {"logprobs": told} if told else {}
+
+
+class GenerateWriter(ReplyWriter):
+    """The same for `/api/generate`, which knows no calls."""
+
+    def _words(self, text: str, **more: Any) -> Payload:
+        return {"response": text, **more}
+
+
+def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+    """The body of a reply; the API has one only."""
+    reply = replies[0]
+    message: Payload = {"role": "assistant", "content": reply.text, **_thought(reply, asked)}
+    if reply.calls:
+        message["tool_calls"] = [_call(call.id, call.name, call.arguments, at) for at, call in enumerate(reply.calls)]
+    return _whole(reply, {"message": message}, stamp)
+
+
+def write_generated(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+    """The body of a reply to `/api/generate`."""
+    reply = replies[0]
+    return _whole(reply, {"response": reply.text, **_thought(reply, asked)}, stamp)
+
+
+def write_loaded(chats: bool, stamp: Stamp) -> Payload:
+    """The body of the answer to a request that holds nothing to answer, which asks to load the model."""
+    said = {"message": {"role": "assistant", "content": ""}} if chats else {"response": ""}
+    return {**_head(stamp), **said, "done": True, "done_reason": "load"}
+
+
+def write_error(error: Refused) -> Payload:
+    """An error's body."""
+    return {"error": str(error)}
+
+
+def _whole(reply: Reply, said: Payload, stamp: Stamp) -> Payload:
+    likelihoods = {"logprobs": list(reply.logprobs)} if reply.logprobs and not reply.calls else {}
+    return {**_head(stamp), **said, **likelihoods, **_end(reply.finish, reply.usage, reply.notes, stamp)}
+
+
+def _thought(reply: Reply, asked: IncomingRequest) -> Payload:
+    return {"thinking": reply.thought} if reply.thought and asked.thoughts else {}
+
+
+def _head(stamp: Stamp) -> Payload:
+    return {"model": stamp.model, "created_at": moment(stamp.created)}
+
+
+def _call(key: str, name: str, arguments: Any, index: int) -> Payload:
+    return {"id": key, "function": {"index": index, "name": name, "arguments": arguments}}
+
+
+def _end(finish: Finish, usage: Usage, notes: Sequence[Note], stamp: Stamp) -> Payload:
+    """Why a reply ended, and what it took: tokens, and nanoseconds until the first of it and from there to the end."""
+    first, whole = stamp.times()
+    out: Payload = {
+        "done": True,
+        "done_reason": REASONS.get(finish, "stop"),
+        "total_duration": _nanoseconds(whole),
+        "load_duration": 0,
+        "prompt_eval_count": usage.prompt_tokens,
+        "prompt_eval_duration": _nanoseconds(first),
+        "eval_count": usage.completion_tokens,
+        "eval_duration": _nanoseconds(whole - first),
+    }
+    told = write_estimated(usage).get("toolspeak", {}) | (write_notes(notes) if notes else {})
+    return out | ({"toolspeak": told} if told else {})
+
+
+def _nanoseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1e9))  # clients divide by it
+
+
+def moment(seconds: int) -> str:
+    """A time in seconds since 1970 as the API writes it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

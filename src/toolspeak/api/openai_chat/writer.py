@@ -1,0 +1,240 @@
+"""A chat completion as clients are sent it: a stream's bytes from events, one body from replies, an error's body.
+
+What every client takes: the role first, then each call's id and name before its arguments, an index always,
+`finish_reason` once, usage in a chunk of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import Refused
+from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
+from ...types import Finish, Note, Reply, Usage
+from ...wire.reading.collect import add_usage
+from ..custom_tools import custom_input
+from ..incoming import IncomingRequest, Stamp
+from ..json_stream import Payload, dumped
+from ..sse import CONTENT_TYPE
+from .tools import write_call
+
+KEEP_ALIVE = b": keep-alive\n\n"
+"""A comment in a stream of events: it says nothing, and keeps those in between from closing the connection."""
+
+REASONS: dict[Finish, str] = {"limit": "length"}
+"""`finish_reason` where our word is another."""
+
+
+class ReplyWriter:
+    """A stream's bytes from events: `begin`, `feed` each event of a choice, then `close`, or `error` where it broke
+    off."""
+
+    keep_alive = KEEP_ALIVE
+    content_type = CONTENT_TYPE
+
+    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
+        self._asked = asked
+        self._head = {
+            "id": f"chatcmpl-{stamp.id}",
+            "object": "chat.completion.chunk",
+            "created": stamp.created,
+            "model": stamp.model,
+        }
+        self._tail: Payload = {"usage": None} if asked.usage else {}
+        opening = dumped(self._head)[:-1]
+        usage = ',"usage":null' if asked.usage else ""
+        self._after = f',"logprobs":null,"finish_reason":null}}]{usage}}}\n\n'
+        self._choices = [_Choice(asked, f'data: {opening},"choices":[{{"index":{i},"delta":') for i in range(asked.n)]
+        self._usage = Usage()
+
+    def begin(self) -> bytes:
+        return b"".join(self._delta(i, {"role": "assistant", "content": ""}) for i in range(self._asked.n))
+
+    def feed(self, event: Event, choice: int = 0) -> bytes:
+        told = self._choices[choice]
+        match event:
+            case TextDelta(text):
+                return self._text(choice, "content", text)
+            case ThoughtDelta(text):
+                return self._text(choice, "reasoning_content", text) if self._asked.thoughts else b""
+            case Logprobs(tokens):
+                told.logprobs += tokens
+            case Noted(note):
+                told.notes.append(note)
+            case Finished():
+                return self._finished(choice, event)
+            case _:
+                return b"".join(self._delta(choice, delta) for delta in told.call(event))
+        return b""
+
+    def close(self) -> bytes:
+        end = b"data: [DONE]\n\n"
+        if not self._asked.usage:
+            return end
+        return _data({**self._head, "choices": [], "usage": write_usage(self._usage)}) + end
+
+    def error(self, error: Refused) -> bytes:
+        return _data(write_error(error))
+
+    def _text(self, choice: int, field: str, text: str) -> bytes:
+        told = self._choices[choice]
+        if told.logprobs:
+            return self._delta(choice, {field: text})
+        return f'{told.before}{{"{field}":{dumped(text)}}}{self._after}'.encode()
+
+    def _delta(self, choice: int, delta: Payload) -> bytes:
+        told = self._choices[choice]
+        if told.logprobs:
+            return self._row(choice, delta, None)
+        return f"{told.before}{dumped(delta)}{self._after}".encode()
+
+    def _row(self, choice: int, delta: Payload, finish: str | None, **more: Any) -> bytes:
+        """A chunk with the likelihoods that have come since the last."""
+        told = self._choices[choice]
+        logprobs = {"content": told.logprobs, "refusal": None} if told.logprobs else None
+        told.logprobs = []
+        row: Payload = {"index": choice, "delta": delta, "logprobs": logprobs, "finish_reason": finish, **more}
+        return _data({**self._head, "choices": [row], **self._tail})
+
+    def _finished(self, choice: int, event: Finished) -> bytes:
+        self._usage = add_usage(self._usage, event.usage)
+        told = self._choices[choice]
+        more = {"toolspeak": write_notes(told.notes)} if told.notes else {}
+        return self._row(choice, {}, _reason(event.finish, self._asked), **more)
+
+
+class _Choice:
+    """What a stream remembers of one of its replies."""
+
+    def __init__(self, asked: IncomingRequest, before: str) -> None:
+        self.before = before
+        self.notes: list[Note] = []
+        self.logprobs: list[dict[str, Any]] = []
+        self.custom: frozenset[str] = asked.echo.get("custom", frozenset())
+        self.legacy: bool = asked.echo.get("legacy", False)
+        self.index = -1
+        self.input: list[str] | None = None
+
+    def call(self, event: Event) -> list[Payload]:
+        """The deltas that an event of a call is. A custom tool's input is known when its arguments are whole."""
+        match event:
+            case CallStart(name, key):
+                self.index += 1
+                self.logprobs = []  # those of what the call was written in are not the text's
+                if name in self.custom:
+                    self.input = []
+                    return self._delta({"id": key, "type": "custom", "custom": {"name": name, "input": ""}})
+                function = {"name": name, "arguments": ""}
+                if self.legacy:
+                    return [{"function_call": function}]
+                return self._delta({"id": key, "type": "function", "function": function})
+            case ArgumentsDelta(piece) if self.input is not None:
+                self.input.append(piece)
+            case ArgumentsDelta(piece):
+                function = {"arguments": piece}
+                return [{"function_call": function}] if self.legacy else self._delta({"function": function})
+            case CallEnd() if self.input is not None:
+                text, self.input = "".join(self.input), None
+                return self._delta({"custom": {"input": custom_input(text)}})
+            case _:
+                pass
+        return []
+
+    def _delta(self, call: Payload) -> list[Payload]:
+        return [{"tool_calls": [{"index": self.index, **call}]}]
+
+
+def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
+    """One body of all the replies, a choice each."""
+    usage = Usage()
+    for reply in replies:
+        usage = add_usage(usage, reply.usage)
+    return {
+        "id": f"chatcmpl-{stamp.id}",
+        "object": "chat.completion",
+        "created": stamp.created,
+        "model": stamp.model,
+        "choices": [_choice(i, reply, asked) for i, reply in enumerate(replies)],
+        "usage": write_usage(usage),
+    }
+
+
+def _choice(index: int, reply: Reply, asked: IncomingRequest) -> Payload:
+    message: Payload = {"role": "assistant", "content": reply.text or (None if reply.calls else ""), "refusal": None}
+    if reply.thought and asked.thoughts:
+        message["reasoning_content"] = reply.thought
+    if reply.calls and asked.echo.get("legacy"):
+        message["function_call"] = {"name": reply.calls[0].name, "arguments": reply.calls[0].json}
+    elif reply.calls:
+        custom = asked.echo.get("custom", frozenset())
+        message["tool_calls"] = [write_call(call.id, call.name, call.json, custom) for call in reply.calls]
+    told = reply.logprobs and not reply.calls
+    logprobs = {"content": list(reply.logprobs), "refusal": None} if told else None
+    row: Payload = {
+        "index": index,
+        "message": message,
+        "logprobs": logprobs,
+        "finish_reason": _reason(reply.finish, asked),
+    }
+    if reply.notes:
+        row["toolspeak"] = write_notes(reply.notes)
+    return row
+
+
+def _reason(finish: Finish, asked: IncomingRequest) -> str:
+    if finish == "tool_calls" and asked.echo.get("legacy"):
+        return "function_call"
+    return REASONS.get(finish, finish)
+
+
+def write_notes(notes: Sequence[Note]) -> Payload:
+    """What was repaired, dropped or doubtful, as the field `toolspeak` tells it."""
+    return {"notes": [{"rule": note.rule, "detail": note.detail} for note in notes]}
+
+
+def write_usage(usage: Usage) -> Payload:
+    """The tokens spent, as `usage`."""
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        **write_estimated(usage),
+    }
+
+
+def write_estimated(usage: Usage) -> Payload:
+    """What stands beside tokens that nobody counted."""
+    return {"toolspeak": {"estimated": True}} if usage.estimated else {}
+
+
+CREATED = 1_767_225_600
+"""When every model is told to have been made: the API wants a time, and nobody knows one. It never changes."""
+
+
+def write_model(name: str) -> Payload:
+    """A model (`GET /v1/models/{model}`)."""
+    return {"id": name, "object": "model", "created": CREATED, "owned_by": "toolspeak"}
+
+
+def write_models(names: Sequence[str]) -> Payload:
+    """The models there are (`GET /v1/models`)."""
+    return {"object": "list", "data": [write_model(name) for name in names]}
+
+
+NO_QUOTA = "insufficient_quota"
+"""The code of an error that is its type, too."""
+KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+
+
+def write_error(error: Refused) -> Payload:
+    """An error's body."""
+    kind = KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "server_error")
+    kind = error.code if error.code == NO_QUOTA else kind
+    return {"error": {"message": str(error), "type": kind, "param": error.param, "code": error.code}}
+
+
+def _data(payload: Payload) -> bytes:
+    return f"data: {dumped(payload)}\n\n".encode()

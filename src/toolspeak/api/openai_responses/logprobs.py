@@ -1,0 +1,24 @@
+"""The likelihoods of a text's tokens as the Responses API has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..json_stream import Payload
+
+
+def write_logprob(token: Mapping[str, Any]) -> Payload:
+    """A token's likelihood with all that the API says of one."""
+    others = token.get("top_logprobs") or ()
+    return _token(token) | {"top_logprobs": [_token(other) for other in others]}
+
+
+def _token(token: Mapping[str, Any]) -> Payload:
+    text = str(token.get("token", ""))
+    spelled = token.get("bytes")
+    return {
+        "token": text,
+        "bytes": spelled if isinstance(spelled, list) else list(text.encode()),
+        "logprob": token.get("logprob", 0.0),
+    }

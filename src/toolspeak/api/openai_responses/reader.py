@@ -1,0 +1,151 @@
+"""A reply of the Responses API, read: its bytes into events.
+
+Takes what servers in the field really send: items that come without deltas, deltas that come without their item, a
+whole JSON reply where a stream was asked for, a last event that alone holds what was said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from ...errors import ServerFailed
+from ...events import Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
+from ...types import Finish, Note, Usage
+from ..json_stream import Payload, record, records
+from ..stream_reader import Reading, count
+from ..upstream_errors import excerpt, failure
+
+INCOMPLETE: dict[str, Finish] = {
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "length": "length",
+    "content_filter": "content_filter",
+}
+
+ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
+TEXT = ("response.output_text", "response.refusal")
+THOUGHT = ("response.reasoning_text", "response.reasoning_summary_text")
+ARGUMENTS = ("response.function_call_arguments",)
+
+
+class ReplyReader(Reading):
+    """Events from the bytes of a reply. It is over with an event that says so of the response."""
+
+    missing = "no response.completed"
+
+    def __init__(self, ids: Callable[[], str] | None = None) -> None:
+        super().__init__(ids)
+        self._places: dict[str, int] = {}
+        self._told: dict[int, str] = {}  # by the place of an item, the kind of deltas that told it
+
+    def _payload(self, payload: Payload) -> list[Event]:
+        if not self._payloads.whole:
+            return self._event(payload)
+        if not isinstance(payload.get("output"), list):
+            raise ServerFailed(f"expected a response, got: {excerpt(json.dumps(payload, ensure_ascii=False))}")
+        return self._end(payload)
+
+    def _event(self, payload: Payload) -> list[Event]:
+        kind, _, what = str(payload.get("type", "")).rpartition(".")
+        if f"{kind}.{what}" in ENDS:
+            return self._end(record(payload.get("response")))
+        if kind == "response.output_item":
+            item = record(payload.get("item"))
+            return self._item(item, self._place(payload, item), done=what == "done")
+        place = self._place(payload, payload)
+        piece = payload.get("delta")
+        if what != "delta" or not isinstance(piece, str) or not piece:
+            return self._break(kind, what, payload, place)
+        if kind in ARGUMENTS:
+            self._told.setdefault(place, kind)
+            return self._calls.add(index=place, arguments=piece)
+        if kind in TEXT or kind in THOUGHT:
+            if self._told.setdefault(place, kind) != kind and kind in THOUGHT:
+                return []  # the same thought, told as a text and as its summary
+            return self._text_delta(piece, kind, records(payload.get("logprobs")))
+        return []
+
+    def _break(self, kind: str, what: str, payload: Payload, place: int) -> list[Event]:
+        """Parts of a thought are paragraphs."""
+        later = kind == "response.reasoning_summary_part" and what == "added" and payload.get("summary_index")
+        if later and self._told.get(place) == "response.reasoning_summary_text":
+            return [ThoughtDelta("\n\n")]
+        return []
+
+    def _text_delta(self, text: str, kind: str, logprobs: list[Payload]) -> list[Event]:
+        events = self._calls.settle()
+        if kind in THOUGHT:
+            return [*events, ThoughtDelta(text)]
+        self._text.append(text)
+        if logprobs:
+            events.append(Logprobs(logprobs))
+        return [*events, TextDelta(text)]
+
+    def _place(self, payload: Payload, named: Payload) -> int:
+        """Where in the output an item stands: by its index, or by its id where a server leaves that out."""
+        key = named.get("item_id") or named.get("id")
+        place = payload.get("output_index")
+        if not isinstance(place, int):
+            place = self._places.get(str(key), len(self._places)) if key else 0
+        if isinstance(key, str):
+            place = self._places.setdefault(key, place)
+        return place
+
+    def _item(self, item: Payload, place: int, *, done: bool) -> list[Event]:
+        match item.get("type"):
+            case "function_call":
+                whole = item.get("arguments") if done and place not in self._told else None
+                if done:
+                    self._told.setdefault(place, "item")
+                return self._calls.add(index=place, key=item.get("call_id"), name=item.get("name"), arguments=whole)
+            case "custom_tool_call" if done and place not in self._told:
+                self._told[place] = "item"
+                given = json.dumps({"input": item.get("input")}, ensure_ascii=False)
+                return self._calls.add(index=place, key=item.get("call_id"), name=item.get("name"), arguments=given)
+            case "message" if done and place not in self._told:
+                self._told[place] = "item"
+                return [event for part in records(item.get("content")) for event in self._part(part)]
+            case "reasoning" if done and place not in self._told:
+                parts = [part.get("text") for part in records(item.get("content")) or records(item.get("summary"))]
+                thought = "\n\n".join(part for part in parts if isinstance(part, str))
+                self._told[place] = "item"
+                return self._text_delta(thought, THOUGHT[0], []) if thought else []
+            case _:
+                return []
+
+    def _part(self, part: Payload) -> list[Event]:
+        text = part.get("text") or part.get("refusal")
+        return self._text_delta(text, TEXT[0], records(part.get("logprobs"))) if isinstance(text, str) and text else []
+
+    def _end(self, response: Payload) -> list[Event]:
+        status = response.get("status")
+        if status in ("failed", "cancelled"):
+            raise failure(0, {"error": response.get("error") or f"the response was {status}"})
+        events: list[Event] = []
+        for at, item in enumerate(records(response.get("output"))):
+            events += self._item(item, self._places.get(str(item.get("id")), at), done=True)
+        self._over = True
+        reason, finish = _incomplete(response) if status == "incomplete" else ("", "stop")
+        events += self._calls.end(cut=finish != "stop")
+        if reason and reason not in INCOMPLETE:
+            events.append(Noted(Note("unknown-finish", reason)))
+        if finish == "stop" and self._calls.count:
+            finish = "tool_calls"
+        return [*events, Finished(finish, read_usage(record(response.get("usage"))))]
+
+
+def read_usage(usage: Payload) -> Usage:
+    """The tokens spent, from a `usage`; 0 for what it does not tell."""
+    return Usage(
+        count(usage.get("input_tokens")),
+        count(usage.get("output_tokens")),
+        count(record(usage.get("input_tokens_details")).get("cached_tokens")),
+        count(record(usage.get("output_tokens_details")).get("reasoning_tokens")),
+    )
+
+
+def _incomplete(response: Payload) -> tuple[str, Finish]:
+    """Why a response is not complete, and how the reply ended by that."""
+    reason = str(record(response.get("incomplete_details")).get("reason") or "")
+    return reason, INCOMPLETE.get(reason, "length")

@@ -1,0 +1,157 @@
+"""Turns a server's HTTP status and error body into the narrowest error class.
+
+Servers put their words in `{"error": {"message": …}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`,
+a list around one of these, or plain text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+from ..errors import BadRequest, KeyRefused, ModelError, PromptTooLong, RateLimited, ServerFailed
+
+WORDS = 600
+"""Characters of a server's own words that an error repeats."""
+
+NO_TOOLS = re.compile(
+    r"(not|n't) support[^.:]{0,40}\b(tools?|function.call)"  # "registry/x does not support tools"
+    r"|\b(tools?|function.call)[^.:]{0,60}(not support|unsupported|requires? --)"  # "tools param requires --jinja flag"
+    r"|endpoints found that support tool",
+    re.IGNORECASE,
+)
+
+CONTEXT = re.compile(
+    r"\bcontext[ _](length|window|size)\b"
+    r"|\bprompt is too long\b"
+    r"|\binput token count\b[^.]{0,40}\bexceeds\b"
+    r"|\binputs?\b[^.]{0,60}\btokens?\b[^.]{0,40}must be <="
+    r"|\b(input|prompt|request)\b[^.:]{0,60}\b(exceeds?|longer than)\b[^.:]{0,60}\b(tokens?|context)\b",
+    re.IGNORECASE,
+)
+"""How servers say that a prompt does not fit into the model's context."""
+NUMBER = r"(\d[\d,]{0,11})"
+LIMITS = (
+    rf"(?:context (?:length|size|window)|maximum|limit|n_ctx|allowed)[^\d]{{0,30}}?{NUMBER}",
+    rf"{NUMBER} (?:maximum|tokens? (?:maximum|context))",
+    rf"(?:>|<=) ?{NUMBER}",
+)
+"""Where the limit stands in such words."""
+
+TOO_LONG = re.compile(r"\b(input|prompt|text)\b[^.:]{0,60}\btoo (large|long|big)\b", re.IGNORECASE)
+
+BY_KIND = {
+    "invalid_api_key": 401, "authentication_error": 401, "permission_error": 403, "insufficient_quota": 429,
+    "rate_limit_error": 429, "rate_limit_exceeded": 429, "requests": 429, "tokens": 429,
+    "invalid_request_error": 400, "not_found_error": 404, "overloaded_error": 529,
+    "context_length_exceeded": 400, "model_not_found": 404,
+}  # fmt: skip
+"""What the words that stand for a kind of error mean as a status, for errors inside a stream."""
+
+
+def failure(status: int, body: Any, *, retry_after: float | None = None) -> ModelError:
+    """The error that an answer stands for; `status` 0 means that the body came inside a good answer."""
+    said = words(body)
+    code = status or _status_in(body)
+    if code in (401, 403):
+        what = "the key" if code == 401 else "access"
+        return KeyRefused(f"the server refused {what} ({code})" + (f": {said}" if said else ""))
+    if code == 429:
+        return RateLimited(f"too many requests (429): {said or 'the server gave no reason'}", retry_after=retry_after)
+    refused = bool(NO_TOOLS.search(said))
+    if (400 <= code <= 500 and code not in (404, 408)) and (too_long := prompt_too_long(body, said)):
+        return too_long
+    if 400 <= code < 500 and code != 408:
+        if code == 404:
+            said = f"{said or 'not found'} (are the address and the model's name right?)"
+        return BadRequest(
+            f"the server refused the request ({code}): {said or 'no reason given'}", tools_refused=refused
+        )
+    if refused or TOO_LONG.search(said):  # llama.cpp says both with a 500
+        return BadRequest(f"the server refused the request ({code}): {said}", tools_refused=refused)
+    return ServerFailed(
+        f"the server failed{f' ({code})' if code else ''}: {said or 'no reason given'}",
+        code=code,
+        retry_after=retry_after,
+    )
+
+
+def prompt_too_long(body: Any, said: str) -> PromptTooLong | None:
+    """The error where a server refused a prompt that its model's context does not hold, with the numbers it told."""
+    table = _table(_decoded(body) if isinstance(body, (bytes, str)) else body)
+    error = _table(table.get("error")) or table
+    kinds = (error.get("code"), error.get("type"))
+    if not CONTEXT.search(said) and not {"context_length_exceeded", "exceed_context_size_error"} & set(map(str, kinds)):
+        return None
+    tokens, limit = _whole(error.get("n_prompt_tokens")), _whole(error.get("n_ctx"))
+    if limit is None:
+        found = [match for pattern in LIMITS if (match := re.search(pattern, said, re.IGNORECASE))]
+        limit = _whole(found[0][1]) if found else None
+    if tokens is None:
+        others = [
+            number for text in re.findall(NUMBER, said) if (number := _whole(text)) is not None and number != limit
+        ]
+        tokens = max((number for number in others if limit is None or number > limit), default=None)
+    told = f"the prompt is too long for the model's context: {said.rstrip('.')}. Give fewer tools or messages"
+    return PromptTooLong(told, tokens=tokens, limit=limit)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _whole(value: Any) -> int | None:
+    text = str(value).replace(",", "") if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+    return int(text) if text.isdigit() and text.isascii() and len(text) < 12 else None
+
+
+def words(body: Any) -> str:
+    """The server's own words in an error body, bounded; of a page its title."""
+    if isinstance(body, (bytes, str)):
+        body = _decoded(body)
+    if isinstance(body, list):
+        body = next(iter(cast("list[Any]", body)), "")
+    for _ in range(4):
+        if not isinstance(body, dict):
+            break
+        table = cast("dict[str, Any]", body)
+        body = next((table[key] for key in ("error", "message", "detail", "msg") if table.get(key)), None)
+        if body is None:
+            return excerpt(json.dumps(table, ensure_ascii=False, default=str))
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, default=str) if body else ""
+    title = re.search(r"<title[^>]*>(.*?)</title>", text[:65536], re.DOTALL | re.IGNORECASE)
+    return excerpt(title[1] if title else text)
+
+
+def excerpt(text: str, size: int = WORDS) -> str:
+    """The beginning of a text on one line, without control characters."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * size]).split())
+    return line if len(line) <= size else line[: size - 1] + "…"
+
+
+def _decoded(body: bytes | str) -> Any:
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _status_in(body: Any) -> int:
+    if isinstance(body, list):
+        body = next(iter(cast("list[Any]", body)), None)
+    error = cast("dict[str, Any]", body).get("error", body) if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return 0
+    fields = cast("dict[str, Any]", error)
+    values = map(_as_status, (fields.get("status_code"), fields.get("code"), fields.get("type")))
+    return next((value for value in values if value is not None), 0)
+
+
+def _as_status(value: Any) -> int | None:
+    if isinstance(value, int):
+        return int(value)
+    if not isinstance(value, str):
+        return None
+    return int(value) if value.isdigit() and len(value) == 3 else BY_KIND.get(value)

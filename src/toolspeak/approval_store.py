@@ -1,0 +1,104 @@
+"""Keeps which approvals were used, in a SQLite file: one that was used before its call ran is never used again.
+
+An approval is consumed before the call runs, and the call's result is kept as soon as it is there. So a process that dies
+before the call leaves one that may have run or not, and never one that runs twice: nobody can tell the two apart, and only
+a person can find out. One that dies behind it, or whose model fails, goes on with the result the next time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Generator, Iterable
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import ToolError, UsageError
+from .files import state_folder
+from .types import ToolResult
+
+VARIABLE = "TOOLSPEAK_APPROVALS"
+MARGIN = 30 * 86_400.0
+"""Seconds for which a used approval is remembered after it has expired: clocks are set back."""
+_SCRIPT = """
+CREATE TABLE IF NOT EXISTS used (digest TEXT PRIMARY KEY, expires REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS result (digest TEXT PRIMARY KEY, expires REAL NOT NULL, kept TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """What an approved call gave, and the canonical text of the `arguments` that it ran with."""
+
+    arguments: str
+    text: str
+    failed: str | None
+    seconds: float
+    origin: str | None
+
+    def result(self, key: str, name: str) -> ToolResult:
+        """The result, of the call with this id and name. Its value was the other process's own, and is None."""
+        error = None if self.failed is None else ToolError(self.failed)
+        return ToolResult(key, name, self.text, None, error, self.seconds, self.origin)  # type: ignore[arg-type]
+
+
+class ApprovalStore:
+    """The approvals that were used, in a file that several processes may share ($TOOLSPEAK_APPROVALS, else the user's
+    own). Only its owner can read it: it holds results."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        where = path or os.environ.get(VARIABLE)
+        self.path = Path(where).expanduser() if where else state_folder() / "approvals.sqlite"
+
+    def consume(self, digest: str, expires: float) -> bool:
+        """Whether the approval was not used before; from now on it is. On disk when this returns.
+
+        Raises UsageError where that cannot be kept.
+        """
+        try:
+            with self._writing() as database:
+                return database.execute("INSERT OR IGNORE INTO used VALUES (?, ?)", (digest, expires)).rowcount == 1
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"used approvals cannot be kept in {self.path}: {error}. Nothing has run") from error
+
+    def keep(self, digest: str, expires: float, arguments: str, result: ToolResult) -> None:
+        """Keeps what the call of a used approval gave, until the approval expires. Raises OSError and sqlite3.Error."""
+        failed = None if result.error is None else str(result.error)
+        kept = [arguments, result.text, failed, result.seconds, result.origin]
+        with self._writing() as database:
+            database.execute("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", (digest, expires, json.dumps(kept)))
+
+    def results(self, digests: Iterable[str]) -> dict[str, StoredResult]:
+        """What the calls of these approvals gave, of those that have run. Raises UsageError."""
+        if not self.path.exists():
+            return {}
+        reading = "SELECT kept FROM result WHERE digest = ? AND expires >= ?"
+        try:
+            with self._connected() as database:
+                rows = {one: database.execute(reading, (one, time.time())).fetchone() for one in digests}
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"used approvals cannot be read in {self.path}: {error}. Nothing has run") from error
+        return {digest: StoredResult(*json.loads(row[0])) for digest, row in rows.items() if row}
+
+    @contextmanager
+    def _connected(self) -> Generator[sqlite3.Connection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        with closing(sqlite3.connect(self.path, timeout=30, isolation_level=None)) as database:
+            database.execute("PRAGMA synchronous = FULL")
+            database.executescript(_SCRIPT)
+            yield database
+
+    @contextmanager
+    def _writing(self) -> Generator[sqlite3.Connection]:
+        """The database, what is done in it on disk at the end of the block, and what is long over gone."""
+        with self._connected() as database:
+            database.execute("BEGIN IMMEDIATE")
+            now = time.time()
+            database.execute("DELETE FROM used WHERE expires < ?", (now - MARGIN,))
+            database.execute("DELETE FROM result WHERE expires < ?", (now,))
+            yield database
+            database.execute("COMMIT")

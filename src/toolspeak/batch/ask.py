@@ -1,0 +1,185 @@
+"""Asks a model for the rows of a batch in this process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ..drive import play, value
+from ..errors import (
+    KeyRefused,
+    MissingExtra,
+    ModelError,
+    ServerFailed,
+    ToolspeakError,
+    UnknownModel,
+    UsageError,
+    WeightsError,
+)
+from ..models.fallback import look
+from ..models.resolve import DEFAULT, VARIABLE, model as named_model, over_http
+from ..models.retries import passing
+from ..plan.effects import Plan, Run, spending
+from ..plan.extract import Extraction
+from ..toolbox import PerCall
+from ..types import Reply, ToolCall, ToolResult, Usage
+from ..verbs import Job, Options, job
+from ..wire.dialect import Dialect
+from .openai_batch import OpenAITask
+from .prompts import Prompt
+from .row import Record, Row
+from .runner import REFUSALS
+from .task import VERBS, RowOutcome, Task, Verb, extracting
+
+BESIDE_LINES = {"model", "limits", "reask", "ladder"}
+"""The options of a verb that lines of OpenAI's Batch format do not hold."""
+IDEMPOTENCY = "idempotency_key"
+"""The injected parameter by which a tool asks for the key of its call: id of the row, fingerprint, number of the call."""
+STOPPING = (KeyRefused, WeightsError, MissingExtra, UnknownModel)
+"""Errors that would come for every row: they end the job, which can be gone on with."""
+
+
+@dataclass(slots=True)
+class Asker:
+    """Asks a model for one row after another.
+
+    `begun` is called before calls of a row are run, with their names. Unless `again` is set, a row whose calls have run is
+    not begun anew when the model refuses later: it ends with that error.
+    """
+
+    task: Task | OpenAITask
+    job: Job
+    begun: Callable[[Row, str], None] = lambda row, names: None
+    again: bool = False
+
+    async def answer(self, row: Row) -> Record:
+        """The record of a row. Raises the errors of STOPPING and of `runner.REFUSALS`; any other is the row's."""
+        request = self.task.requests([row])[0]
+        if isinstance(request, ToolspeakError):
+            return self.task.records([row], [RowOutcome(error=request)])[0]
+        spent: list[Usage] = []
+        ran: list[ToolCall] = []
+        began = time.perf_counter()
+        reply = error = None
+        try:
+            reply = await self._reply(row, spending(self.task.plan(request), spent), ran)
+        except (*STOPPING, *REFUSALS) as failure:
+            if _comes_again(failure) and (self.again or not ran):
+                raise
+            error = failure
+        except Exception as failure:  # noqa: BLE001 - a bad row is a row with an error, never the end of the job
+            error = failure
+        outcome = RowOutcome(reply, error, spent, time.perf_counter() - began, max(1, len(spent)), int(time.time()))
+        return self.task.records([row], [outcome])[0]
+
+    async def _reply(self, row: Row, plan: Plan[Reply], ran: list[ToolCall]) -> Reply:
+        job = self.job
+
+        async def run(effect: Run) -> tuple[ToolResult, ...]:
+            calls = effect.calls
+            self.begun(row, ", ".join(call.name for call in calls))
+            first = len(ran)
+            ran.extend(calls)
+            index = {call.id: first + at for at, call in enumerate(calls)}
+            key = PerCall(lambda call: f"{row.id}:{self.task.fingerprint}:{index[call.id]}")
+            parallel = 8 if job.request.parallel else 1
+            return await job.box.arun(
+                calls, approve=job.approve, parallel=parallel, inject={IDEMPOTENCY: key},
+                policy=job.policy, messages=effect.messages,
+            )  # fmt: skip
+
+        return await value(play(plan, job.model, run, others=job.reask.others, seconds=job.limits.seconds))
+
+
+def _comes_again(error: ModelError | UsageError) -> bool:
+    """Whether an error would come for other rows too, or may pass."""
+    return passing(error) if isinstance(error, ServerFailed) else True
+
+
+async def prepared(
+    prompt: Prompt,
+    verb: Verb,
+    tools: Any,
+    kind: Any,
+    options: Mapping[str, Any],
+    *,
+    tries: int | None = None,
+    dialect: str | Dialect | None = None,
+) -> Asker:
+    """What asks a model with these options, which are those of the verbs. Raises UsageError for what cannot be."""
+    if verb not in VERBS:
+        raise UsageError(f"verb: expected {', '.join(VERBS)}, received {verb!r:.80}")
+    given = cast("Options", dict(options))
+    name = _name(given)
+    given["model"] = _model(name, dialect, verb)
+    how: Extraction | None = None
+    if verb == "extract":
+        if tools:
+            raise UsageError("tools: extract takes a kind and no tools")
+        how = extracting(kind)
+        tools, given["choice"], given["parallel"] = (how.tool,), how.tool.name, False
+    elif kind is not None:
+        raise UsageError(f"kind: only extract takes one, and the verb is {verb}")
+    system = given.pop("system", None)
+    made = job("", tools, given)
+    if verb == "run":
+        made.box.check_injected({IDEMPOTENCY: ""})
+    made = await made.ready()
+    # Without functions, what a prompt says of tools is made once; see `wire.memo`. A run has them in its toolbox.
+    tools = tuple(replace(tool, function=None) for tool in made.box)
+    task = Task(
+        verb=verb, template=replace(made.request, tools=tools), prompt=prompt, system=system, limits=made.limits,
+        tries=made.again(tries)["tries"], rungs=made.reask.strategies, identity=_identity(name, made),
+        read=how.read if how else None, value=how.build if how else None,
+    )  # fmt: skip
+    return Asker(task, made)
+
+
+async def prepared_for_lines(
+    options: Mapping[str, Any], *, tries: int | None = None, dialect: str | Dialect | None = None
+) -> Asker:
+    """What asks a model for lines of OpenAI's Batch format. Raises UsageError for options that stand in the lines."""
+    if inside := sorted({name for name, value in options.items() if value} - BESIDE_LINES):
+        raise UsageError(f"{', '.join(inside)}: each line of OpenAI's Batch format has its own")
+    given = cast("Options", {name: options[name] for name in BESIDE_LINES & options.keys()})
+    name = _name(given)
+    given["model"] = _model(name, dialect, "decide")
+    made = job("", (), given)
+    await look(made.model)
+    made = await made.ready()
+    task = OpenAITask(_identity(name, made), made.again(tries)["tries"], made.reask.strategies)
+    return Asker(task, made)
+
+
+def _name(options: Options) -> Any:
+    return options.get("model") or os.environ.get(VARIABLE, DEFAULT)
+
+
+def _model(name: Any, dialect: str | Dialect | None, verb: Verb) -> Any:
+    """The model; one over HTTP that is made here leaves it to the batch to ask again, which slows down for all rows.
+
+    In a run it asks again by itself: what was run before must not be run again.
+    """
+    retries: dict[str, Any] = {"retries": 0} if verb != "run" and isinstance(name, str) and over_http(name) else {}
+    return named_model(name, dialect=dialect, **retries)
+
+
+def _identity(name: Any, made: Job) -> dict[str, Any]:
+    """The model and how it is asked. A server's address may hold a password: the model's own name has none."""
+    asked: Any = made.model
+    while not hasattr(asked, "strategy") and hasattr(asked, "model"):
+        asked = asked.model  # what stands around a model does not change how it is asked
+    strategy: Any = getattr(asked, "strategy", None)
+    return {
+        "model": made.model.name if _has_name(name) else name,
+        "dialect": None if strategy is None else strategy.label,
+        **({"policy": repr(made.policy)} if made.policy else {}),
+    }
+
+
+def _has_name(name: Any) -> bool:
+    """Whether a model is best called by its own name: it is behind a server, or it is a model already."""
+    return over_http(name) if isinstance(name, str) else True

@@ -1,0 +1,88 @@
+"""The formats of the output: how a record is written in the journal and in a shard, and read again.
+
+The journal holds the line of a record, which is text in every format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from ..errors import UsageError
+from .parquet import Parquet
+from .row import Record, RecordLines
+
+
+class Format(Protocol):
+    """One format of shards."""
+
+    name: str
+    suffix: str
+
+    def encode(self, record: Record) -> str:
+        """The line of a record."""
+        ...
+
+    def decode(self, line: str) -> dict[str, Any]:
+        """The columns of a line."""
+        ...
+
+    def key(self, line: str) -> str:
+        """The id of a line, as text."""
+        ...
+
+    def read(self, path: Path) -> Iterator[str]:
+        """The lines of a shard, one after another."""
+        ...
+
+    def write(self, file: BinaryIO, lines: Iterable[str]) -> None:
+        """Writes a shard."""
+        ...
+
+
+class JsonLines(RecordLines):
+    """JSON lines, one object with the columns of `row.COLUMNS` a line."""
+
+    name, suffix = "jsonl", ".jsonl"
+
+    def read(self, path: Path) -> Iterator[str]:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    yield line.decode().removesuffix("\n")
+                except UnicodeDecodeError:
+                    raise UsageError(f"{path}, line {number} is not UTF-8: it was changed by hand") from None
+
+    def write(self, file: BinaryIO, lines: Iterable[str]) -> None:
+        file.writelines(line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
+
+
+class OpenAIBatch(JsonLines):
+    """The lines of OpenAI's Batch output, which vLLM's run-batch writes too."""
+
+    name = "openai"
+
+    def encode(self, record: Record) -> str:
+        error = None
+        if record.response is None:  # it never came to a response
+            error = {"code": record.kind, "message": (record.error or "").partition(": ")[2]}
+        name = hashlib.sha256(str(record.id).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+        line = {"id": f"batch_req_{name}", "custom_id": record.id, "response": record.response, "error": error}
+        return json.dumps(line, ensure_ascii=False)
+
+    def key(self, line: str) -> str:
+        return str(json.loads(line)["custom_id"])
+
+
+FORMATS: dict[str, type[Format]] = {"jsonl": JsonLines, "parquet": Parquet, "openai": OpenAIBatch}
+"""The formats by name."""
+
+
+def output_format(name: str) -> Format:
+    """The format of that name. Raises UsageError for a name that means none."""
+    if name not in FORMATS:
+        raise UsageError(f"format: expected {' or '.join(FORMATS)}, received {name!r:.80}")
+    return FORMATS[name]()

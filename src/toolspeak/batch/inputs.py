@@ -1,0 +1,217 @@
+"""The rows of an input: a file of JSON lines, CSV or Parquet, an Arrow table, or any iterable of dicts.
+
+A line that cannot be read is an item with a problem, and those behind it are read on: one bad line never ends a job. Memory
+holds one line at a time.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from ..errors import UsageError
+from . import openai_batch
+from .parquet import arrow_items, parquet_items, parquet_rows
+from .row import Item, is_unicode
+
+LONGEST_LINE = 64 * 2**20
+"""Bytes of one line of JSON; a longer one cannot be read."""
+UNCLOSED = "unexpected end of data"
+"""What Python's reader of CSV says at the end of a file with an open quotation mark."""
+Items = Callable[[], Iterator[Item]]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Where rows come from: its `name`, and the items.
+
+    `items` begins at the first row each time where the input is `repeatable`; else it can be called once. `columns` are
+    known where a file has a header, `total` where the number of rows is known beforehand. `form` is the format by name.
+    """
+
+    name: str
+    items: Items
+    repeatable: bool = True
+    columns: tuple[str, ...] | None = None
+    total: int | None = None
+    form: str = "rows"
+
+
+def open_input(rows: Any) -> Input:
+    """The input that `rows` is: the path of a file, or an iterable of dicts. Raises UsageError for anything else."""
+    if isinstance(rows, str | Path):
+        return _file(Path(rows).expanduser())
+    if isinstance(rows, Input):
+        return rows
+    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):  # a data frame, which would iterate over its columns
+        rows = rows.to_dict("records")
+    if type(rows).__module__.partition(".")[0] == "pyarrow":
+        return _arrow(rows)
+    if isinstance(rows, Mapping | bytes) or not isinstance(rows, Iterable):
+        raise UsageError(
+            f"rows: expected a path or an iterable of dicts, received {type(cast('object', rows)).__name__}"
+        )
+    given = cast("Iterable[Any]", rows)
+    total = len(given) if hasattr(given, "__len__") else None  # type: ignore[arg-type]
+    return Input("rows", lambda: _values(given), isinstance(given, list | tuple), total=total)
+
+
+def _arrow(table: Any) -> Input:
+    """An Arrow table, or what gives record batches once."""
+    columns, repeatable = tuple(table.schema.names), hasattr(table, "to_batches")
+    total = table.num_rows if hasattr(table, "num_rows") else None
+    return Input("the table", lambda: arrow_items(table), repeatable, columns, total, form="parquet")
+
+
+def _values(rows: Iterable[Any]) -> Iterator[Item]:
+    for number, value in enumerate(rows, 1):
+        where = f"row {number}"
+        if isinstance(value, Mapping):
+            yield Item(cast("Mapping[str, Any]", value), where)
+        else:
+            yield Item(None, where, f"expected a dict, received {type(value).__name__}")
+
+
+def _file(path: Path) -> Input:
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise UsageError(f"{path} {what}: expected a file: .jsonl, .csv, .tsv or .parquet")
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    match path.suffix.lower():
+        case ".jsonl" | ".ndjson" | ".json":
+            first = next((item.data for item in _json_lines(path) if item.data), cast("Mapping[str, Any]", {}))
+            form = "openai" if {*openai_batch.COLUMNS} <= first.keys() else "jsonl"
+            return Input(str(path), lambda: _json_lines(path), form=form)
+        case ".parquet":
+            columns, total = parquet_rows(path)
+            return Input(str(path), lambda: parquet_items(path), columns=columns, total=total, form="parquet")
+        case ".csv" | ".tsv":
+            columns, delimiter = _header(path)
+            return Input(str(path), lambda: _csv_rows(path, columns, delimiter), columns=columns, form="csv")
+        case other:
+            raise UsageError(
+                f"{path}: expected .jsonl, .csv, .tsv or .parquet, received {other or 'a name without a suffix'}"
+            )
+
+
+# ------------------------------------------------------------------ JSON lines
+
+
+def _json_lines(path: Path) -> Iterator[Item]:
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            where = f"{path}, line {number}"
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                _skip_line(file)
+                yield Item(None, where, f"the line is longer than {LONGEST_LINE // 2**20} MiB")
+            elif line.strip():
+                yield _json_item((line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).rstrip(b"\r\n"), where)
+
+
+def _skip_line(file: IO[bytes]) -> None:
+    while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        pass
+
+
+def _json_item(line: bytes, where: str) -> Item:
+    try:
+        value: Any = json.loads(line)
+    except UnicodeDecodeError as error:
+        return Item(None, where, f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}")
+    except json.JSONDecodeError as error:
+        return Item(None, where, f"no JSON: {error.msg.removesuffix(' at')} at column {error.colno}")
+    except (ValueError, RecursionError) as error:
+        return Item(None, where, f"no JSON: {error}")
+    if not isinstance(value, dict):
+        return Item(None, where, f"expected a JSON object, received {type(value).__name__}")
+    return Item(cast("dict[str, Any]", value), where)
+
+
+# ------------------------------------------------------------------ CSV
+
+
+def _header(path: Path) -> tuple[tuple[str, ...], str]:
+    """The columns of a CSV file, and what separates them."""
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        line = file.readline(1_000_000)
+        usual = ";" if line.count(";") > line.count(",") else ","
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else usual
+        file.seek(0)
+        try:
+            columns = next(csv.reader(file, delimiter=delimiter), cast("list[str]", []))
+        except csv.Error as error:
+            raise UsageError(f"{path}, line 1: no CSV: {error}") from None
+    if not columns:
+        raise UsageError(f"{path} is empty: expected a first line with the names of the columns")
+    if twice := [name for name in columns if columns.count(name) > 1]:
+        raise UsageError(f"{path}, line 1: the column {twice[0]!r} is there twice")
+    return tuple(columns), delimiter
+
+
+def _csv_rows(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[Item]:
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        lines = _Lines(file)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        next(reader, None)
+        while True:
+            where = f"{path}, line {lines.begin()}"
+            try:
+                values = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                lines.give_back()
+                why = "a field begins with a quotation mark that nothing closes" if str(error) == UNCLOSED else error
+                yield Item(None, where, f"no CSV: {why}")
+                continue
+            if values:
+                yield _csv_item(values, columns, where)
+
+
+class _Lines:
+    """The lines of a file, for a reader of CSV that takes as many as a row has. Those of a row that is none are given back but
+    for the first: a quotation mark that nothing closes costs its own line, and not the rest of the file."""
+
+    def __init__(self, file: Iterable[str]) -> None:
+        self._file = iter(file)
+        self._again: deque[str] = deque()
+        self._row: list[str] = []
+        self._number = 1
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._again.popleft() if self._again else next(self._file)
+        self._row.append(line)
+        return line
+
+    def begin(self) -> int:
+        """The number of the line with which the next row begins."""
+        self._number += len(self._row)
+        self._row.clear()
+        return self._number
+
+    def give_back(self) -> None:
+        """Has the lines behind the first of this row read again."""
+        self._again.extendleft(reversed(self._row[1:]))
+        del self._row[1:]
+
+
+def _csv_item(values: list[str], columns: tuple[str, ...], where: str) -> Item:
+    if len(values) != len(columns):
+        return Item(None, where, f"expected {len(columns)} fields, received {len(values)}")
+    if not all(map(is_unicode, values)):
+        return Item(None, where, "not UTF-8")
+    return Item(dict(zip(columns, values, strict=True)), where)

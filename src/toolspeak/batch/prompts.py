@@ -1,0 +1,73 @@
+"""The prompt of a row: one of its columns, or a text with columns in braces."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..errors import UsageError
+from .row import Messages, is_unicode
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """How the prompt of a row is made. `parts` are the texts of a template, each with the column behind it or None.
+
+    A `column` may hold a text or a list of messages.
+    """
+
+    source: str
+    column: str = ""
+    parts: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it needs."""
+        return (self.column,) if self.column else tuple(name for _, name in self.parts if name is not None)
+
+    def missing(self, columns: Collection[str]) -> str:
+        """What is wrong with rows of these columns; "" for nothing."""
+        absent = next((name for name in self.columns if name not in columns), None)
+        return "" if absent is None else f"no column {absent!r}; the columns are: {', '.join(map(str, columns))}"
+
+    def messages(self, data: Mapping[str, Any]) -> Messages:
+        """The messages for a row. Raises UsageError for one that lacks a column or has nothing in it."""
+        if wrong := self.missing(data):
+            raise UsageError(wrong)
+        if self.column:
+            value = data[self.column]
+            if isinstance(value, list):
+                return cast("Messages", value)
+            return [{"role": "user", "content": _text(self.column, value)}]
+        made = "".join(text + ("" if name is None else _text(name, data[name])) for text, name in self.parts)
+        return [{"role": "user", "content": made}]
+
+
+def prompt(source: str) -> Prompt:
+    """The prompt that `source` describes: a column's name, or a text with columns in braces, `{{` for a brace.
+
+    Raises UsageError for a text that is neither.
+    """
+    if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"prompt: expected a column's name or a text with columns in braces, received {source!r:.80}")
+    if not set("{}") & set(source):
+        return Prompt(source, column=source)
+    try:
+        parsed = list(string.Formatter().parse(source))
+    except ValueError as error:
+        raise UsageError(f"prompt: {source!r:.80}: {error}; write {{{{ for a brace that is one") from None
+    for _, name, spec, conversion in parsed:
+        if name is not None and (name, spec, conversion) != (name or None, "", None):
+            raise UsageError(f"prompt: expected a column's name in braces, as in {{title}}, received {source!r:.80}")
+    return Prompt(source, parts=tuple((text, name) for text, name, _, _ in parsed))
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None:
+        raise UsageError(f"the column {name!r} is empty")
+    text = value if isinstance(value, str) else str(value)
+    if not is_unicode(text):
+        raise UsageError(f"the column {name!r} is not UTF-8")
+    return text

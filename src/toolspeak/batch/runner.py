@@ -1,0 +1,306 @@
+"""Runs a batch: rows come in, each is answered, its record is written; bounded, adaptive, and ended in order.
+
+One task reads the input and starts a task for each row; at most `concurrency` rows are under way, and of these as many ask
+their model as the limiter allows. A row is done when its record is committed; rows that end in the same turn of the event loop
+share a commit, and their places are free for others after it. So a kill costs at most the rows that were under way.
+
+`stop` ends a run in order: no further row begins, those under way are finished and written. Cancelling the task that runs
+it ends those under way too: they are asked again by the next run. Either way whole shards are written at the end.
+
+Evaluation and the gateway use this runner with answers of their own: it knows nothing of models but the errors by which
+they refuse (REFUSALS).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Literal, Protocol
+
+from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut
+from ..models.retries import passing, retried
+from .limiter import Limiter
+from .row import Item, Record, Row
+from .store import BEGUN, DONE, FAILED, UNREADABLE
+from .summary import Summary
+
+PATIENCE = 600.0
+"""Seconds for which a server may refuse everything before the job ends with its error."""
+TRIES = 3
+"""How often a row is asked whose reply broke off or whose server failed."""
+
+REFUSALS = (RateLimited, ModelUnreachable, ServerFailed, StreamCut)
+"""Errors after which a row is asked again."""
+
+Answer = Callable[[Row], Awaitable[Any]]
+Feed = Callable[[], Awaitable[Sequence[Item]]]
+"""Gives the next items, none at the end."""
+MayHaveRun = Literal["error", "again"]
+
+
+class JobEnds(Exception):
+    """An error that would come for every other row too."""
+
+    def __init__(self, error: ModelError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Journal(Protocol):
+    """Where records go; `store.Store`, or what takes its place."""
+
+    def part(self, place: int) -> int: ...
+    def begun(self, place: int) -> str: ...
+    def add(self, place: int, record: Any, state: int | None = None) -> None: ...
+    def commit(self) -> None: ...
+    def write_part(self, part: int) -> None: ...
+    def write_rest(self) -> None: ...
+
+
+class Identify(Protocol):
+    """What makes rows of items; `identify.Identifier`, or what takes its place. `count` is how many it made."""
+
+    @property
+    def count(self) -> int: ...
+    def identify(self, items: Sequence[Item]) -> Iterator[tuple[Row, int]]: ...
+
+
+class Runner:
+    """One run over an input. `answer` gives the record of a row; what it raises beyond a refusal ends the run.
+
+    `progress` is called with the summary after each commit. With `retry_errors` rows whose record is an error are asked
+    again. A run is used once.
+    """
+
+    def __init__(
+        self,
+        store: Journal,
+        answer: Answer,
+        summary: Summary,
+        *,
+        concurrency: int = 16,
+        retry_errors: bool = False,
+        may_have_run: MayHaveRun = "error",
+        progress: Callable[[Summary], None] | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.store, self.answer, self.summary = store, answer, summary
+        self.limiter = Limiter(concurrency)
+        self._settled = {DONE} if retry_errors else {DONE, FAILED}
+        self._uncertain = {BEGUN} if may_have_run == "error" else set[int]()
+        self.progress, self.patience = progress, patience
+        self._window = asyncio.Semaphore(concurrency)
+        self._running: set[asyncio.Task[None]] = set()
+        self._reading: asyncio.Task[None] | None = None
+        self._failure: BaseException | None = None
+        self._added: list[tuple[Record, int]] = []
+        self._under_way: Counter[int] = Counter()
+        self._changed: set[int] = set()
+        self._front = 0
+        self._stopped = False
+        self._answered = False
+
+    # -------------------------------------------------------------- from outside
+
+    async def run(self, feed: Feed, identifier: Identify) -> Summary:
+        """The summary, after every row of the input has a record or the run was stopped.
+
+        Raises what ended it early: an error that would come for every row, UsageError of the input, OSError of the disk.
+        """
+        try:
+            self._reading = reading = asyncio.create_task(self._read(feed, identifier))
+            if self._stopped:
+                reading.cancel()
+            await asyncio.wait({reading})
+            await self._finish()
+        except asyncio.CancelledError:
+            self._stopped = True
+            await self._abandon()
+            self._write_rest()
+            raise
+        finally:
+            self.summary.interrupted = self._stopped or self._failure is not None
+            self._note_progress()
+        if self._failure is not None:
+            raise self._failure
+        return self.summary
+
+    def stop(self) -> None:
+        """Ends the run in order: rows that are under way are finished, no other begins."""
+        self._stopped = True
+        if self._reading is not None:
+            self._reading.cancel()
+
+    # -------------------------------------------------------------- reading
+
+    async def _read(self, feed: Feed, identifier: Identify) -> None:
+        try:
+            while items := await feed():
+                for row, state in identifier.identify(items):
+                    await self._begin(row, state)
+            if self.summary.rows is None:
+                self.summary.rows = identifier.count
+        except asyncio.CancelledError:
+            if not self._stopped:
+                raise
+        except Exception as error:  # noqa: BLE001 - raised again by `run`, after what is under way is finished
+            self._reading = None  # it ends here and need not be cancelled
+            self._fail(error)
+
+    async def _begin(self, row: Row, state: int) -> None:
+        """Starts a row, if it has to be."""
+        if row.problem:
+            record = Record(row.id, error=f"UnreadableRow: {row.where}: {row.problem}")
+            self.store.add(row.place, record, UNREADABLE)
+            self._changed.add(self.store.part(row.place))
+            self.summary.add(record)
+            return
+        if state in self._settled:
+            self.summary.done += 1
+            self.summary.before += 1
+            self.summary.standing += state == FAILED
+            if self.summary.before % 1000 == 0:
+                self._note_progress()
+                await asyncio.sleep(0)
+            return
+        await self._window.acquire()
+        part = self.store.part(row.place)
+        self._under_way[part] += 1
+        if part > self._front:
+            self._front = part
+            self._write_parts()
+        task = asyncio.create_task(self._handle(row, state, part))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    # -------------------------------------------------------------- one row
+
+    async def _handle(self, row: Row, state: int, part: int) -> None:
+        try:
+            record = await self._record(row, state)
+            self.store.add(row.place, record)
+        except Exception as error:  # noqa: BLE001 - raised again by `run`
+            self._window.release()
+            self._fail(error.error if isinstance(error, JobEnds) else error)
+        except asyncio.CancelledError:
+            self._window.release()
+            raise
+        else:
+            self._commit_soon(record, part)
+
+    async def _record(self, row: Row, state: int) -> Record:
+        if state in self._uncertain:
+            detail = self.store.begun(row.place)
+            return Record(row.id, error=f"MayHaveRun: the process died after {detail} began; it may have run")
+        try:
+            return await retried(lambda: self._ask_once(row), _again)
+        except REFUSALS as error:
+            return Record(row.id, error=f"{type(error).__name__}: {error}", attempts=TRIES)
+
+    async def _ask_once(self, row: Row) -> Record:
+        """The record of a row that is asked once, when the limiter lets it. Raises REFUSALS, JobEnds and what `answer`
+        raises."""
+        begun = await self.limiter.acquire()
+        try:
+            record = await self.answer(row)
+        except REFUSALS as error:
+            self._refused(error, begun)
+            raise
+        finally:
+            self.limiter.release()
+        self._answered = True
+        self.limiter.succeeded()
+        return record
+
+    def _refused(self, error: ModelError, begun: int) -> None:
+        """Slows down after a refusal: the limiter makes the pauses, for all rows. Raises JobEnds where nobody is there
+        from the beginning, where a quota is used up, and where everything was refused for too long."""
+        if isinstance(error, ModelUnreachable) and not error.timed_out and not self._answered:
+            raise JobEnds(error)
+        if isinstance(error, RateLimited) and not passing(error):
+            raise JobEnds(error)
+        self.limiter.refused(begun, getattr(error, "retry_after", None))
+        first = self.limiter.first_refusal
+        if first is not None and asyncio.get_running_loop().time() - first >= self.patience:
+            raise JobEnds(error)
+
+    # -------------------------------------------------------------- writing
+
+    def _commit_soon(self, record: Record, part: int) -> None:
+        """Has a record committed at the end of this turn of the loop, with all others that ended in it."""
+        if not self._added:
+            asyncio.get_running_loop().call_soon(self._commit)
+        self._added.append((record, part))
+
+    def _commit(self) -> None:
+        """Writes to the disk what was added. Those rows are done, and their places free for others."""
+        added, self._added = self._added, []
+        if not added:
+            return
+        try:
+            self.store.commit()
+            for record, part in added:
+                self.summary.add(record)
+                self._changed.add(part)
+                self._under_way[part] -= 1
+            if any(part < self._front for _, part in added):
+                self._write_parts()
+            self._note_progress()
+        except Exception as error:  # noqa: BLE001 - raised again by `run`
+            self._fail(error)
+        finally:
+            for _ in added:
+                self._window.release()
+
+    def _write_parts(self) -> None:
+        """Writes the shards behind the front in which no row is under way any more."""
+        for part in sorted(self._changed):
+            if part < self._front and not self._under_way[part]:
+                self._changed.discard(part)
+                self.store.write_part(part)
+
+    async def _finish(self) -> None:
+        """Waits for the rows under way; writes the shards that are left."""
+        while self._running:
+            await asyncio.wait(self._running)
+        self._write_rest()
+
+    def _write_rest(self) -> None:
+        self._commit()
+        if isinstance(self._failure, (sqlite3.Error, OSError)):
+            return  # the disk takes no more: what is in the journal is safe there
+        try:
+            self.store.commit()
+            self.store.write_rest()
+        except (sqlite3.Error, OSError) as error:
+            self._fail(error)
+
+    async def _abandon(self) -> None:
+        """Ends what is still under way: after a cancellation alone."""
+        under_way = [*self._running, *filter(None, [self._reading])]
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failure is None:
+            self._failure = error
+            self.stop()
+
+    def _note_progress(self) -> None:
+        self.summary.seconds = time.monotonic() - self.summary.began
+        self.summary.running, self.summary.limit = self.limiter.running, int(self.limiter.limit)
+        if self.progress is not None:
+            self.progress(self.summary)
+
+
+def _again(error: ModelError, tried: int) -> float | None:
+    """Whether a row is asked again, by the rule of `models.retries`: without a pause of its own, since the limiter has one
+    for all. A row that may itself be the reason is asked a few times only."""
+    if not isinstance(error, REFUSALS):
+        return None
+    bounded = isinstance(error, ServerFailed | StreamCut) or getattr(error, "timed_out", False)
+    return None if bounded and tried >= TRIES else 0.0

@@ -1,0 +1,89 @@
+"""Counters of a batch: rows, errors, tokens, cost and rate. They are updated while it runs."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .row import Record
+
+
+@dataclass(slots=True)
+class Summary:
+    """The counts of a batch; while it runs, those so far.
+
+    `rows` are the rows of the input, None while nobody knows how many there are. `done` are the rows that have a record,
+    `before` those of them that an earlier run had written. `errors` are the rows of this run whose record is an error,
+    `kinds` counts them by kind. `standing` are the errors of earlier runs that were left alone. `cost` is None without a
+    price. `running` and `limit` are the rows under way and the most that may be. `interrupted` says that rows are left for the next run.
+    """
+
+    out: Path
+    fingerprint: str = ""
+    rows: int | None = None
+    done: int = 0
+    before: int = 0
+    errors: int = 0
+    standing: int = 0
+    kinds: Counter[str] = field(default_factory=Counter[str])
+    attempts: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    price: tuple[float, float] | None = None
+    seconds: float = 0.0
+    running: int = 0
+    limit: int = 0
+    interrupted: bool = False
+    began: float = field(default_factory=time.monotonic, repr=False)
+
+    @property
+    def new(self) -> int:
+        """The rows that this run has written."""
+        return self.done - self.before
+
+    @property
+    def rate(self) -> float:
+        """Rows a second in this run."""
+        return self.new / self.seconds if self.seconds else 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """What the tokens of this run cost, in the currency of the price."""
+        if self.price is None:
+            return None
+        return (self.prompt_tokens * self.price[0] + self.completion_tokens * self.price[1]) / 1e6
+
+    def add(self, record: Record) -> None:
+        """Counts a record that was written."""
+        self.done += 1
+        self.attempts += record.attempts
+        self.prompt_tokens += record.prompt_tokens
+        self.completion_tokens += record.completion_tokens
+        self.seconds = time.monotonic() - self.began
+        if record.error is not None:
+            self.errors += 1
+            self.kinds[record.kind] += 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts by name, for programs."""
+        names = "rows done before errors standing kinds attempts prompt_tokens completion_tokens cost rate seconds"
+        counts = {name: getattr(self, name) for name in names.split()}
+        return {"out": str(self.out), "fingerprint": self.fingerprint, **counts, "interrupted": self.interrupted}
+
+    def __str__(self) -> str:
+        rows = f"{self.done:,} of {self.rows:,} rows" if self.rows is not None else f"{self.done:,} rows"
+        parts = [f"{rows} in {self.out}"]
+        if self.before:
+            parts.append(f"{self.before:,} of them from before")
+        if self.kinds:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.kinds.most_common())
+            parts.append(f"{self.errors:,} errors ({kinds})")
+        if self.standing:
+            parts.append(f"{self.standing:,} errors from before")
+        parts.append(f"{self.prompt_tokens + self.completion_tokens:,} tokens")
+        if self.cost is not None:
+            parts.append(f"cost {self.cost:,.4f}")
+        return "; ".join(parts)

@@ -1,0 +1,72 @@
+"""Work on a loop of its own thread that has the calling thread do things: what belongs to that thread stays in it."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from .drive import Loop, start_on, waiting_loop
+
+T = TypeVar("T")
+
+Here = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Has the thread that waits do something, and gives its outcome."""
+
+
+def run_sync_here(work: Callable[[Here], Coroutine[Any, Any, T]], stop: Callable[[], None]) -> T:
+    """As `run_sync` for work that wants the waiting thread to do things: to read an iterable that belongs to it.
+
+    The first Ctrl-C calls `stop` on the loop and waits on for the outcome; the second cancels the work and is raised.
+    """
+    wanted: queue.SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = queue.SimpleQueue()
+
+    async def here(do: Callable[[], Any]) -> Any:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        wanted.put((do, future))
+        return await future
+
+    async def main() -> T:
+        try:
+            return await work(here)
+        finally:
+            wanted.put(None)
+
+    with waiting_loop() as on:
+        task, done = start_on(on, main())
+        interrupts = 0
+        while True:
+            try:
+                if (job := wanted.get()) is None:
+                    done.wait()
+                    return task[0].result()
+                _settle(on, *job)
+            except KeyboardInterrupt:
+                interrupts += 1
+                if interrupts == 1:
+                    on.loop.call_soon_threadsafe(stop)
+                    continue
+                on.loop.call_soon_threadsafe(task[0].cancel)
+                done.wait(5)
+                raise
+
+
+def _settle(on: Loop, do: Callable[[], Any], future: asyncio.Future[Any]) -> None:
+    """Does something here, and gives its outcome to the loop that waits for it."""
+    value: Any = None
+    failed: BaseException | None = None
+    try:
+        value = do()
+    except Exception as error:  # noqa: BLE001 - raised where it is waited for
+        failed = error
+
+    def settle() -> None:
+        if future.done():
+            return
+        if failed is None:
+            future.set_result(value)
+        else:
+            future.set_exception(failed)
+
+    on.loop.call_soon_threadsafe(settle)

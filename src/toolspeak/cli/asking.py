@@ -1,0 +1,129 @@
+"""Asks on the terminal whether a call may run: the call is shown whole, and what was typed before is no answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from ..errors import UsageError
+from .options import typed
+from .terminal import is_terminal, json_line, unhidden
+
+if TYPE_CHECKING:
+    from ..approvals import Approval, Approve
+    from ..types import ToolCall
+
+LONG = 2_000
+"""Characters of a call that are shown on one line; longer ones are shown over several, a page at a time."""
+KEYS = "[y/N/e=edit/a=always]"
+HELP = "y: run it, n: do not, e: run it with other arguments, a: run this tool whenever that is the reason, in this session"
+DECLINED = "the user declined"
+
+
+def asker(option: str = "--approve") -> Approve:
+    """Asks on the terminal, call by call, whether it may be run. UsageError where there is no terminal.
+
+    What was typed before a question is no answer to it and is thrown away.
+    """
+    name = os.ttyname(sys.stdin.fileno()) if typed() else os.ctermid()
+    try:
+        terminal = open(name, "r+b", buffering=0)  # noqa: SIM115 - open as long as the program is
+    except OSError:
+        raise UsageError(f"{option} asks on a terminal, and there is none here") from None
+    return Asker(terminal).ask
+
+
+class Asker:
+    """Somebody at a terminal, and the tools that they let run for this session."""
+
+    def __init__(self, terminal: BinaryIO) -> None:
+        self.terminal = terminal
+        self._always: set[tuple[str, str]] = set()
+        self._helped = False
+
+    def ask(self, call: ToolCall) -> Approval:
+        """What is answered to a call."""
+        why = next((note.detail for note in call.notes if note.rule == "asked-about"), "")
+        if (call.name, why) in self._always:
+            return True
+        if why:
+            self._write(f"{why}\n")
+        if not self._present(call):
+            return DECLINED
+        match self._read(f"? {KEYS} "):
+            case "y" | "yes":
+                return True
+            case "a" | "always":
+                self._always.add((call.name, why))
+                return True
+            case "e" | "edit":
+                return self._edited(call)
+            case "?" | "h" | "help":
+                self._write(f"{HELP}\n")
+                return self.ask(call)
+            case _:
+                return DECLINED
+
+    def _present(self, call: ToolCall) -> bool:
+        """Shows the call, all of it. False where it was refused before its end."""
+        line = f"run {call.name} {json_line(call.arguments)} "
+        if len(line) <= LONG:
+            self._write(line)
+            return True
+        size = shutil.get_terminal_size()
+        text = json.dumps(call.arguments, ensure_ascii=False, indent=1)
+        lines = [row for one in unhidden(text).split("\n") for row in textwrap.wrap(
+            one, max(size.columns - 1, 20), drop_whitespace=False, replace_whitespace=False, break_on_hyphens=False
+        ) or [""]]  # fmt: skip
+        pages = list(_pages(lines, max(size.lines - 3, 5)))
+        self._write(f"run {call.name}, {len(text):,} characters of arguments:\n")
+        for number, page in enumerate(pages, 1):
+            self._write("\n".join(page) + "\n")
+            if number < len(pages) and self._read(f"-- page {number} of {len(pages)}: Enter goes on, n refuses -- "):
+                return False
+        self._write(f"run {call.name} with these arguments ")
+        return True
+
+    def _edited(self, call: ToolCall) -> Approval:
+        from ..approvals import Edit
+
+        text = self._read(f"arguments as JSON, instead of {json_line(call.arguments)}: ", lower=False)
+        try:
+            arguments: Any = json.loads(text)
+        except (ValueError, RecursionError):
+            arguments = None
+        if isinstance(arguments, dict):
+            return Edit(cast("dict[str, Any]", arguments))
+        self._write(f"expected a JSON object, received {text[:80]!r}\n")
+        return self.ask(call)
+
+    def _write(self, text: str) -> None:
+        self.terminal.write("\n".join(map(unhidden, text.split("\n"))).encode("utf-8", "replace"))
+
+    def _read(self, question: str, *, lower: bool = True) -> str:
+        """The line that is typed from now on."""
+        import termios  # there is no other terminal than one that has it: see above
+
+        termios.tcflush(self.terminal.fileno(), termios.TCIFLUSH)
+        self._write(question)
+        answer = self.terminal.readline().decode("utf-8", "replace").strip()
+        return answer.lower() if lower else answer
+
+
+def _pages(lines: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [lines[at : at + size] for at in range(0, len(lines), size)]
+
+
+def approver(policy: object, *, approve: bool, as_json: bool = False) -> Approve | None:
+    """Who is asked: with `approve` somebody at the terminal, who must be there; with a policy alone, whoever sees what is
+    written to standard error there."""
+    if approve:
+        return asker()
+    if as_json or policy is None:
+        return None
+    return asker("--policy") if is_terminal(sys.stderr) else None

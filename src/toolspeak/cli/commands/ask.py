@@ -1,0 +1,131 @@
+"""`toolspeak ask`: one question, the tools for it, the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..options import (
+    Command,
+    approve_option,
+    image_option,
+    model_by_name,
+    model_option,
+    policy_option,
+    prompt_dialect_option,
+    question,
+    sampling_of,
+    sampling_options,
+    system_option,
+    tools_option,
+)
+
+if TYPE_CHECKING:
+    from ...types import Message
+    from ..terminal import Out
+
+
+@click.command(cls=Command)
+@click.argument("words", metavar="QUESTION", nargs=-1)
+@tools_option
+@model_option
+@prompt_dialect_option
+@system_option
+@image_option
+@sampling_options
+@click.option("--explain", is_flag=True, help="Print the exact request, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the calls, and run none.")
+@approve_option
+@policy_option
+@click.option("--json", "as_json", is_flag=True, help="Print the whole outcome as one JSON object.")
+@click.pass_context
+def ask(ctx: click.Context, words: tuple[str, ...], files: tuple[str, ...], **given: Any) -> None:
+    """Ask a model a question; it may call your functions.
+
+    \b
+    toolspeak ask "What is the weather in Xiamen?" --tools weather.py
+    toolspeak ask "Tidy up" --tools files.py:list_files,move --approve
+    toolspeak ask "Tidy up" --tools files.py --policy p.toml --json > run.json
+    git diff | toolspeak ask "Write a commit message for this:" -
+
+    With --policy, what the policy wants asked is asked on the terminal; where there is none, the run ends, and
+    `toolspeak resume` goes on from its --json. `-` is standard input. The answer goes to standard output. Calls, results, errors and the output of tools go to
+    standard error.
+    """
+    if given["explain"] and given["dry_run"]:
+        raise click.UsageError("--explain sends nothing and --dry-run runs nothing: give one of them")
+    from ..images import with_images
+    from ..terminal import answers
+
+    prompt: list[Message] = [{"role": "user", "content": with_images(question(words), given.pop("images"))}]
+    with answers() as out:
+        from ..files import toolbox
+
+        box = toolbox(files)
+        if given["explain"]:
+            _explain(out, prompt, box, given)
+        elif given["dry_run"]:
+            _decide(out, prompt, box, given)
+        elif not _run(out, prompt, box, given):
+            ctx.exit(1)
+
+
+def _explain(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) -> None:
+    from ...explain import explain
+    from ...models.resolve import model
+    from ...tool_results import jsonable
+
+    made = model(given["model"], dialect=given["dialect"])
+    told = explain(prompt, tools=box, model=made, system=given["system"], **sampling_of(given))
+    if given["as_json"]:
+        out.json(jsonable(told) | {"body": told.body.decode()})
+    else:
+        out.line(str(told))
+
+
+def _decide(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) -> None:
+    from ...verbs import decide
+    from ..run_view import as_json, show_hints
+    from ..terminal import Progress, json_line
+
+    model = model_by_name(given["model"], given["dialect"])
+    progress = Progress()
+    progress.waiting()
+    try:
+        reply = decide(prompt, tools=box, model=model, system=given["system"], **sampling_of(given))
+    finally:
+        progress.ready()
+    if given["as_json"]:
+        out.json(as_json(reply, model.name))
+    elif reply.calls:
+        for call in reply.calls:
+            out.line(f"{call.name} {json_line(call.arguments)}")
+    else:
+        out.line(reply.text)
+        show_hints(reply)
+
+
+def _run(out: Out, prompt: list[Message], box: Any, given: dict[str, Any]) -> bool:
+    from ..asking import approver
+    from ..files import runnable
+    from ..policy_file import read_policy
+    from ..run_view import Show, answer, as_json, failed, show_open
+
+    policy = read_policy(given["policy_file"]) if given["policy_file"] else None
+    approve = approver(policy, approve=given["approve"], as_json=given["as_json"])
+    model = model_by_name(given["model"], given["dialect"])
+    # Words before a call are no answer, and only the end of a turn tells: piped, they are held back until then.
+    live = out.terminal or not len(box)
+    show = Show(None if given["as_json"] else out, live=live, asks=approve is not None)
+    try:
+        reply = answer(
+            prompt, runnable(box), show, model=model, system=given["system"], approve=approve, policy=policy,
+            **sampling_of(given),
+        )  # fmt: skip
+    finally:
+        out.end_line()
+    if given["as_json"]:
+        out.json(as_json(reply, model.name))
+    show_open(reply)
+    return not failed(reply)

@@ -1,0 +1,117 @@
+"""`toolspeak call`: check one call and run it, without a model."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import CallError, UsageError
+from ..options import Command, complete_file, dialect_option, piped_text
+
+if TYPE_CHECKING:
+    from ...toolbox import Toolbox
+    from ...wire.dialect import Dialect
+
+
+@click.command(cls=Command)
+@click.argument("target", metavar="FILE:NAME", shell_complete=complete_file)
+@click.argument("arguments", metavar="[ARGUMENTS]", default="{}")
+@dialect_option("Read the call from model output in this dialect; ARGUMENTS is that text.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, even if it is a string.")
+@click.pass_context
+def call(ctx: click.Context, target: str, arguments: str, dialect: Dialect | None, as_json: bool) -> None:
+    """Check one call of a function, run it and print its result.
+
+    \b
+    toolspeak call weather.py:forecast '{"city": "Xiamen", "days": 3}'
+    echo '{"city": "Xiamen"}' | toolspeak call weather.py:forecast -
+    toolspeak call weather.py:forecast - --dialect tool-json < reply.txt
+
+    ARGUMENTS is a JSON object; `-` reads it from standard input. If the arguments do not fit, every problem is
+    listed and nothing is run.
+    """
+    from ...drive import run_sync
+    from ...tool_results import jsonable, result_text
+    from ..files import names_in
+    from ..terminal import answers, print_notes
+
+    if not names_in(target):
+        raise click.UsageError(f"expected FILE:NAME, such as weather.py:forecast, or mcp:SERVER#NAME; got {target}")
+    text = piped_text() if arguments == "-" else arguments
+    given = _parsed(text) if dialect is None else {}
+    with answers() as out:
+        box = _one_tool(target)
+        if dialect is not None:
+            given = _read(text, dialect, box)
+        checked = box.validate({"name": next(iter(box)).name, "arguments": given})
+        if checked.call is None or checked.error is not None:
+            _refuse(ctx, checked.error)
+            return
+        print_notes(checked.call.notes)
+        value = run_sync(box.acall(checked.call))
+        if as_json:
+            out.json(jsonable(value))
+        elif value is not None:
+            out.line(result_text(value, None))
+
+
+def _read(text: str, dialect: Dialect, box: Toolbox) -> dict[str, Any]:
+    """The arguments of the one call in what a model wrote. UsageError where there is none, or more than one."""
+    from ...text import parse
+
+    (tool,) = box
+    reply = parse(text, dialect, list(box))
+    named = [one.name for one in reply.calls]
+    if named != [tool.name]:
+        found = f"found {len(named)}: {', '.join(named)}" if named else "found none"
+        raise UsageError(f"expected one call of {tool.name} in the dialect {dialect.name}, {found}")
+    (found_call,) = reply.calls
+    if not found_call.whole:
+        raise UsageError(f"the call of {tool.name} is cut off: {found_call.json[:80]}")
+    return found_call.arguments
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"the arguments are no JSON: {error.msg} at line {error.lineno}, column {error.colno}. "
+            """Expected an object such as '{"city": "Xiamen"}'"""
+        ) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise UsageError(f"the arguments cannot be read: {error}") from error
+    except RecursionError as error:
+        raise UsageError("the arguments are nested too deeply") from error
+    if not isinstance(value, dict):
+        raise UsageError(f'the arguments must be a JSON object, such as {{"city": "Xiamen"}}; got {text[:80]}')
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are told once each: of two values for one name, neither can be chosen."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(name for name in made if sum(name == other for other, _ in pairs) > 1)
+        raise UsageError(f"the arguments have {twice!r} twice")
+    return made
+
+
+def _refuse(ctx: click.Context, error: CallError | None) -> None:
+    problems = error.problems if error else ()
+    count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+    click.echo(f"error: the call cannot be run, {count}:", err=True)
+    for problem in problems:
+        click.echo(f"  {problem.path or '/'}: {problem.message}", err=True)
+    ctx.exit(2)
+
+
+def _one_tool(target: str) -> Toolbox:
+    from ..files import runnable, toolbox
+
+    box = runnable(toolbox([target]))
+    if len(box) != 1:
+        raise click.UsageError(f"expected one tool; {target} names {len(box)}: {', '.join(one.name for one in box)}")
+    return box

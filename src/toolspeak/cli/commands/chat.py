@@ -1,0 +1,290 @@
+"""`toolspeak chat`: a conversation, turn by turn, kept on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import ToolspeakError, UsageError
+from ..options import (
+    Command,
+    approve_option,
+    image_option,
+    model_by_name,
+    model_option,
+    policy_option,
+    prompt_dialect_option,
+    sampling_of,
+    sampling_options,
+    system_option,
+    tools_option,
+    typed,
+)
+
+if TYPE_CHECKING:
+    from ...approvals import Approve
+    from ...models.base import Model
+    from ...policy.policy import Policy
+    from ...toolbox import Toolbox
+    from ...types import Message
+    from ...verbs import Sampled
+    from ..images import Content
+    from ..terminal import Out
+
+HELP = """\
+/help         this list
+/tools        the tools that the model may call
+/model NAME   another model from here on; without a name, which one answers and how it is asked
+/image FILE   show the model an image with the next question
+/retry        ask the last question again
+/explain      the exact request of the last question
+/save FILE    store the conversation as JSON
+/reset        begin a new conversation
+/exit         leave (so does Ctrl-D)
+Ctrl-C stops an answer; the next one starts where the last whole answer ended."""
+
+PLAIN = ("/help", "/tools", "/reset", "/retry", "/explain")
+ARGUMENT = ("/model", "/save", "/image")
+"""Commands by themselves, and those that take something behind them; each is a method of Conversation."""
+BANNER_TOOLS = 8
+"""Names of tools in the banner."""
+
+
+@click.command(cls=Command)
+@tools_option
+@model_option
+@prompt_dialect_option
+@system_option
+@image_option
+@sampling_options
+@click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
+@approve_option
+@policy_option
+def chat(files: tuple[str, ...], go_on: bool, **given: Any) -> None:
+    """Chat with a model that may call your functions.
+
+    \b
+    toolspeak chat --tools weather.py
+    toolspeak chat --continue --model ollama:NAME
+    printf 'Hello!\\nAnd goodbye.\\n' | toolspeak chat
+
+    Each line is a question. /help lists the commands. Conversations are saved as JSON in the user's state folder.
+    """
+    from .. import history
+    from ..asking import approver
+    from ..files import runnable, toolbox
+    from ..policy_file import read_policy
+    from ..terminal import answers
+
+    with answers(typing=typed()) as out:
+        path = history.latest() if go_on else history.new()
+        messages = history.read(path) if go_on else []
+        files = files or (history.tools(path) if go_on else ())
+        box = runnable(toolbox(files))
+        policy = read_policy(given["policy_file"]) if given["policy_file"] else None
+        ask = approver(policy, approve=given["approve"])
+        talk = Conversation(
+            out, model_by_name(given["model"], given["dialect"]), box, ask, given["system"], path, messages
+        )
+        talk.policy, talk.files = policy, files
+        talk.sampling = sampling_of(given)
+        for image in given["images"]:
+            talk.attach(image)
+        if go_on:
+            talk.note(f"continuing {path}: {len(messages)} messages")
+        if talk.interactive:
+            talk.note(f"{talk.about}\n/help for help")
+        for line in talk.lines():
+            if not talk.turn(line):
+                break
+
+
+class Conversation:
+    """A conversation at its present state."""
+
+    def __init__(
+        self,
+        out: Out,
+        model: Model,
+        box: Toolbox,
+        approve: Approve | None,
+        system: str | None,
+        path: Path,
+        messages: list[Message],
+    ) -> None:
+        from ..terminal import Progress
+
+        self.out, self.model, self.box, self.approve, self.system = out, model, box, approve, system
+        self.path, self.messages = path, messages
+        self.sampling: Sampled = {}
+        self.policy: Policy | None = None
+        self.files: tuple[str, ...] = ()
+        self.images: list[str] = []
+        self.interactive = typed()
+        self.note = Progress().note
+
+    def lines(self) -> Iterator[str]:
+        """What is typed, or piped, a line at a time; empty ones are left out."""
+        while True:
+            try:
+                line = self._line()
+            except UnicodeDecodeError as error:
+                raise UsageError(
+                    f"standard input is not UTF-8: {error.reason} at byte {error.start} of a line"
+                ) from None
+            if line is None:
+                return
+            if line := line.strip():
+                yield line
+
+    def _line(self) -> str | None:
+        if self.interactive:
+            with contextlib.suppress(ImportError):
+                import readline  # noqa: F401 # pyright: ignore[reportUnusedImport] - gives `input` its line editing
+            try:
+                return input("> ")
+            except EOFError:
+                self.out.line("")
+                return None
+        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+            return None
+        raw = sys.stdin.buffer.readline()
+        return raw.decode("utf-8") if raw else None
+
+    @property
+    def about(self) -> str:
+        """Who answers, how it is asked, and with which tools."""
+        from ...models.fallback import calling
+
+        strategy: Any = getattr(calling(self.model), "strategy", None)
+        how = f", {strategy.line}" if strategy else ""
+        names = [tool.name for tool in self.box]
+        more = f" and {len(names) - BANNER_TOOLS} more" if len(names) > BANNER_TOOLS else ""
+        listed = f"{len(names)} tools: {', '.join(names[:BANNER_TOOLS])}{more}" if names else "no tools"
+        return f"{self.model.name}{how}\n{listed}"
+
+    def turn(self, line: str) -> bool:
+        """Answers a line, or does what its command says. False when it was the last one."""
+        word, _, rest = line.partition(" ")
+        if line in ("/exit", "/quit"):
+            return False
+        if word in ARGUMENT or line in PLAIN:
+            command: Any = getattr(self, f"_{word[1:]}")
+            self._guarded(lambda: command(rest.strip()) if word in ARGUMENT else command())
+        elif line.startswith("/") and not rest:
+            self.note(f"there is no {word}.\n{HELP}")
+        else:
+            self._guarded(lambda: self._ask(self._with_images(line)))
+        return True
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Does one thing. On a terminal its failure ends the turn, not the conversation."""
+        try:
+            work()
+        except KeyboardInterrupt:
+            if not self.interactive:
+                raise
+            self.note("stopped")
+        except ToolspeakError as error:
+            if not self.interactive:
+                raise
+            click.echo(f"error: {error}", err=True)
+
+    # -------------------------------------------------------------- commands
+
+    def _help(self) -> None:
+        self.note(HELP)
+
+    def _tools(self) -> None:
+        rows = [f"{tool.name}: {tool.description.partition(chr(10))[0]}" for tool in self.box]
+        self.note("\n".join(rows) or "no tools: start with --tools FILE")
+
+    def _model(self, name: str) -> None:
+        if name:
+            self.model = model_by_name(name)
+        self.note(self.about)
+
+    def _reset(self) -> None:
+        from .. import history
+
+        self.messages, self.path = [], history.new()
+        self.note("a new conversation")
+
+    def _retry(self) -> None:
+        place = self._last_question()
+        question = self.messages[place].get("content") or ""
+        self.messages = self.messages[:place]
+        self._ask(question)
+
+    def _image(self, name: str) -> None:
+        if not name:
+            raise UsageError("/image: expected the name of a file")
+        self.attach(name)
+        self.note("with the next question: " + ", ".join(self.images))
+
+    def attach(self, name: str) -> None:
+        """The next question comes with this image. Raises UsageError for a file that is none."""
+        from ..images import with_images
+
+        with_images("", [name])
+        self.images.append(name)
+
+    def _with_images(self, line: str) -> Content:
+        """A question with the images that wait for one."""
+        from ..images import with_images
+
+        content, self.images = with_images(line, self.images), []
+        return content
+
+    def _explain(self) -> None:
+        from ...explain import explain
+
+        messages = self.messages[: self._last_question() + 1]
+        self.note(str(explain(messages, tools=self.box, model=self.model, **self.sampling)))
+
+    def _save(self, name: str) -> None:
+        from .. import history
+
+        path = Path(name).expanduser()
+        if not name or path.exists():
+            why = f"{name} is there already" if name else "no name was given"
+            raise UsageError(f"/save: expected the name of a new file; {why}")
+        try:
+            history.write(path, self.messages, self.model.name, self.files)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+        self.note(f"saved {len(self.messages)} messages in {path}")
+
+    def _last_question(self) -> int:
+        """Where the last question stands among the messages. Raises UsageError where nothing was asked yet."""
+        places = [i for i, message in enumerate(self.messages) if message.get("role") == "user"]
+        if not places:
+            raise UsageError("nothing was asked yet")
+        return places[-1]
+
+    # -------------------------------------------------------------- asking
+
+    def _ask(self, content: Content) -> None:
+        from .. import history
+        from ..run_view import Show, answer, show_open, without_pending
+
+        begin: list[Message] = [{"role": "system", "content": self.system}] if self.system and not self.messages else []
+        question: list[Message] = [*self.messages, *begin, {"role": "user", "content": content}]
+        show = Show(self.out, live=self.out.terminal or not len(self.box), asks=self.approve is not None)
+        try:
+            reply = answer(
+                question, self.box, show, model=self.model, approve=self.approve, policy=self.policy, **self.sampling
+            )
+        finally:
+            self.out.end_line()
+        show_open(reply)
+        self.messages = without_pending(reply)
+        try:
+            history.write(self.path, self.messages, self.model.name, self.files)
+        except OSError as error:
+            self.note(f"the conversation cannot be stored in {self.path}: {error.strerror}")

@@ -1,0 +1,72 @@
+"""`toolspeak detect`: find the dialect of a chat template or a model."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from ...errors import TemplateError
+from ...sources.dialect_source import source_of
+from ..inputs import Template, is_gguf, template_of, texts_of
+from ..options import Command, complete_file, typed
+from .dialects import written
+
+if TYPE_CHECKING:
+    from ...wire.dialect import Dialect
+
+
+@click.command(cls=Command)
+@click.argument("file", metavar="[FILE]", required=False, shell_complete=complete_file)
+@click.option("-m", "--model", metavar="NAME", help="The model's name, as its server or publisher spells it.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the dialect, how it was found and what it writes, as JSON."
+)
+@click.option("--source", is_flag=True, help="Print the dialect as Python source.")
+def detect(file: str | None, model: str | None, as_json: bool, source: bool) -> None:
+    """Detect the dialect of a model.
+
+    \b
+    toolspeak detect chat_template.jinja
+    toolspeak detect tokenizer_config.json --model NAME
+    toolspeak detect weights.gguf
+    cat chat_template.jinja | toolspeak detect --source > acorn.py
+
+    FILE is a chat template (Jinja), a tokenizer_config.json or a GGUF file. An unknown dialect is drafted from the
+    template. The output says how the dialect was found.
+    """
+    from ..terminal import answers
+
+    if file is None and not model:
+        if typed():
+            raise click.UsageError("nothing to detect. Expected the FILE of a chat template, or --model NAME")
+        file = "-"
+    with answers() as out:
+        told = template_of(file, "" if is_gguf(file) else texts_of(file)[0]) if file else Template()
+        found = _detect(told, model)
+        if source:
+            out.write(source_of(found))
+        elif as_json:
+            row = {"dialect": found.name, "origin": found.origin, "call": written(found)}
+            out.line(json.dumps(row, indent=2, ensure_ascii=False))
+        else:
+            out.line(f"{found.name}  ({found.origin})\n{written(found)}")
+
+
+def _detect(told: Template, model: str | None) -> Dialect:
+    """The dialect; a declaration or a template that cannot be used is told on standard error, and the rest decides."""
+    from ...wire.detect import detect as find, unrendered
+    from ..terminal import Progress
+
+    if told.replies is not None:
+        try:
+            return find(response_template=told.replies)
+        except TemplateError as error:
+            if told.source is None:
+                raise
+            Progress().note(f"note: {error}")
+    found = find(told.source, model)
+    if told.source and (why := unrendered(told.source, found)):
+        Progress().note(f"note: {why}")
+    return found

@@ -1,0 +1,91 @@
+"""`toolspeak extract`: a value of a type out of each line of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import CallError, GenerationError, UsageError
+from ..inputs import file_argument
+from ..options import (
+    Command,
+    model_by_name,
+    model_option,
+    prompt_dialect_option,
+    sampling_of,
+    sampling_options,
+    schema_option,
+    system_option,
+)
+
+if TYPE_CHECKING:
+    from ..terminal import Out
+
+
+@click.command(cls=Command)
+@file_argument
+@schema_option
+@model_option
+@prompt_dialect_option
+@system_option
+@click.option("--whole", is_flag=True, help="Read the whole input as one text.")
+@click.option("--tries", type=click.IntRange(1), metavar="N", help="The most attempts to get a valid value.")
+@sampling_options
+@click.pass_context
+def extract(ctx: click.Context, file: str, schema: str | None, whole: bool, **given: Any) -> None:
+    """Extract a value from each line of a text, as JSON.
+
+    \b
+    toolspeak extract --schema ticket.py:Ticket < tickets.txt
+    toolspeak extract --schema ticket.json mail.txt --whole
+    git log --oneline | toolspeak extract --schema commit.json --model ollama:NAME
+
+    Each line of the input that is not empty gives one line of output. A line that gives no valid value gives `null`, an error
+    on standard error, and exit code 1. For large files, and to continue after an error, use `toolspeak batch`.
+    """
+    if schema is None:
+        raise click.UsageError("what is to be extracted? Expected --schema FILE.json, MODULE:TYPE or FILE.py:TYPE")
+    from ..files import kind_of
+    from ..inputs import texts_of
+    from ..terminal import answers
+
+    with answers() as out:
+        kind = kind_of(schema)
+        (text,) = texts_of(file)
+        lines = [(1, text.strip())] if whole else list(_lines(text))
+        if not any(line for _, line in lines):
+            raise UsageError("there is no text to extract from: the input is empty")
+        if _failures(out, kind, lines, given):
+            ctx.exit(1)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line.strip()
+
+
+def _failures(out: Out, kind: Any, lines: list[tuple[int, str]], given: dict[str, Any]) -> int:
+    """Writes the value of each line; how many had none."""
+    from pydantic_core import to_jsonable_python
+
+    from ...extracting import extract as extract_value
+    from ..terminal import Progress
+
+    model, progress, failures = model_by_name(given["model"], given["dialect"]), Progress(), 0
+    for number, line in lines:
+        progress.waiting()
+        try:
+            value = extract_value(
+                line, kind, model=model, system=given["system"], tries=given["tries"], **sampling_of(given)
+            )
+        except (GenerationError, CallError) as error:
+            value, failures = None, failures + 1
+            progress.ready()
+            click.echo(f"error: line {number}: {error}", err=True)
+        finally:
+            progress.ready()
+        out.json(to_jsonable_python(value))
+    return failures

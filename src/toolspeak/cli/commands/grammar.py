@@ -1,0 +1,50 @@
+"""`toolspeak grammar`: print a grammar that limits a model's output to valid calls."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from ...errors import UsageError
+from ..inputs import tools_of_files
+from ..options import Command, read_in_option, tools_option
+
+if TYPE_CHECKING:
+    from ...wire.dialect import Dialect
+    from ...wire.grammar import Form
+
+
+@click.command(cls=Command)
+@read_in_option
+@tools_option
+@click.option(
+    "--choice", metavar="CHOICE", default="auto", help="auto, required, none, or a tool's name.  [default: auto]"
+)
+@click.option(
+    "--form",
+    type=click.Choice(["lark", "gbnf", "json_schema", "structural_tag"]),
+    default="lark",
+    help="For llguidance, llama.cpp, servers that take a JSON Schema, xgrammar.  [default: lark]",
+)
+@click.option("--single", is_flag=True, help="Allow at most one call.")
+def grammar(dialect: Dialect, files: tuple[str, ...], choice: str, form: Form, single: bool) -> None:
+    """Print the grammar of a dialect's calls for these tools.
+
+    \b
+    toolspeak grammar --dialect tool-json --tools weather.py --choice required
+    toolspeak grammar -d functools --tools weather.py --form gbnf > calls.gbnf
+
+    `auto` allows text, calls, or text and then calls; `required` only calls; a tool's name only calls of that tool;
+    `none` only text.
+    """
+    from ... import text as core
+    from ..terminal import answers
+
+    tools = tools_of_files(files)
+    if tools is None:
+        raise UsageError("a grammar is made for certain tools: give --tools FILE")
+    with answers() as out:
+        made = core.grammar(dialect, tools, choice, form, parallel=not single)
+        out.line(made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False))

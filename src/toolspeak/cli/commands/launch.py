@@ -1,0 +1,219 @@
+"""`toolspeak launch`: a coding agent on any model, with a gateway of its own for as long as it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import shlex
+import shutil
+import signal
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import MissingExtra, UsageError
+from ..coding_agents import AGENTS, Place, Setting
+from ..options import Command, complete_file, dialect_option, model_option
+from .serve import address_of, read_settings, serve
+
+if TYPE_CHECKING:
+    from ...gateway.app import Gateway
+    from ...gateway.config.settings import Settings
+    from ...wire.dialect import Dialect
+
+FORWARDED = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that are passed on to the agent. Ctrl-C reaches it from the terminal."""
+PORT = 8080
+"""Where `toolspeak serve` listens, for a setting that is only printed."""
+
+
+@click.command(cls=Command)
+@click.argument("agent", type=click.Choice(list(AGENTS)))
+@click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
+@model_option
+@dialect_option("Ask the model of --model in this dialect, with the tools in the prompt.")
+@click.option(
+    "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the gateway's configuration from a file."
+)
+@click.option(
+    "--print", "only_print", is_flag=True, help="Print the settings for a running gateway, and start nothing."
+)
+def launch(
+    agent: str,
+    arguments: tuple[str, ...],
+    model: str | None,
+    dialect: Dialect | None,
+    config: str | None,
+    only_print: bool,
+) -> None:
+    """Start a coding agent on any model.
+
+    A gateway serves the model on a free port as long as the agent runs. The agent is configured by environment
+    variables and arguments; its own settings do not change. ARGS go to the agent. A summary goes to standard
+    error at the end.
+
+    \b
+    toolspeak launch aider --model ollama:NAME
+    toolspeak launch codex --model http://gpu:8000/v1#NAME -- exec "Fix the test"
+    toolspeak launch codex --model http://gpu:8000/v1#NAME --dialect tool-json
+    toolspeak launch opencode --print
+    """
+    settings, name, serving = _served(model, dialect, config)
+    if only_print:
+        key = "YOUR_KEY" if settings.keys else "none"
+        place = Place(f"http://127.0.0.1:{PORT}", name, key, "toolspeak-agent", settings.models[name].context)
+        click.echo("\n".join(_script(agent, place, arguments, serving)))
+        return
+    found = AGENTS[agent]
+    program = shutil.which(found.program)
+    if program is None:
+        raise MissingExtra(f"{found.program} is not installed, or not on the PATH. Install it: {found.install}")
+    code = _launch(agent, [program, *arguments], settings, name)
+    raise click.exceptions.Exit(code)
+
+
+def _served(model: str | None, dialect: Dialect | None, config: str | None) -> tuple[Settings, str, str]:
+    """The gateway's settings, the name of the model that answers, and the command that serves the same. Raises
+    UsageError."""
+    from ...models.resolve import DEFAULT, VARIABLE
+
+    options = [one for one in serve.params if isinstance(one, click.Option)]
+    flags: dict[str, Any] = {str(one.name): () if one.multiple else None for one in options}
+    flags |= {"config": config, "host": "127.0.0.1", "port": 0, "workers": 1, "insecure": False}
+    file = ["--config", config] if config else []
+    settings = read_settings(flags) if config else None
+    if settings and (name := _configured(settings, model, dialect)):
+        return replace(settings, default=name), name, shlex.join(["toolspeak", "serve", *file, "--default", name])
+    spec = model or os.environ.get(VARIABLE, DEFAULT)
+    name = _name(spec)
+    settings = read_settings(flags | {"models": (f"{name}={spec}",), "default": name, "dialect": dialect})
+    command = ["toolspeak", "serve", *file, "--model", f"{name}={spec}", "--default", name]
+    return settings, name, shlex.join([*command, *(["--dialect", _dialect_label(dialect)] if dialect else [])])
+
+
+def _configured(settings: Settings, model: str | None, dialect: Dialect | None) -> str:
+    """The name of the model that answers where the configuration has it, else "". Raises UsageError for a dialect beside
+    it."""
+    name = model or settings.default or next(iter(settings.models))
+    if name not in settings.models:
+        return ""
+    if dialect:
+        raise UsageError("--dialect is for the model of --model: in a configuration give a model its own `dialect`")
+    return name
+
+
+def _dialect_label(dialect: Dialect) -> str:
+    """The name of a dialect; one that a file declares has none that others know."""
+    from ...dialects import names
+
+    return dialect.name if dialect.name in names() else "FILE"
+
+
+def _name(spec: str) -> str:
+    """A short name for a model: what stands last in its specification, without what an agent may stumble on."""
+    if spec.startswith(("http:", "https:")) and "#" not in spec:  # the one model that its server has
+        return "model"
+    last = re.split("[#/]", re.sub(r"^\w+:", "", spec))[-1]
+    name = re.sub(r"[^\w.-]+", "-", last, flags=re.ASCII).strip("-.")[:64]
+    return name or "model"
+
+
+def _script(agent: str, place: Place, arguments: tuple[str, ...], serving: str) -> Iterator[str]:
+    """The setting as lines for a shell."""
+    setting = AGENTS[agent].setting(place)
+    yield f"# the gateway, in another terminal: {serving}"
+    if setting.removed:
+        yield f"unset {' '.join(setting.removed)}"
+    for name, value in setting.variables.items():
+        yield f"export {name}={shlex.quote(value)}"
+    if setting.files:
+        yield f"mkdir -p {shlex.quote(place.folder)}"
+    for name, text in setting.files.items():
+        yield f"cat > {shlex.quote(f'{place.folder}/{name}')} <<'END'\n{text}END"
+    yield shlex.join([AGENTS[agent].program, *setting.arguments, *arguments])
+
+
+# ------------------------------------------------------------------ running
+
+
+def _launch(agent: str, command: list[str], settings: Settings, name: str) -> int:
+    """Runs the agent beside a gateway, tells what was asked of it, and gives the agent's exit code."""
+    from ...gateway.access.keys import digest
+    from ...gateway.config.settings import Key
+    from ...gateway.serve.server import listen, serve_while
+    from ...gateway.telemetry.tally import Tally
+    from ...models.context import context_of
+
+    key = secrets.token_urlsafe(24)  # others on this machine are not to spend what the model costs
+    settings = replace(settings, keys=(Key("agent", digest(key)),))
+    listening = listen(settings)
+    tally = Tally()
+    url = address_of(settings, listening.getsockname()[1])
+    with tempfile.TemporaryDirectory(prefix="toolspeak-") as folder, _interrupts_are_the_agents():
+
+        async def work(gateway: Gateway) -> int:
+            while gateway.readiness.loading:
+                await asyncio.sleep(0.02)
+            model = gateway.models.served[name].model
+            for line in _problems(model):
+                click.echo(line, err=True)
+            context = settings.models[name].context or context_of(model)
+            setting = AGENTS[agent].setting(Place(url, name, key, folder, context))
+            for file, text in setting.files.items():
+                Path(folder, file).write_text(text, "utf-8")
+            return await _run([command[0], *setting.arguments, *command[1:]], setting)
+
+        code = serve_while(settings, listening, tally, work)
+    for line in tally.summary(name):
+        click.echo(line, err=True)
+    return code
+
+
+def _problems(model: Any) -> Iterator[str]:
+    """A warning for each server of the model that did not answer."""
+    from ...models.fallback import Adaptive
+    from ...models.wrapper import within
+
+    for upstream in model.upstreams:
+        asked = within(upstream.model, Adaptive)
+        if asked and asked.problem:
+            yield f"warning: {asked.http.address.shown}: {asked.problem}. Requests fail until it answers."
+
+
+async def _run(command: list[str], setting: Setting) -> int:
+    """Runs the agent with this process's own input, output and terminal; gives its exit code, 128 and more for a
+    signal."""
+    inherited = {name: value for name, value in os.environ.items() if name not in setting.removed}
+    process = await asyncio.create_subprocess_exec(*command, env={**inherited, **setting.variables})
+    loop = asyncio.get_running_loop()
+    for number in FORWARDED:
+        loop.add_signal_handler(number, _pass_on, process, number)
+    code = await process.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _pass_on(process: asyncio.subprocess.Process, number: int) -> None:
+    if process.returncode is None:
+        process.send_signal(number)
+
+
+@contextmanager
+def _interrupts_are_the_agents() -> Generator[None]:
+    """Ctrl-C reaches every process of the terminal: it is the agent that decides what it means. A handler that does
+    nothing, and not SIG_IGN, which the agent would inherit."""
+
+    def nothing(_: int, __: FrameType | None) -> None: ...
+
+    before = signal.signal(signal.SIGINT, nothing)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,137 @@
+"""`toolspeak resume`: answers to the calls of a run that waited for leave, and its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import UsageError
+from ..options import (
+    Command,
+    model_by_name,
+    model_option,
+    piped_text,
+    policy_option,
+    prompt_dialect_option,
+    tools_option,
+)
+
+if TYPE_CHECKING:
+    from ...types import Reply
+
+
+@click.command(cls=Command)
+@click.argument("file", metavar="FILE")
+@tools_option
+@model_option
+@prompt_dialect_option
+@policy_option
+@click.option("--approve", multiple=True, metavar="ID", help="Run this call.")
+@click.option("--refuse", multiple=True, metavar="ID[=REASON]", help="Do not run it; the model reads the reason.")
+@click.option("--edit", multiple=True, metavar="ID=JSON", help="Run it with these arguments.")
+@click.option("--answer", multiple=True, metavar="ID=TEXT", help="Do not run it; this is its result.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole outcome as one JSON object.")
+@click.pass_context
+def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: str | None, **given: Any) -> None:
+    """Go on with a run that waited for leave.
+
+    \b
+    toolspeak ask "Tidy up" --tools files.py --policy p.toml --json > run.json
+    toolspeak resume run.json --tools files.py --policy p.toml --approve call_1
+    toolspeak resume run.json --tools files.py --refuse call_2="not today"
+
+    FILE is what `ask --json` printed, or the text of `reply.to_json()`; - is standard input. Without an answer, the calls that wait are listed.
+    An approval holds for what was shown, once, and is used up before the call runs. Calls and their results go to standard
+    error. Exit code 1 says that a call failed, that one with --approve or --edit could not run, or that calls still wait.
+    """
+    from ...resume import play
+    from ..files import runnable, toolbox
+    from ..policy_file import read_policy
+    from ..run_view import Show, as_json, failed, show_open, watch
+    from ..terminal import answers
+
+    with answers() as out:
+        data = _read(file)
+        box, policy = runnable(toolbox(files)), read_policy(policy_file) if policy_file else None
+        answered = list(_answers(given))
+        if len(dict(answered)) < len(answered):
+            raise click.UsageError("a call has two answers: give each one")
+        if not answered:
+            _list(data)
+            ctx.exit(1)
+        model = model_by_name(given["model"], given["dialect"])
+        show = Show(None if given["as_json"] else out, live=out.terminal)
+        try:
+            reply = watch(play(data, dict(answered), tools=box, model=model, policy=policy), show)
+        finally:
+            out.end_line()
+        if given["as_json"]:
+            out.json(as_json(reply, model.name))
+        show_open(reply)
+        if failed(reply) or _could_not_run(reply, dict(answered)):
+            ctx.exit(1)
+
+
+def _could_not_run(reply: Reply, answers: Mapping[str, Any]) -> bool:
+    """Whether a call that was to run did not: the policy denies it, or its approval was used before."""
+    from ...approvals import Edit
+    from ...errors import NotApproved
+
+    wanted = {key for key, given in answers.items() if isinstance(given, bool | Edit) if given}
+    return any(isinstance(result.error, NotApproved) for result in reply.steps[0].results if result.id in wanted)
+
+
+def _read(file: str) -> Mapping[str, Any]:
+    try:
+        data = json.loads(piped_text() if file == "-" else Path(file).expanduser().read_text("utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{'standard input' if file == '-' else file} is not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise UsageError(f"{file}: expected the JSON of a reply, with messages and pending")
+    return data  # pyright: ignore[reportUnknownVariableType]
+
+
+def _list(data: Mapping[str, Any]) -> None:
+    """Writes to standard error which calls wait. UsageError where it holds none."""
+    from ...resume import read_paused
+    from ...types import Reply
+    from ..run_view import show_open
+
+    _, pending = read_paused(data)
+    if not pending:
+        raise UsageError("there is nothing to resume: no call is pending")
+    show_open(Reply(pending=pending))
+    click.echo("answer with --approve, --refuse, --edit or --answer", err=True)
+
+
+def _answers(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    from ...approvals import Answer, Edit
+
+    yield from ((key, True) for key in given["approve"])
+    for text in given["refuse"]:
+        key, _, reason = text.partition("=")
+        yield key, reason or False
+    for text in given["edit"]:
+        key, _, value = text.partition("=")
+        yield key, Edit(_arguments(value, text))
+    for text in given["answer"]:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"--answer: expected ID=TEXT, got {text[:100]!r}")
+        yield key, Answer(value)
+
+
+def _arguments(value: str, text: str) -> Mapping[str, Any]:
+    try:
+        arguments = json.loads(value)
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise click.UsageError(f"--edit: expected ID={{…}} with the arguments as a JSON object, got {text[:100]!r}")
+    return arguments  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,145 @@
+"""`toolspeak route`: rank tools for a question, or measure the ranking on examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import UsageError
+from ..options import Command, complete_file, model_option, prompt_dialect_option, question, tools_option
+
+if TYPE_CHECKING:
+    from ...search import ToolIndex
+    from ...toolbox import Toolbox
+    from ..terminal import Out
+
+MORE = 3
+"""How much of the ranking is printed beyond what is shown to the model."""
+MISSED = 10
+"""Among how many of the first a tool is missed by `--eval`, where nothing is said."""
+
+
+@click.command(cls=Command)
+@click.argument("words", metavar="[QUESTION]", nargs=-1)
+@tools_option
+@model_option
+@prompt_dialect_option
+@click.option(
+    "--embed",
+    metavar="minilm|URL",
+    help="Rank by meaning too: minilm in this process, or an embeddings endpoint such as http://host:8000/v1#NAME.",
+)
+@click.option(
+    "-k",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"The number of tools to list. With --eval, a tool that is not among the first N is a miss.  [default: those that are shown "
+    f"and {MORE} more; {MISSED}]",
+)
+@click.option(
+    "--eval",
+    "examples",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    shell_complete=complete_file,
+    help='Measure it: JSON lines of {"question": …, "tools": [names it needs]}, or cases of toolspeak eval.',
+)
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --eval, write the table, a picture and the misses to this page.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def route(words: tuple[str, ...], files: tuple[str, ...], **given: Any) -> None:
+    """Show which of many tools a model sees for a question.
+
+    \b
+    toolspeak route "Will it rain in Xiamen?" --tools tools.json
+    toolspeak route "Will it rain in Xiamen?" --tools mcp.json --embed minilm
+    toolspeak route --eval examples.jsonl --tools tools.json --out recall.html
+
+    The model is only asked how many tokens the tools have, if it supports that. `-` is standard input.
+    """
+    if given["examples"] and words:
+        raise click.UsageError("a question and --eval: expected one of the two")
+    if page := given["out"]:
+        if not given["examples"]:
+            raise click.UsageError("--out is the page of --eval FILE: expected both")
+        if page.suffix not in (".html", ".htm") or not page.parent.is_dir():
+            raise click.UsageError(f"--out: expected a file FILE.html in a folder that is there, received {page}")
+    asked = "" if given["examples"] else question(words)
+    from ..files import toolbox
+    from ..terminal import answers
+
+    with answers() as out:
+        box = toolbox(files)
+        if not len(box):
+            raise UsageError(
+                "no tools: expected --tools FILE, a .py file with functions, a .json file, mcp:… or openapi:…"
+            )
+        if given["examples"]:
+            _measure(out, box, given)
+        else:
+            _route(out, asked, box, given)
+
+
+def _index(box: Toolbox, embed: str | None) -> ToolIndex:
+    from ...search import ToolIndex
+    from ..terminal import Progress
+
+    progress = Progress()
+    progress.waiting("reading the tools")
+    try:
+        return ToolIndex(box, embed=embed)
+    finally:
+        progress.ready()
+
+
+# ------------------------------------------------------------------ one question
+
+
+def _route(out: Out, asked: str, box: Toolbox, given: dict[str, Any]) -> None:
+    from ...models.resolve import model
+    from ..route_view import print_routing, routed
+
+    found = routed(asked, _index(box, given["embed"]), model(given["model"], dialect=given["dialect"]))
+    k = given["k"] or len(found.selected) + MORE
+    if given["as_json"]:
+        out.json(found.as_json(k))
+    else:
+        print_routing(out, found, k)
+
+
+# ------------------------------------------------------------------ many, with what they need
+
+
+def _measure(out: Out, box: Toolbox, given: dict[str, Any]) -> None:
+    from ...evals import recall, recall_page
+    from ...models.fallback import calling
+    from ...models.resolve import model
+    from ..route_view import misses
+
+    k = given["k"] or MISSED
+    examples, left = recall.load(given["examples"], [tool.name for tool in box])
+    asked = calling(model(given["model"], dialect=given["dialect"]))
+    ways = {"words": None} | ({f"words and {given['embed']}": given["embed"]} if given["embed"] else {})
+    measured = [recall.measure(examples, _index(box, embed), asked, by) for by, embed in ways.items()]
+    about = f"{len(examples)} questions of {given['examples'].name}, {len(box):,} tools, shown to {asked.name}"
+    if given["as_json"]:
+        out.json([recall_page.as_json(one, k) for one in measured])
+    else:
+        from ..eval_view import print_table
+
+        out.line(about)
+        print_table(out, *recall_page.table(measured, k))
+        for one in measured:
+            misses(out, one, k)
+    if left:
+        click.echo(f"left out, as they need no tool: {left} line{'s' * (left > 1)}", err=True)
+    if given["out"]:
+        given["out"].write_text(recall_page.page(measured, k, about), "utf-8")
+        click.echo(f"to read: {given['out']}", err=True)

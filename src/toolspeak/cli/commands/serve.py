@@ -1,0 +1,238 @@
+"""`toolspeak serve`: the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import UsageError
+from ..options import Command, complete_file, dialect_option
+
+if TYPE_CHECKING:
+    from ...gateway.config.settings import ModelSettings, Settings
+    from ...wire.dialect import Dialect
+
+KEY_VARIABLE = "TOOLSPEAK_GATEWAY_KEY"
+
+
+@click.command(cls=Command)
+@click.option("-m", "--model", "models", metavar="[NAME=]SPEC", multiple=True, help="Serve a model, under a name.")
+@dialect_option("Prompt the models of --model in this dialect.")
+@click.option(
+    "-c", "--config", metavar="FILE", shell_complete=complete_file, help="Read the configuration from a file."
+)
+@click.option(
+    "--alias", "aliases", metavar="PATTERN=NAME", multiple=True, help="Also answer to other names: 'large-*=small'."
+)
+@click.option("--default", metavar="NAME", help="Use this model for any other name.")
+@click.option("--host", metavar="ADDRESS", help="Listen at this address.  [default: 127.0.0.1]")
+@click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), help="Listen at this port.  [default: 8080]")
+@click.option(
+    "--api-key", metavar="KEY", help=f"Answer only to this key; better in ${KEY_VARIABLE}, where nobody sees it."
+)
+@click.option(
+    "--cors", metavar="ORIGIN", multiple=True, help="Allow requests from web pages of this origin; * for any."
+)
+@click.option("--workers", metavar="N", type=click.IntRange(1, 1024), help="The number of processes.  [default: 1]")
+@click.option(
+    "--record",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Record what each model is asked and answers, in a file of its own.",
+)
+@click.option(
+    "--replay",
+    metavar="DIR|FILE",
+    type=click.Path(),
+    shell_complete=complete_file,
+    help="Answer from recordings, each for the model of its name.",
+)
+@click.option("--insecure", is_flag=True, help="Allow other machines without a key.")
+@click.option("--check", metavar="FILE", shell_complete=complete_file, help="Check a configuration file.")
+@click.option("--new-key", metavar="NAME", help="Create a key, and print its lines for the configuration.")
+@click.option("--sample", is_flag=True, help="Print a configuration with comments.")
+def serve(check: str | None, new_key: str | None, sample: bool, **flags: Any) -> None:
+    """Serve models through the OpenAI, Anthropic and Ollama APIs, with tools.
+
+    \b
+    toolspeak serve
+    toolspeak serve --model s=ollama:NAME --model big=http://gpu:8000/v1#NAME
+    toolspeak serve --sample > gateway.toml; toolspeak serve --config gateway.toml
+
+    By default the small embedded model is served. Options override the configuration file.
+    """
+    if sample:
+        _print_sample()
+    elif new_key is not None:
+        _print_key(new_key)
+    elif check is not None:
+        _check(check)
+    else:
+        _serve(flags)
+
+
+def _serve(flags: dict[str, Any]) -> None:
+    from ...gateway.serve.server import listen, serve as serving
+
+    settings = read_settings(flags)
+    listening = listen(settings)
+    if settings.record:
+        click.echo(f"note: requests and replies are recorded in {settings.record}, with all that is said", err=True)
+    for line in _hello(settings, listening.getsockname()[1]):
+        click.echo(line, err=True)
+    serving(settings, listening, partial(_read_again, flags) if flags["config"] else None)
+
+
+def read_settings(flags: dict[str, Any]) -> Settings:
+    """What the file says, and the flags before it. Raises UsageError for all that cannot be served."""
+    from ...gateway.access.keys import check_openness
+    from ...gateway.config.load import check_origins, read_config
+    from ...gateway.config.settings import Settings
+    from ...gateway.registry import Models
+
+    settings = read_config(flags["config"]) if flags["config"] else Settings({})
+    without_model = () if flags["models"] else settings.models
+    if flags["dialect"] and without_model:
+        raise UsageError("--dialect is for the models of --model: in a configuration give each model its own `dialect`")
+    models = {**settings.models, **models_of(flags["models"], flags["dialect"])}
+    if flags["replay"] is not None:
+        models |= _replayed(flags["replay"], models)
+    given = {name: flags[name] for name in ("host", "port", "workers") if flags[name] is not None}
+    settings = replace(
+        settings,
+        models=models or models_of(("local",), flags["dialect"]),
+        cors=check_origins(flags["cors"]) or settings.cors,
+        insecure=flags["insecure"],
+        record=flags["record"],
+        keys=_with_key(settings, flags["api_key"]),
+        aliases={**_aliases(flags["aliases"]), **settings.aliases},
+        default=flags["default"] or settings.default,
+        **given,
+    )
+    check_openness(settings)
+    Models(settings.models, aliases=settings.aliases, default=settings.default, record=settings.record)
+    return settings
+
+
+def _read_again(flags: dict[str, Any]) -> Settings:
+    """What the file says now. Raises UsageError for one without a model: it may be half written."""
+    from ...gateway.config.load import read_config
+
+    if not any((flags["models"], flags["replay"], read_config(flags["config"]).models)):
+        raise UsageError(f"{flags['config']}: expected a model, such as [models.NAME]")
+    return read_settings(flags)
+
+
+def _replayed(path: str, configured: Mapping[str, ModelSettings]) -> dict[str, ModelSettings]:
+    """A model for each recording, served as the configuration says, if it names it."""
+    from ...gateway.config.settings import ModelSettings
+    from ...gateway.registry import recordings
+
+    found: dict[str, ModelSettings] = {}
+    for name, file in recordings(path).items():
+        usual = configured.get(name) or ModelSettings(name, ())
+        found[name] = replace(usual, upstreams=(f"replay:{file}",), mode="auto", dialect=None, template=None, key=None)
+    return found
+
+
+def models_of(specs: tuple[str, ...], dialect: Dialect | None) -> dict[str, ModelSettings]:
+    """The settings of models given as `[NAME=]SPEC`. Raises UsageError for what is none, and for two of one name."""
+    from ...gateway.config.settings import ModelSettings
+    from ...models.resolve import begins_a_name
+
+    found: dict[str, ModelSettings] = {}
+    for spec in specs:
+        name, equals, rest = (part.strip() for part in spec.partition("="))
+        if not equals or begins_a_name(name):  # an address may hold = too, in its query, and a script anywhere
+            name = rest = spec.strip()
+        if not (name and rest):
+            raise UsageError(f"expected --model NAME=SPEC, such as small=ollama:NAME, got {spec[:100]!r}")
+        if name in found:
+            raise UsageError(
+                f"two models are called {name[:100]!r}; for several servers of one model use a file (--sample)"
+            )
+        found[name] = ModelSettings(name, (rest,), dialect=dialect)
+    return found
+
+
+def _aliases(specs: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for spec in specs:
+        alias, _, name = (part.strip() for part in spec.partition("="))
+        if not (alias and name):
+            raise UsageError(f"expected --alias PATTERN=NAME, such as 'large-*=small', got {spec[:100]!r}")
+        found[alias] = name
+    return found
+
+
+def _with_key(settings: Settings, given: str | None) -> Any:
+    """The keys of the file, and the one of the flag or the environment."""
+    import os
+
+    from ...gateway.access.keys import digest
+    from ...gateway.config.settings import Key
+
+    key = given if given is not None else os.environ.get(KEY_VARIABLE, "").strip()
+    if given is not None:
+        click.echo(f"note: others on this machine can see --api-key; ${KEY_VARIABLE} keeps it to yourself", err=True)
+    elif not key:
+        return settings.keys
+    if any(one.name == "default" for one in settings.keys):
+        raise UsageError(
+            "[keys.default] is the name of the key that a flag or the environment gives: name it otherwise"
+        )
+    return (*settings.keys, Key("default", digest(key)))
+
+
+def address_of(settings: Settings, port: int) -> str:
+    """The address at which a client on this machine reaches the gateway, without /v1."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104
+    return f"http://{f'[{host}]' if ':' in host and host[0] != '[' else host}:{port}"
+
+
+def _hello(settings: Settings, port: int) -> list[str]:
+    """What tells a person how to go on: the address, and lines to paste."""
+    address = address_of(settings, port)
+    key = "YOUR_KEY" if settings.keys else "none"
+    model = next(iter(settings.models))
+    header = f' -H "Authorization: Bearer {key}"' if settings.keys else ""
+    body = f'{{"model": "{model}", "messages": [{{"role": "user", "content": "Hi"}}]}}'
+    return [
+        f"serving {', '.join(settings.models)} at {address}",
+        f"  export OPENAI_BASE_URL={address}/v1 OPENAI_API_KEY={key} "
+        f"ANTHROPIC_BASE_URL={address} ANTHROPIC_API_KEY={key}",
+        f"  curl {address}/v1/chat/completions{header} -H 'Content-Type: application/json' -d '{body}'",
+    ]
+
+
+# ------------------------------------------------------------------ what only prints
+
+
+def _check(path: str) -> None:
+    """Reads a configuration, and tells in short what it means."""
+    from ...gateway.access.keys import check_openness
+    from ...gateway.config.load import read_config, summary
+
+    settings = read_config(path)
+    check_openness(settings)
+    click.echo("\n".join([f"{path} is good", *summary(settings)]))
+
+
+def _print_key(name: str) -> None:
+    """The lines for the file on standard output, so that they can be appended; the key itself beside them."""
+    from ...gateway.access.keys import hashed, new_key
+    from ...gateway.config.fields import quoted
+
+    key = new_key()
+    click.echo(f"[keys.{quoted(name)}]\nhash = {quoted(hashed(key), always=True)}")
+    click.echo(f"\nthe key of {name}, shown this once: {key}", err=True)
+
+
+def _print_sample() -> None:
+    from importlib.resources import files
+
+    click.echo(files("toolspeak.gateway").joinpath("sample.toml").read_text("utf-8"), nl=False)

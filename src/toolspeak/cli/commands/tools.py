@@ -1,0 +1,78 @@
+"""`toolspeak tools`: print the tool definitions made from a file's functions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from ..options import Command, complete_file
+
+if TYPE_CHECKING:
+    from ...types import Tool
+    from ..terminal import Out
+
+
+@click.command(cls=Command)
+@click.argument("files", metavar="FILE[:NAMES]...", nargs=-1, required=True, shell_complete=complete_file)
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON Schemas; this is the default when piped.")
+def tools(files: tuple[str, ...], as_json: bool) -> None:
+    """Show the tools in a file: names, descriptions, parameters.
+
+    \b
+    toolspeak tools weather.py
+    toolspeak tools weather.py:forecast --json > tools.json
+    """
+    from ..files import toolbox
+    from ..terminal import answers
+
+    with answers() as out:
+        box = toolbox(files)
+        if as_json or not out.terminal:
+            out.line(json.dumps(box.list(), indent=2, ensure_ascii=False))
+        else:
+            _table(out, list(box))
+
+
+def _table(out: Out, found: list[Tool[..., Any]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..terminal import console, visible
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("tool", "parameters", "what it does"):
+        table.add_column(title)
+    for one in found:
+        lines = [
+            _parameter(name, schema, one.parameters) for name, schema in one.parameters.get("properties", {}).items()
+        ]
+        said = one.description.partition("\n\n")[0]
+        table.add_row(Text(visible(one.name), "cyan"), Text(visible("\n".join(lines) or "none")), Text(visible(said)))
+    console(out.stream).print(table)
+
+
+def _parameter(name: str, schema: Any, parameters: Any) -> str:
+    """`city: string`, `days?: integer = 3`."""
+    optional = "" if name in parameters.get("required", ()) else "?"
+    given = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    default = f" = {json.dumps(given['default'], ensure_ascii=False)}" if "default" in given else ""
+    return f"{name}{optional}: {_kind(schema)}{default}"
+
+
+def _kind(schema: Any) -> str:
+    """A JSON Schema in a word or two."""
+    if not isinstance(schema, dict):
+        return "anything"
+    given = cast("dict[str, Any]", schema)
+    if "enum" in given:
+        return " | ".join(json.dumps(one, ensure_ascii=False) for one in given["enum"])
+    if "anyOf" in given:
+        return " | ".join(dict.fromkeys(_kind(one) for one in given["anyOf"]))
+    if "$ref" in given:
+        return str(given["$ref"]).rpartition("/")[2]
+    kind: Any = given.get("type", "anything")
+    if kind == "array":
+        return f"list of {_kind(given.get('items', True))}"
+    return " | ".join(cast("list[str]", kind)) if isinstance(kind, list) else str(kind)

@@ -1,0 +1,193 @@
+"""`toolspeak tune`: the form that suits a model, found on one's own tools and kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import ModelError, UsageError
+from ..options import Command, complete_dialect, complete_file, complete_model, model_by_name, tools_option
+
+if TYPE_CHECKING:
+    from ...models.profiles import Profile
+    from ...tuning import Outcome
+    from ..terminal import Out
+
+
+@click.command(cls=Command)
+@click.argument("name", metavar="[MODEL]", required=False, shell_complete=complete_model)
+@tools_option
+@click.option(
+    "-c",
+    "--cases",
+    metavar="FILE",
+    multiple=True,
+    shell_complete=complete_file,
+    help="Use these cases (see toolspeak eval) instead of generated questions. Can be repeated.",
+)
+@click.option(
+    "-d",
+    "--dialect",
+    "dialects",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=complete_dialect,
+    help="Try this dialect instead of the usual ones. Can be repeated.",
+)
+@click.option(
+    "-n",
+    "--questions",
+    "count",
+    type=click.IntRange(8, 400),
+    metavar="N",
+    default=48,
+    show_default=True,
+    help="The number of questions to generate. Half of them are held out for the final comparison.",
+)
+@click.option(
+    "-o",
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=Path("tuning"),
+    show_default=True,
+    help="The folder for the answers. If it has answers already, the run continues.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The maximum number of tokens in a reply.  [default: 256 in process]",
+)
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), metavar="N", help="The time limit of a decision.")
+@click.option("--dry-run", is_flag=True, help="Save no profile.")
+@click.option("--ask", is_flag=True, help="Print the questions, and ask none.")
+@click.option("--show", is_flag=True, help="Print the profile of the model; without MODEL, of all.")
+@click.option("--forget", is_flag=True, help="Remove the profile of the model.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def tune(name: str | None, **given: Any) -> None:
+    """Find the best way to prompt a model, on your own tools, and save it.
+
+    \b
+    toolspeak tune local --tools tools.py
+    toolspeak tune ollama:NAME --tools tools.py --cases cases.jsonl
+    toolspeak tune --show
+    toolspeak tune local --forget
+
+    Tries native tools, likelihoods and several dialects: all on a few questions, the better ones on more, and the
+    finalists on held-out questions. Your functions are not run. The profile is a file that can be read; a
+    dialect that you name counts before it. TOOLSPEAK_PROFILES is the folder of profiles, or `off`.
+    """
+    if sum(given[flag] for flag in ("ask", "show", "forget")) > 1:
+        raise click.UsageError("--ask, --show and --forget: expected one of them")
+    from ..terminal import answers
+
+    with answers() as out:
+        if given["ask"]:
+            _questions(out, given)
+        elif given["show"]:
+            _show(out, name, given["as_json"])
+        elif name is None:
+            raise click.UsageError("which model? Expected: toolspeak tune MODEL --tools FILE, such as tune local")
+        elif given["forget"]:
+            _forget(name)
+        else:
+            _tune(out, name, given)
+
+
+def _tune(out: Out, name: str, given: dict[str, Any]) -> None:
+    from ... import evals, tuning
+    from ...models.resolve import bare
+    from ..eval_view import ProgressReport
+    from ..files import toolbox
+
+    tools = list(toolbox(given["files"]))
+    if not tools and not given["cases"]:
+        raise UsageError("no tools: expected --tools FILE, a .py file with functions or a .json file with schemas")
+    model = bare(name)
+    if model.name == "local":
+        model_by_name(name)  # fetched before anything is timed
+    longest = given["max_tokens"] or (None if hasattr(model, "address") else tuning.IN_PROCESS)
+    told = ProgressReport(given["out"], 0)
+    try:
+        outcome = tuning.tune(
+            name,
+            tools,
+            given["out"],
+            cases=given["cases"],
+            dialects=given["dialects"],
+            count=given["count"],
+            settings=evals.Settings(max_tokens=longest, seconds=given["seconds"]),
+            heard=told.case_done,
+        )
+    except (ModelError, KeyboardInterrupt):
+        told.stopped()
+        raise
+    told.close()
+    _print_outcome(out, outcome, given["as_json"])
+    for one in outcome.without:
+        click.echo(f"no questions for {one}", err=True)
+    if not given["dry_run"]:
+        click.echo(f"kept: {outcome.save()}", err=True)
+
+
+def _print_outcome(out: Out, outcome: Outcome, as_json: bool) -> None:
+    if as_json:
+        profile = outcome.profile()
+        out.json({"model": outcome.model, "chosen": outcome.chosen.strategy.label, **profile.measured})
+        return
+    from ..tune_view import table
+
+    table(out, [one.as_dict() for one in outcome.tried], outcome.chosen.strategy.label)
+    out.line(outcome.verdict)
+
+
+def _questions(out: Out, given: dict[str, Any]) -> None:
+    from ...tuning.questions import as_lines, questions
+    from ..files import toolbox
+
+    made, without = questions(list(toolbox(given["files"])), given["count"])
+    out.write(as_lines(made))
+    for one in without:
+        click.echo(f"no questions for {one}", err=True)
+
+
+def _show(out: Out, name: str | None, as_json: bool) -> None:
+    from ...models import profiles
+    from ...models.resolve import bare
+
+    if name is None:
+        found = profiles.every()
+    else:
+        one = profiles.recall(bare(name))
+        found = [one] if one else []
+    if as_json:
+        out.json([{**one.record(), "path": str(one.path)} for one in found])
+        return
+    if not found:
+        click.echo(f"{name or 'no model'} has {'no' if name else 'a'} profile", err=True)
+    for one in found:
+        _profile(out, one, whole=name is not None)
+
+
+def _profile(out: Out, one: Profile, *, whole: bool) -> None:
+    from ...api.json_stream import records
+    from ..tune_view import table
+
+    measured = one.measured
+    out.line(f"{one.model}: {one.strategy.label} (tuned {measured.get('at', 'at no known time')})")
+    if whole:
+        out.line(f"{one.path}")
+        out.line(f"on {measured.get('questions', 'questions unknown')}")
+        table(out, records(measured.get("forms")), one.strategy.label)
+        out.line(str(measured.get("verdict", "")))
+
+
+def _forget(name: str) -> None:
+    from ...models import profiles
+    from ...models.resolve import bare
+
+    gone = profiles.forget(bare(name))
+    click.echo(f"removed {gone}" if gone else f"{name} has no profile", err=True)

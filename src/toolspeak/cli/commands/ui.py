@@ -1,0 +1,83 @@
+"""`toolspeak ui`: the page on which to see what a model gets and writes."""
+
+from __future__ import annotations
+
+import webbrowser
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from ..options import Command, tools_option
+
+if TYPE_CHECKING:
+    from ...gateway.config.settings import Settings
+
+KEY = "page"
+LIVE = 200
+"""Requests through this server that are kept to be seen."""
+
+
+@click.command(cls=Command)
+@click.option(
+    "-m",
+    "--model",
+    "models",
+    metavar="[NAME=]SPEC",
+    multiple=True,
+    help="Offer a model, under a name.  [default: $TOOLSPEAK_MODEL, else local]",
+)
+@tools_option
+@click.option(
+    "--reports",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    default=".",
+    show_default=True,
+    help="List the reports in this folder.",
+)
+@click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), default=0, help="Listen at this port.")
+@click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
+def ui(models: tuple[str, ...], files: tuple[str, ...], reports: str, port: int, opened: bool) -> None:
+    """Show what a model gets and writes, on a page in the browser.
+
+    \b
+    toolspeak ui
+    toolspeak ui --model ollama:NAME --model local --tools weather.py --open
+
+    Prints the address of the page. The server listens on this machine alone, and the address holds its key. Only the
+    tools given here can be run.
+    """
+    from ...gateway.serve.server import check_installed, listen, serve
+
+    check_installed()
+    settings, key = _settings(models, files, reports, port)
+    listening = listen(settings)
+    server = f"http://{settings.host}:{listening.getsockname()[1]}"
+    address = f"{server}/ui/#key={key}"
+    click.echo(address)
+    click.echo(f"To see what a client sends: OPENAI_BASE_URL={server}/v1 OPENAI_API_KEY={key}", err=True)
+    click.echo("Anyone with this address can use the models and tools; Ctrl-C ends it.", err=True)
+    if opened:
+        webbrowser.open(address)
+    serve(settings, listening)
+
+
+def _settings(models: tuple[str, ...], files: tuple[str, ...], reports: str, port: int) -> tuple[Settings, str]:
+    """A gateway for this page alone, and the key that opens it."""
+    from ...gateway.access.keys import digest, new_key
+    from ...gateway.config.settings import Key, Page, Settings
+    from ..files import toolbox
+    from .serve import models_of
+
+    key = new_key()
+    page = Page(live=LIVE, operators=(KEY,), tools=toolbox(files), reports=reports)
+    settings = Settings(models_of(models or (default_model(),), None), port=port, ui=page)
+    return replace(settings, keys=(Key(KEY, digest(key)),)), key
+
+
+def default_model() -> str:
+    """The model that is asked where none is named."""
+    import os
+
+    return os.environ.get("TOOLSPEAK_MODEL", "").strip() or "local"

@@ -1,0 +1,33 @@
+"""Policies out of TOML files, for the options of commands."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from ..policy.policy import Policy
+
+
+def read_policy(path: str) -> Policy:
+    """The policy in a file. UsageError says what is wrong with it, and where."""
+    from ..policy.policy import policy_of
+
+    try:
+        return policy_of(tomllib.loads(Path(path).expanduser().read_text("utf-8-sig")))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not TOML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def read_policy_option(path: str | None) -> dict[str, Policy]:
+    """The option `policy` of a verb, where a file was named."""
+    return {"policy": read_policy(path)} if path else {}

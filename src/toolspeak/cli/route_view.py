@@ -1,0 +1,194 @@
+"""The output of `toolspeak route`: the ranking, the tools that would be shown with their tokens, and missed tools."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..models.base import Counter, Model
+from ..types import Message, Request, Tool
+
+if TYPE_CHECKING:
+    from ..evals.recall import Recall
+    from ..search import ToolIndex
+    from .terminal import Out
+
+    Tools = tuple[Tool[..., Any], ...]
+
+WIDE = 72
+"""Characters of a description that are told."""
+MISSES = 20
+"""Misses that are told; all are in JSON and on the page."""
+PLAIN: Message = {"role": "user", "content": "Hi"}
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingResult:
+    """What a question brings: the ranking of the tools, the names of those that a model is shown, in their order, the
+    tool that it may search by ("" for none), and the tokens of their definitions and of all, counted by the model or
+    about."""
+
+    question: str
+    model: str
+    ranking: list[tuple[Tool[..., Any], float]]
+    selected: tuple[str, ...]
+    search: str
+    total: int
+    tokens: tuple[int, int]
+    counted: bool
+
+    def as_json(self, k: int) -> dict[str, Any]:
+        """The same for programs, the first `k` of the ranking."""
+        ranking = [
+            {
+                "name": tool.name,
+                "score": round(score, 6),
+                "shown": tool.name in self.selected,
+                "description": tool.description,
+            }
+            for tool, score in self.ranking[:k]
+        ]
+        sent, whole = self.tokens
+        return {
+            "question": self.question,
+            "model": self.model,
+            "ranking": ranking,
+            "shown": list(self.selected),
+            "search": self.search or None,
+            "tools": self.total,
+            "tokens": {"shown": sent, "all": whole, "counted": self.counted},
+        }
+
+
+def routed(question: str, index: ToolIndex, model: Model) -> RoutingResult:
+    """What the question brings, for that model."""
+    from ..drive import run_sync
+    from ..models.fallback import calling
+    from ..search.router import ToolRouter
+    from .terminal import Progress
+
+    asked = calling(model)
+    tools = tuple(index)
+    router = ToolRouter(asked, index)
+    progress = Progress()
+    progress.waiting("choosing")
+    try:
+        ranking = index.search(question, len(tools))
+        request = run_sync(router.narrowed(Request([{"role": "user", "content": question}], tools)))
+        sent = request.tools or ()
+        counts = [run_sync(_counted(asked, some)) for some in (sent, tools)]
+    finally:
+        progress.ready()
+    tokens = [count for count in counts if count is not None]
+    counted = len(tokens) == len(counts)
+    if not counted:
+        tokens = [_about(some) for some in (sent, tools)]
+    search = [tool.name for tool in sent if tool.name not in index]
+    return RoutingResult(
+        question,
+        asked.name,
+        ranking,
+        tuple(tool.name for tool in sent if tool.name in index),
+        search[0] if search else "",
+        len(tools),
+        (tokens[0], tokens[1]),
+        counted,
+    )
+
+
+async def _counted(model: Model, tools: Tools) -> int | None:
+    """The tokens of the tools' definitions by the model's own tokenizer; None where that cannot be asked."""
+    from ..errors import ToolspeakError
+    from ..models.speaker import Speaker
+
+    if not tools:
+        return 0
+    if not isinstance(model, Counter) or (isinstance(model, Speaker) and not _here(model.model)):
+        return None
+    try:
+        if "scored" in model.capabilities:  # it is shown one tool at a time
+            return await model.count(Request(prompt="\n".join(map(_definition, tools))))
+        bare = await model.count(Request([PLAIN]))
+        whole = await model.count(Request([PLAIN], tools))
+    except ToolspeakError:
+        return None
+    return None if bare is None or whole is None or whole <= bare else whole - bare
+
+
+def _here(model: Model) -> bool:
+    """Whether a model can be asked without fetching it, which a count is not worth."""
+    from ..models.embedded.local import Local
+    from ..models.embedded.weights import present
+
+    return not isinstance(model, Local) or model.path is not None or present()
+
+
+def _about(tools: Tools) -> int:
+    from ..plan.token_estimate import about_tool
+
+    return sum(map(about_tool, tools))
+
+
+def _definition(tool: Tool[..., Any]) -> str:
+    from ..api.openai_chat import write_tool
+
+    return json.dumps(write_tool(tool), ensure_ascii=False)
+
+
+# ------------------------------------------------------------------ for people
+
+
+def print_routing(out: Out, found: RoutingResult, k: int) -> None:
+    """Prints the first `k` of the ranking, and what is sent."""
+    from .eval_view import print_table
+
+    if found.ranking:
+        rows = [
+            [
+                str(rank),
+                "✓" if tool.name in found.selected else "–",
+                f"{score:.3f}",
+                tool.name,
+                _short(tool.description),
+            ]
+            for rank, (tool, score) in enumerate(found.ranking[:k], 1)
+        ]
+        print_table(out, ["", "shown", "score", "tool", "what it does"], rows)
+        if left := len(found.ranking) - len(rows):
+            out.line(f"… and {left:,} more (-k N)")
+    else:
+        out.line("No tool shares a word with the question. --embed minilm goes by what it means.")
+    sent, whole = found.tokens
+    about = "" if found.counted else "about "
+    if len(found.selected) == found.total:
+        out.line(f"{found.model} is shown all {found.total:,} tools: {about}{whole:,} tokens")
+        return
+    search = f" and {found.search}" if found.search else ""
+    share = f"{100 * sent / whole:.2g} %" if whole else "–"
+    out.line(
+        f"{found.model} is shown {len(found.selected)} of {found.total:,} tools{search}: "
+        f"{about}{sent:,} tokens of {whole:,} ({share})"
+    )
+
+
+def misses(out: Out, recall: Recall, k: int) -> None:
+    """Prints what was needed and is not among the first `k`, and what came instead."""
+    from ..evals.recall_page import needed
+
+    missed = recall.misses(k)
+    if not missed:
+        out.line(f"{recall.by}: every tool is among the first {k}")
+        return
+    out.line(f"{recall.by}: {len(missed)} of {len(recall.results)} questions miss a tool among the first {k}")
+    for one in missed[:MISSES]:
+        out.line(f"line {one.example.line}: {_short(one.example.question)}", before=("✗", "red"))
+        out.line(f"    needs  {needed(one, k)}")
+        out.line(f"    came   {', '.join(one.first) or 'nothing'}")
+    if len(missed) > MISSES:
+        out.line(f"… and {len(missed) - MISSES} more (--json, --out FILE.html)")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text[: 10 * WIDE].split())
+    return line if len(line) <= WIDE else f"{line[: WIDE - 1]}…"

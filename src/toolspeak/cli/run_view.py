@@ -1,0 +1,182 @@
+"""One run of a model, shown while it happens: the answer, each call and its result."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from typing import Any, Unpack, cast
+
+import click
+
+from ..api.tool_errors import error_text
+from ..drive import Done, iterate_sync, run_sync
+from ..errors import ApprovalNeeded, NotApproved
+from ..events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+from ..plan.calls import answer as answer_message
+from ..plan.loop import loop
+from ..tool_results import jsonable
+from ..types import Message, Reply
+from ..verbs import Options, Prompt, job
+from .terminal import Out, Progress, json_line
+
+
+def answer(prompt: Prompt, tools: Any, show: Show, **options: Unpack[Options]) -> Reply:
+    """Runs the loop to its end; the events go to `show` as they come."""
+    task = run_sync(job(prompt, tools, options).ready())
+    return watch(task.play(loop(task.request, task.limits)), show)
+
+
+def watch(run: AsyncGenerator[Event | Done[Reply], None], show: Show) -> Reply:
+    """The reply of a run; its events go to `show` as they come."""
+    events = cast("Generator[Event | Done[Reply]]", iterate_sync(run))
+    try:
+        show.progress.waiting()
+        for event in events:
+            if isinstance(event, Done):
+                return event.value
+            show.event(event)
+    finally:
+        show.progress.ready()
+        events.close()  # leaving it stops the model
+    raise AssertionError("a run ends with its reply")
+
+
+class Show:
+    """Tells events. Without an `out` the answer is kept back; piped, only the words of the last turn are the answer."""
+
+    def __init__(self, out: Out | None, *, live: bool, asks: bool = False) -> None:
+        self.out = out
+        self.live = live
+        self.asks = asks  # somebody is asked before each call: no spinner may run over the question
+        self.progress = Progress()
+        self.said = ""
+        self.name = ""
+        self.arguments = ""
+        self.calls = False
+        self.hint = ""
+
+    def event(self, event: Event) -> None:
+        match event:
+            case TextDelta(text=text):
+                self._text(text)
+            case ThoughtDelta():
+                self.progress.waiting()
+            case CallStart(name=name):
+                self.name, self.arguments, self.calls = name, "", True
+            case ArgumentsDelta(json=json):
+                self.arguments += json
+            case CallEnd():
+                self._line_by_itself()
+                self._note_text()
+                self.progress.call(self.name, self.arguments)
+            case CallResult(result=result) if isinstance(result.error, ApprovalNeeded):
+                pass
+            case CallResult(result=result):
+                self.progress.result(str(result.error or result.text), failed=result.error is not None)
+                self.progress.waiting()
+            case Noted(note=note) if note.rule.startswith("limit-"):
+                self.progress.note(f"stopped: {note.rule.removeprefix('limit-')}")
+            case Noted(note=note) if note.rule == "like-a-call":
+                self.hint = note.detail
+            case Finished():
+                self._turn_ends()
+            case _:
+                pass
+
+    def _text(self, text: str) -> None:
+        if self.live and self.out:
+            self.progress.ready()
+            self.out.write(text)
+        else:
+            self.said += text
+
+    def _note_text(self) -> None:
+        """The words of a turn that calls, which are no answer, before what came behind them."""
+        if self.calls and self.said.strip():
+            self.progress.ready()
+            self.progress.note(self.said.strip())
+            self.said = ""
+
+    def _turn_ends(self) -> None:
+        self.progress.ready()
+        self._note_text()
+        if self.said and self.out:
+            self.out.line(self.said)
+        if self.hint:
+            self._line_by_itself()
+            self.progress.note(f"note: {self.hint}")
+            self.hint = ""
+        self._line_by_itself()
+        if self.calls and not self.asks:
+            self.progress.waiting("running")
+        self.said, self.calls = "", False
+
+    def _line_by_itself(self) -> None:
+        if self.live and self.out:
+            self.progress.ready()
+            self.out.end_line()
+
+
+def failed(reply: Reply) -> bool:
+    """Whether the last calls of a run failed, it ended without a word, or calls wait. A call that was refused did not fail."""
+    ran = [step for step in reply.steps if step.results]
+    errors = [result.error for result in ran[-1].results] if ran else []
+    unfinished = bool(reply.pending) or not reply.text.strip()
+    return unfinished or any(e is not None and not isinstance(e, NotApproved) for e in errors)
+
+
+def show_hints(reply: Reply) -> None:
+    """Writes to standard error what of a reply looks like a call and was not taken for one."""
+    for note in reply.notes:
+        if note.rule == "like-a-call":
+            Progress().note(f"note: {note.detail}")
+
+
+def show_open(reply: Reply) -> None:
+    """Writes to standard error what a run still lacks: its answer, or somebody's leave for calls."""
+    if not (reply.text.strip() or reply.pending):
+        click.echo("error: the model gave no answer", err=True)
+    for one in reply.pending:
+        Progress().note(f"waits for leave: {one.id} {one.tool} {json_line(one.arguments)} ({one.why})")
+
+
+def without_pending(reply: Reply) -> list[Message]:
+    """The conversation, in which calls that wait for leave are refused: nobody is there to give it."""
+    text = error_text("Not run: nobody was there to approve it.")
+    return [*reply.messages, *(answer_message(call, text) for call in reply.calls if reply.pending)]
+
+
+def as_json(reply: Reply, model: str) -> dict[str, Any]:
+    """A reply as JSON data: its text, its calls (decided, or run with their results), what it cost."""
+    return {
+        "model": model,
+        "text": reply.text,
+        "thought": reply.thought,
+        "finish": reply.finish,
+        "calls": [_call(call) for call in reply.calls],
+        "steps": [
+            {
+                "text": step.reply.text,
+                "calls": [_call(call) for call in step.reply.calls],
+                "results": [
+                    {
+                        "id": result.id,
+                        "name": result.name,
+                        "text": result.text,
+                        "value": jsonable(result.value),
+                        "error": None if result.error is None else str(result.error),
+                        "seconds": round(result.seconds, 6),
+                    }
+                    for result in step.results
+                ],
+            }
+            for step in reply.steps
+        ],
+        "notes": [jsonable(note) for note in reply.notes],
+        "usage": jsonable(reply.usage),
+        "messages": reply.messages,
+        "pending": [jsonable(one) for one in reply.pending],
+    }
+
+
+def _call(call: Any) -> dict[str, Any]:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments, "notes": jsonable(list(call.notes))}

@@ -1,0 +1,152 @@
+"""Values as people read them: in a terminal (`repr`) and in a notebook (`_repr_html_`).
+
+What a model or a tool wrote is text of others: in HTML all of it is escaped, and long texts are cut in both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, cast
+
+LONGEST = 600
+"""Characters of one text in a terminal."""
+LONGEST_HTML = 20_000
+MARKS = {"call": "→", "result": "←", "error": "✗", "note": "note:", "thought": "thought:", "pending": "waits:"}
+"""What stands before a row, by its kind; before a text nothing does."""
+Row = tuple[str, str]
+"""A kind, and a text."""
+
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters by which a text could steer a terminal."""
+
+
+def plain(text: str) -> str:
+    """The text with what could steer a terminal as escapes."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def cut(text: str, longest: int) -> str:
+    """The text, with its middle left out where it is long."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"
+
+
+# ------------------------------------------------------------------ replies
+
+
+def _call(call: Any) -> str:
+    return f"{call.name} {_json(call.arguments)}" if call.whole else f"{call.name} {call.json} (cut off)"
+
+
+def _json(arguments: Any) -> str:
+    return json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def _rows(reply: Any, results: Sequence[Any]) -> Iterator[Row]:
+    """What a turn consists of, in the order of reading."""
+    if reply.thought:
+        yield "thought", reply.thought
+    if reply.text:
+        yield "text", reply.text
+    for call in reply.calls:
+        yield "call", _call(call)
+        for result in results:
+            if result.id == call.id:
+                yield ("result", result.text) if result.error is None else ("error", str(result.error))
+    for note in reply.notes:
+        yield "note", f"{note.rule}: {note.detail}" if note.detail else note.rule
+
+
+def _turns(reply: Any) -> list[list[Row]]:
+    """The turns of a run or the tries of a decision, at last what the reply holds beside them."""
+    turns = [list(_rows(step.reply, step.results)) for step in reply.steps] or [list(_rows(reply, ()))]
+    last = [("pending", f"{one.tool} {_json(one.arguments)} ({one.why})") for one in reply.pending]
+    last += [("output", repr(reply.output))] if reply.output is not None else []
+    return [*turns, last] if last else turns
+
+
+def _head(reply: Any) -> str:
+    steps = f", {len(reply.steps)} steps" if len(reply.steps) > 1 else ""
+    sent, received = reply.usage.prompt_tokens, reply.usage.completion_tokens
+    tokens = f", {sent:,} + {received:,} tokens" if sent or received else ""
+    return f"{reply.finish}{steps}{tokens}"
+
+
+def reply_text(reply: Any) -> str:
+    """A reply on a few lines: why it ended, then each turn with its calls, their results and the notes."""
+    turns = _turns(reply)
+    lines = [f"Reply: {_head(reply)}"]
+    for number, rows in enumerate(turns, 1):
+        for place, (kind, text) in enumerate(rows):
+            begins = f"{number:>3} " if len(turns) > 1 and not place else "    "
+            mark = f"{MARKS.get(kind, '')} " if kind in MARKS else "output: " if kind == "output" else ""
+            lines.append(begins + (mark + cut(plain(text), LONGEST)).replace("\n", "\n    "))
+    return "\n".join(lines)
+
+
+def reply_html(reply: Any) -> str:
+    """The same as a table."""
+    rows = (
+        (str(number) if not place else "", MARKS.get(kind, kind if kind == "output" else ""), text)
+        for number, rows in enumerate(_turns(reply), 1)
+        for place, (kind, text) in enumerate(rows)
+    )
+    return f"<p><b>Reply</b>: {escape(_head(reply))}</p>{_table(rows)}"
+
+
+# ------------------------------------------------------------------ tools
+
+
+def _parameters(tool: Any) -> str:
+    """The parameters of a tool by their names and types; `?` stands behind those that may be left out."""
+    properties: Mapping[str, Any] = tool.parameters.get("properties", {})
+    required = tool.parameters.get("required", ())
+    return ", ".join(f"{name}{'' if name in required else '?'}: {_type(schema)}" for name, schema in properties.items())
+
+
+def _type(schema: Any) -> str:
+    return str(cast("dict[str, Any]", schema).get("type", "any")) if isinstance(schema, dict) else "any"
+
+
+def _tool(tool: Any) -> str:
+    return f"{tool.name}({_parameters(tool)})"
+
+
+def _summary(tool: Any) -> str:
+    return cut(plain(tool.description.partition("\n")[0]), 100)
+
+
+def tools_html(tools: Iterable[Any]) -> str:
+    """Tools as a table: each with its parameters and what it does."""
+    return _table((_tool(tool), tool.description) for tool in tools)
+
+
+def hits_text(hits: Iterable[tuple[Any, float]]) -> str:
+    """Tools that were found, each with its score."""
+    return "\n".join(f"{score:.3f}  {tool.name}: {_summary(tool)}" for tool, score in hits) or "nothing found"
+
+
+def hits_html(hits: Iterable[tuple[Any, float]]) -> str:
+    """The same as a table."""
+    return _table((f"{score:.3f}", tool.name, tool.description) for tool, score in hits)
+
+
+# ------------------------------------------------------------------ HTML
+
+
+def text_html(text: str) -> str:
+    """A text as it is written."""
+    return f'<pre style="white-space: pre-wrap">{escape(cut(text, LONGEST_HTML))}</pre>'
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    """Rows of texts, nothing of which is HTML."""
+    style = "text-align: left; vertical-align: top; white-space: pre-wrap"
+    cells = ("".join(f'<td style="{style}">{escape(cut(text, LONGEST_HTML))}</td>' for text in row) for row in rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"

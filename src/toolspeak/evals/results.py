@@ -1,0 +1,182 @@
+"""Results of an evaluation on disk: an append-only file of JSON lines in a folder for one set of cases."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import IO, Any, cast
+
+from ..errors import UsageError
+from ..files import locked
+from .case import Kind, short
+from .trace import Step
+
+RUN, RECORDS = "run.json", "cases.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One case put to one contender: the verdict, what was expected, what came, what it cost, and how it was asked.
+
+    `cost` is in the currency of the prices given, None without. `steps` are what the model below was asked, exactly;
+    `recording.unpacked` makes their prompts whole.
+    """
+
+    case: str
+    group: str
+    contender: str
+    right: bool
+    kind: Kind = ""
+    detail: str = ""
+    question: str = ""
+    tools: list[str] = field(default_factory=list[str])
+    expected: Any = None
+    match: str = "exact"
+    calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    text: str = ""
+    notes: list[str] = field(default_factory=list[str])
+    seconds: float = 0.0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+    messages: list[Any] = field(default_factory=list[Any])
+    steps: list[Step] = field(default_factory=list[Step])
+
+
+NAMES = frozenset(each.name for each in fields(Record))
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a folder holds the results of: the names of the cases' sources, their fingerprint, how they were put."""
+
+    sources: list[str]
+    cases: int
+    digest: str
+    settings: dict[str, Any]
+    version: str
+
+
+class Folder:
+    """A folder with a run's results, open for more. Made by `opened`."""
+
+    def __init__(self, path: Path, records: list[Record], file: IO[str]) -> None:
+        self.path = path
+        self.records = records
+        self.done = {(record.contender, record.case) for record in records}
+        self._file = file
+
+    def forget_errors(self) -> None:
+        """Lets cases that ended in an error be put again; their new record takes the old one's place."""
+        self.done -= {(record.contender, record.case) for record in self.records if record.kind == "error"}
+
+    def add(self, record: Record) -> None:
+        """Keeps a record, on the disk before this returns."""
+        self._file.write(json.dumps(asdict(record), ensure_ascii=False, default=str) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.records.append(record)
+        self.done.add((record.contender, record.case))
+
+
+@contextlib.contextmanager
+def opened(path: Path, manifest: Manifest) -> Generator[Folder]:
+    """The folder, made where it is not there. UsageError where it belongs to other cases or settings, or is in use."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be made: {error.strerror or error}") from None
+    with locked(path / ".lock", f"another evaluation is writing to {path}: wait for it, or give another --out"):
+        _same_run(path, manifest)
+        records = _whole(path / RECORDS)
+        with (path / RECORDS).open("a", encoding="utf-8") as file:
+            yield Folder(path, records, file)
+
+
+def _same_run(path: Path, manifest: Manifest) -> None:
+    """Writes what the folder is for, or compares. The sources are only told: cases are the same if their digest is."""
+    there = path / RUN
+    if not there.exists():
+        others = [one.name for one in path.iterdir() if one.name != ".lock"]
+        if (path / RECORDS).exists() or (len(others) > 0 and not _ours(others)):
+            raise UsageError(f"{path} holds other files ({', '.join(sorted(others)[:3])}): give another --out")
+        part = path / f".{RUN}.part"
+        part.write_text(json.dumps(asdict(manifest), ensure_ascii=False, indent=1) + "\n", "utf-8")
+        part.replace(there)
+        return
+    before = read_manifest(path)
+    if before.digest != manifest.digest:
+        raise UsageError(
+            f"{path} holds the results of other cases: {before.cases} of {', '.join(before.sources)} there, "
+            f"{manifest.cases} of {', '.join(manifest.sources)} now. Give another --out"
+        )
+    if before.settings != manifest.settings:
+        changes = "; ".join(_changes(before.settings, manifest.settings))
+        raise UsageError(f"{path} was begun with other settings: {changes}. Give another --out")
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in now.items():
+        if before.get(name) != value:
+            yield f"{name} {short(before.get(name))} there, {short(value)} now"
+
+
+def _ours(names: Sequence[str]) -> bool:
+    return set(names) <= {f".{RUN}.part"}
+
+
+def read_manifest(folder: Path | str) -> Manifest:
+    """What the folder holds the results of. UsageError where it holds none."""
+    there = Path(folder) / RUN
+    try:
+        return Manifest(**json.loads(there.read_text("utf-8")))
+    except FileNotFoundError:
+        raise UsageError(f"{folder} holds no results of an evaluation: there is no {RUN} in it") from None
+    except (OSError, ValueError, TypeError) as error:
+        raise UsageError(f"{there} cannot be read: {error}") from None
+
+
+def read(folder: Path | str) -> list[Record]:
+    """The records of a folder, whole lines alone: a run may be at work on it. UsageError where it holds none."""
+    read_manifest(folder)
+    try:
+        return last([record for record, _ in _lines(Path(folder) / RECORDS)])
+    except FileNotFoundError:
+        return []
+
+
+def last(records: Sequence[Record]) -> list[Record]:
+    """The last record of every case and contender: a case that was put again counts once."""
+    return list({(record.contender, record.case): record for record in records}.values())
+
+
+def _whole(path: Path) -> list[Record]:
+    """The records of a file, which is cut after the last whole line: a kill may have left half of one."""
+    if not path.exists():
+        return []
+    found = list(_lines(path))
+    end = found[-1][1] if found else 0
+    if end < path.stat().st_size:
+        with path.open("r+b") as file:
+            file.truncate(end)
+    return last([record for record, _ in found])
+
+
+def _lines(path: Path) -> Generator[tuple[Record, int]]:
+    """Each record, and where its line ends, in bytes. UsageError for a line that is whole but no record."""
+    at = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            at += len(line)
+            if not line.endswith(b"\n"):
+                return
+            try:
+                value = cast("Mapping[str, Any]", json.loads(line))
+                yield Record(**{name: value[name] for name in value.keys() & NAMES}), at
+            except (ValueError, TypeError, AttributeError) as error:
+                raise UsageError(f"{path}, line {number}: no record of a case: {str(error)[:200]}") from None

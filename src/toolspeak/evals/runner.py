@@ -1,0 +1,294 @@
+"""Puts cases to contenders: one decision each, judged and kept."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from .. import __version__
+from ..batch.row import Item, Row
+from ..batch.runner import Runner
+from ..batch.store import WAITING
+from ..batch.summary import Summary
+from ..drive import run_sync
+from ..errors import (
+    GenerationError,
+    KeyRefused,
+    LimitReached,
+    MissingExtra,
+    ModelError,
+    ModelUnreachable,
+    RateLimited,
+    UsageError,
+    WeightsError,
+)
+from ..models.base import Model
+from ..models.wrapper import close, load
+from ..types import Message, Reply, Tool, Usage
+from ..verbs import Options, adecide, arun as run_calls
+from .case import Case, Verdict, calls_of, digest
+from .contender import Contender, distinct
+from .datasets import mixed
+from .results import Folder, Manifest, Record, last, opened
+from .trace import packed, recording
+
+STOPPING = (ModelUnreachable, KeyRefused, RateLimited, WeightsError, MissingExtra)
+"""Errors that would come for every case: they end the run, which can be gone on with."""
+
+EXPECTED = ("not-sampled",)
+"""Notes that every case would have: a decision by likelihood makes no use of a temperature."""
+
+OnRecord = Callable[[Record, int, int], None]
+"""Told each record as it comes, how many are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How cases are put. `tries` is how often a model may be asked in all for a valid reply: 1 repeats nothing.
+
+    `temperature` None leaves it to the model. `seconds` bounds one decision. `at_once` is how many cases are under way
+    together. `prices` are those of a million tokens sent and of a million received, by the contender's label or by ""
+    for all.
+    """
+
+    temperature: float | None = 0.0
+    seed: int | None = None
+    max_tokens: int | None = None
+    seconds: float | None = None
+    tries: int = 1
+    at_once: int = 1
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+
+    def as_dict(self) -> dict[str, Any]:
+        """What changes results, for the folder to remember."""
+        return {name: value for name, value in asdict(self).items() if name not in ("at_once", "prices")}
+
+
+def run(
+    cases: Sequence[Case],
+    contenders: Sequence[Contender],
+    out: Path | str,
+    settings: Settings = Settings(),
+    *,
+    sources: Sequence[str] = (),
+    heard: OnRecord | None = None,
+    errors_again: bool = False,
+) -> list[Record]:
+    """The records of every case put to every contender, kept in the folder `out` as they come.
+
+    What stands there already is not put again, so that a run that was killed is gone on with by the same call. A folder
+    takes further contenders for the same cases and settings, and refuses others. `sources` name the cases for people.
+    With `errors_again` cases that ended in an error are put again. Raises UsageError, and the ModelError of a model
+    that cannot be asked at all, or whose first cases all end in the same error.
+    """
+    return run_sync(arun(cases, contenders, out, settings, sources=sources, heard=heard, errors_again=errors_again))
+
+
+async def arun(
+    cases: Sequence[Case],
+    contenders: Sequence[Contender],
+    out: Path | str,
+    settings: Settings = Settings(),
+    *,
+    sources: Sequence[str] = (),
+    heard: OnRecord | None = None,
+    errors_again: bool = False,
+) -> list[Record]:
+    """As `run`, awaited."""
+    distinct(contenders)
+    _possible(settings)
+    models = {one.label: one.build() for one in contenders}
+    named = list(sources) or list(dict.fromkeys(case.group for case in cases))
+    manifest = Manifest(named, len(cases), digest(cases), settings.as_dict(), __version__)
+    with opened(Path(out), manifest) as folder:
+        if errors_again:
+            folder.forget_errors()
+        total = len(cases) * len(models)
+        done = itertools.count(sum(label in models for label, _ in folder.done) + 1)
+
+        def told(record: Record) -> None:
+            if heard is not None:
+                heard(record, next(done), total)
+
+        try:
+            for label, model in models.items():
+                await _put_all(cases, label, model, settings, RecordKeeper(folder, told))
+        finally:
+            for model in models.values():
+                await close(model)
+        return [record for record in last(folder.records) if record.contender in models]
+
+
+def _possible(settings: Settings) -> None:
+    for name in ("tries", "at_once"):
+        if getattr(settings, name) < 1:
+            raise UsageError(f"{name}: expected 1 or more, received {getattr(settings, name)}")
+
+
+async def _put_all(cases: Sequence[Case], label: str, model: Model, settings: Settings, keeper: RecordKeeper) -> None:
+    """Puts every case that is not done yet, some at a time; an error that stops the run lets the others end."""
+    undone = [case for case in mixed(cases) if (label, case.id) not in keeper.folder.done]
+    if undone:
+        await load(model)
+    left = iter(undone)
+
+    async def feed() -> Sequence[Item]:
+        return [Item({"case": case}, case.id) for case in itertools.islice(left, 1)]
+
+    async def answer(row: Row) -> Record:
+        return await put(row.data["case"], label, model, settings)
+
+    runner = Runner(_Journal(keeper), answer, _Counts(keeper.folder.path), concurrency=settings.at_once, patience=0)
+    await runner.run(feed, _Rows())
+    keeper.release()
+
+
+class _Rows:
+    """Cases as the rows of a batch: all of them are to be put."""
+
+    count = 0
+
+    def identify(self, items: Sequence[Item]) -> Iterator[tuple[Row, int]]:
+        for item in items:
+            self.count += 1
+            yield Row(self.count - 1, item.where, cast("Mapping[str, Any]", item.data), item.where), WAITING
+
+
+class _Journal:
+    """A Keeper in the place of a batch's directory."""
+
+    def __init__(self, keeper: RecordKeeper) -> None:
+        self.keeper = keeper
+
+    def add(self, place: int, record: Record, state: int | None = None) -> None:
+        self.keeper.add(record)
+
+    def part(self, place: int) -> int:
+        return 0
+
+    def begun(self, place: int) -> str:
+        return ""
+
+    def commit(self) -> None: ...
+    def write_part(self, part: int) -> None: ...
+    def write_rest(self) -> None: ...
+
+
+class _Counts(Summary):
+    """A batch's counts, which an evaluation does without: it counts what it is told."""
+
+    def add(self, record: Any) -> None:
+        self.done += 1
+
+
+class RecordKeeper:
+    """Adds records to a folder; holds back those of the beginning that are all the same error, which is most likely
+    one of the setup: a name that the server does not know. After SAME of them it raises ModelError instead."""
+
+    SAME = 5
+
+    def __init__(self, folder: Folder, told: Callable[[Record], None]) -> None:
+        self.folder, self.told = folder, told
+        self.held: list[Record] = []
+        self.begun = False
+
+    def add(self, record: Record) -> None:
+        """Keeps a record."""
+        self.held.append(record)
+        same = record.kind == "error" and record.detail == self.held[0].detail
+        if self.begun or not same:
+            self.release()
+        elif len(self.held) == self.SAME:
+            raise ModelError(
+                f"the first {self.SAME} cases of {record.contender} all ended so, and were not kept: {record.detail}"
+            )
+
+    def release(self) -> None:
+        """Keeps what was held back."""
+        self.begun = True
+        for record in self.held:
+            self.folder.add(record)
+            self.told(record)
+        self.held.clear()
+
+
+async def put(case: Case, label: str, model: Model, settings: Settings) -> Record:
+    """The record of one case. An error of the model's is a wrong answer, unless it would come for every case."""
+    with recording() as tape:
+        began = time.perf_counter()
+        reply, failed = await _decided(case, model, settings)
+        seconds = time.perf_counter() - began
+        spent = await tape.usage()
+    verdict = failed or case.judge(reply)
+    return Record(
+        case=case.id,
+        group=case.group,
+        contender=label,
+        right=verdict.right,
+        kind=verdict.kind,
+        detail=verdict.detail,
+        question=case.question,
+        tools=[tool.name for tool in case.tools],
+        expected=case.expected,
+        match=case.match,
+        calls=calls_of(reply),
+        text=reply.text,
+        notes=[
+            f"{note.rule}: {note.detail}" if note.detail else note.rule
+            for note in reply.notes
+            if note.rule not in EXPECTED
+        ],
+        seconds=round(seconds, 4),
+        prompt_tokens=spent.prompt_tokens,
+        completion_tokens=spent.completion_tokens,
+        cached_tokens=spent.cached_tokens,
+        cost=cost(spent, price(label, settings.prices)),
+        messages=list(case.messages),
+        steps=packed(tape.steps),
+    )
+
+
+async def _decided(case: Case, model: Model, settings: Settings) -> tuple[Reply, Verdict | None]:
+    """The reply, and the verdict where there is no valid one, or where the case itself says."""
+    options: Options = {
+        "model": model,
+        "temperature": settings.temperature,
+        "seed": settings.seed,
+        "max_tokens": settings.max_tokens,
+        "limits": {"seconds": settings.seconds},
+    }
+    try:
+        if case.play is not None:
+            return await case.play(functools.partial(_turn, options, settings))
+        return await adecide(case.messages, tools=case.tools, tries=settings.tries, **options), None
+    except GenerationError as error:
+        return error.reply or Reply(), Verdict(False, "invalid", str(error))
+    except STOPPING:
+        raise
+    except (ModelError, LimitReached, UsageError) as error:
+        return Reply(), Verdict(False, "error", f"{type(error).__name__}: {error}")
+
+
+async def _turn(
+    options: Options, settings: Settings, messages: Sequence[Message], tools: Sequence[Tool[..., Any]], steps: int
+) -> Reply:
+    """A run whose calls are carried out."""
+    limited: Options = {**options, "limits": {"seconds": settings.seconds, "steps": steps}}
+    return await run_calls(messages, tools=tools, **limited)
+
+
+def price(label: str, prices: Mapping[str, tuple[float, float]]) -> tuple[float, float] | None:
+    """The price for a contender: by its label, by what that begins with (the model), or the one for all."""
+    return prices.get(label) or prices.get(label.partition(" · ")[0]) or prices.get("")
+
+
+def cost(spent: Usage, price: tuple[float, float] | None) -> float | None:
+    """What tokens cost at the price of a million sent and of a million received; None where either is not known."""
+    if price is None or not (spent.prompt_tokens or spent.completion_tokens):
+        return None
+    return (spent.prompt_tokens * price[0] + spent.completion_tokens * price[1]) / 1e6

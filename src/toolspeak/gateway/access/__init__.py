@@ -1,0 +1,1 @@
+"""Access control: API keys, and web pages of other origins."""

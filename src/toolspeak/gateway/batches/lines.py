@@ -1,0 +1,104 @@
+"""The lines of a batch's file: checked all at once before the first is asked, then read again one after another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from ...api.json_stream import Payload
+from ...batch.row import Item, is_unicode
+
+MOST_ERRORS = 100
+"""Errors of a file that are told."""
+LONGEST_ID = 512
+"""Characters of a `custom_id`."""
+
+
+@dataclass(slots=True)
+class Checked:
+    """How many lines a file has, and what is wrong with it."""
+
+    lines: int = 0
+    errors: list[Payload] = field(default_factory=list[Payload])
+
+    def wrong(self, line: int | None, code: str, message: str, param: str | None = None) -> None:
+        self.errors.append({"code": code, "line": line, "message": message, "param": param})
+
+
+def check_lines(path: Path, endpoint: str, rows: int, longest: int) -> Checked:
+    """Looks at every line of a file: at most `rows` lines of at most `longest` bytes, each a request to the endpoint with a
+    `custom_id` of its own. Ends after so many errors as are told."""
+    checked = Checked()
+    seen: dict[str, int] = {}
+    for number, raw in _lines(path, longest):
+        checked.lines += 1
+        if checked.lines > rows:
+            checked.wrong(number, "too_many_requests", f"the file has more than {rows:,} lines: make several batches")
+            break
+        if (line := _read(checked, number, raw, longest)) is not None:
+            _check(checked, number, line, endpoint, seen)
+        if len(checked.errors) >= MOST_ERRORS:
+            break
+    if not checked.lines:
+        checked.wrong(None, "empty_file", "the file has no lines: expected a JSON object a line")
+    return checked
+
+
+def read_items(path: Path, longest: int) -> Iterator[Item]:
+    """The lines of a file that was checked."""
+    for number, raw in _lines(path, longest):
+        yield Item(json.loads(raw), f"line {number}")
+
+
+def _lines(path: Path, longest: int) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, counted from 1. One that is too long comes as far as shows that it is."""
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(longest + 2):
+            number += 1
+            start = line
+            while not line.endswith(b"\n") and (line := file.readline(longest + 2)):
+                pass  # the rest of a line that is too long is not held
+            if start.strip():
+                yield number, start.removeprefix(b"\xef\xbb\xbf") if number == 1 else start
+
+
+def _read(checked: Checked, number: int, raw: bytes, longest: int) -> Payload | None:
+    """The object that a line is; None where it is none, which is noted."""
+    if len(raw.rstrip(b"\r\n")) > longest:
+        checked.wrong(number, "line_too_long", f"this line is longer than {longest:,} bytes")
+        return None
+    try:
+        value: Any = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        said = error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8, or nests too deep"
+        checked.wrong(number, "invalid_json_line", f"this line is not JSON: {said}")
+        return None
+    if not isinstance(value, dict):
+        checked.wrong(number, "invalid_json_line", f"expected an object, got {type(value).__name__}")
+        return None
+    return cast("Payload", value)
+
+
+def _check(checked: Checked, number: int, line: Payload, endpoint: str, seen: dict[str, int]) -> None:
+    if missing := next((name for name in ("custom_id", "method", "url", "body") if name not in line), None):
+        checked.wrong(number, "missing_required_parameter", f"{missing}: this line has none", missing)
+        return
+    key: Any = line["custom_id"]
+    if not isinstance(key, str) or not 0 < len(key) <= LONGEST_ID or not is_unicode(key):
+        said = f"custom_id: expected a text of 1 to {LONGEST_ID} characters, got {key!r:.80}"
+        checked.wrong(number, "invalid_value", said, "custom_id")
+    elif (first := seen.setdefault(key, number)) != number:
+        said = f"custom_id: {key[:80]!r} is that of line {first} too; each line needs one of its own"
+        checked.wrong(number, "duplicate_custom_id", said, "custom_id")
+    if line["method"] != "POST":
+        checked.wrong(number, "invalid_value", f"method: expected POST, got {line['method']!r:.80}", "method")
+    if line["url"] != endpoint:
+        said = f"url: expected {endpoint}, the endpoint of the batch, got {line['url']!r:.80}"
+        checked.wrong(number, "mismatched_endpoint", said, "url")
+    if not isinstance(line["body"], dict):
+        said = f"body: expected an object, got {type(line['body']).__name__}"
+        checked.wrong(number, "invalid_value", said, "body")

@@ -1,0 +1,120 @@
+"""Holds the calls of a reply against the policy of the client's key, before the client or a hosted tool gets them.
+
+Nothing that a client says of a tool or a result counts: what tools do and bring is known from the configuration, and the
+origin of what the conversation holds from its calls and their results, which every request tells. A call that the policy
+refuses is left out of the reply, a text says so in its place, and a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..audit import audit
+from ..drive import Done
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from ..policy.origin import for_model, with_labels
+from ..policy.policy import Policy
+from ..schema.call_dicts import read_call
+from ..types import Note, Reply, Request, ToolCall
+
+Ask = Callable[[Request], AsyncGenerator[Event | Done[Reply]]]
+
+LEFT_OUT = "(The call of {name} was left out: {why}.)"
+
+
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """A policy, and what becomes of a call that it wants asked about: `refuse`, or `mark` where the client's own user is
+    asked about calls."""
+
+    policy: Policy
+    on_ask: Literal["refuse", "mark"] = "refuse"
+
+    def labelled(self, request: Request) -> Request:
+        """The request as a model reads it: untrusted results in a frame."""
+        known = {tool.name: tool for tool in request.tools or ()}
+        labels = with_labels(request.messages, lambda name: self.policy.origin(name, known.get(name)))
+        return replace(request, messages=for_model(labels))
+
+    def judged(
+        self, call: ToolCall, request: Request, running: Collection[str], who: str
+    ) -> tuple[bool, Note | None, str]:
+        """Whether a call is passed on, the note that it leaves, and why it is not. Of those that are `running` here, whose
+        calls no client sees first, none is marked."""
+        decision = self.policy.decide(call, request.messages, tools=request.tools or (), labels=False)
+        if decision.verdict == "allow":
+            audit(call, decision, "allowed", who=who)
+            return True, None, ""
+        if (decision.verdict, self.on_ask, call.name in running) == ("ask", "mark", False):
+            audit(call, decision, "marked", who=who)
+            return True, Note("policy-asks", call.name), ""
+        audit(call, decision, "refused", who=who)
+        return False, Note("policy-refused", call.name), decision.why
+
+
+async def policed(
+    ask: Ask, request: Request, rule: CallPolicy, running: Collection[str] = (), *, who: str = ""
+) -> AsyncGenerator[Event | Done[Reply]]:
+    """The events of a reply without the calls that the policy refuses to the owner of a key, `who`."""
+    reading = _Reading(request, rule, running, who)
+    async with aclosing(ask(rule.labelled(request))) as events:
+        async for event in events:
+            match event:
+                case CallStart() | ArgumentsDelta() | CallEnd():
+                    for passed in reading.take(event):
+                        yield passed
+                case Finished("tool_calls", usage) if not reading.passed:
+                    yield Finished("stop", usage)
+                case Done(reply):
+                    yield Done(reading.reply(reply))
+                case _:
+                    yield event
+
+
+class _Reading:
+    """Reads the calls of one reply, each to its end before it is passed on; `passed` is how many were."""
+
+    def __init__(self, request: Request, rule: CallPolicy, running: Collection[str], who: str) -> None:
+        self._request, self._rule, self._running, self._who = request, rule, running, who
+        self._open: list[CallStart | ArgumentsDelta | CallEnd] = []
+        self._verdicts: list[bool] = []
+        self._notes: list[Note] = []
+        self._texts: list[str] = []
+
+    @property
+    def passed(self) -> int:
+        """How many calls were passed on."""
+        return sum(self._verdicts)
+
+    def take(self, event: CallStart | ArgumentsDelta | CallEnd) -> list[Event]:
+        """What is passed on: nothing before a call ends, then all of it or what is said in its place."""
+        self._open.append(event)
+        if not isinstance(event, CallEnd):
+            return []
+        pieces, self._open = self._open, []
+        call = _call(pieces)
+        fits, note, why = self._rule.judged(call, self._request, self._running, self._who)
+        self._verdicts.append(fits)
+        self._notes += [note] if note else []
+        if fits:
+            return [*pieces, *([Noted(note)] if note else [])]
+        text = "" if self._request.schema else LEFT_OUT.format(name=call.name, why=why)
+        self._texts += [text] if text else []
+        return [*([TextDelta(text)] if text else []), *([Noted(note)] if note else [])]
+
+    def reply(self, reply: Reply) -> Reply:
+        """The whole reply, as it was passed on."""
+        calls = tuple(call for call, fits in zip(reply.calls, self._verdicts, strict=True) if fits)
+        finish = reply.finish if calls or reply.finish != "tool_calls" else "stop"
+        text, notes = "".join([reply.text, *self._texts]), (*reply.notes, *self._notes)
+        return replace(reply, text=text, calls=calls, finish=finish, notes=notes)
+
+
+def _call(pieces: list[CallStart | ArgumentsDelta | CallEnd]) -> ToolCall:
+    """The call that these events tell."""
+    start = next(piece for piece in pieces if isinstance(piece, CallStart))
+    text = "".join(piece.json for piece in pieces if isinstance(piece, ArgumentsDelta))
+    return read_call({"id": start.id, "name": start.name, "arguments": text or "{}"})

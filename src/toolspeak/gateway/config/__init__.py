@@ -1,0 +1,1 @@
+"""The configuration: its settings, and the file that they are read from."""

@@ -1,0 +1,393 @@
+"""The gateway's configuration file (TOML): read whole, every mistake told at once with its line and its place."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from ...dialects import get as get_dialect
+from ...errors import TemplateError, ToolspeakError, UsageError
+from ...models.http.address import USERINFO
+from ...models.resolve import model as named_model
+from ...schema.suggestions import did_you_mean, listed
+from ...sources.dialect_files import load_dialect
+from ...sources.mcp.config import check_there
+from ...wire.dialect import Dialect
+from ...wire.prompt.jinja import render_template
+from ..access.keys import PREFIX
+from ..hosted_tools import HOSTED_TYPES
+from ..registry import Models
+from ..tool_sources import box
+from .fields import ENOUGH, File, Table, Unexpected, flag, many, number, one_of, text, whole
+from .mcp_servers import granted, mcp_lines, read_mcp_server
+from .policies import policy_lines, read_audit, read_call_policy
+from .settings import Batches, Budget, Key, Limits, McpServer, ModelSettings, Page, Price, Rates, Settings, Store
+
+MOST_MONEY = 1e12
+SLIP = 0.85
+"""How near, from 0 to 1, a name must be to a known one to be that with a slip."""
+
+
+def read_config(path: str) -> Settings:
+    """The settings that a file holds. Raises UsageError, whose message has a line for every mistake."""
+    file = Path(path)
+    try:
+        content = file.read_text("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: it is not UTF-8 (byte {error.start})") from None
+    return parse_config(content, path, file.parent)
+
+
+def parse_config(content: str, name: str = "the configuration", folder: Path = Path()) -> Settings:
+    """The settings in the text of a file; paths in it are from `folder` on."""
+    try:
+        values = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}: it is not TOML: {error}") from None
+    file = File(name, content, folder)
+    settings = _settings(Table(file, (), values))
+    _check(settings, file)
+    file.done()
+    return settings
+
+
+def _settings(top: Table) -> Settings:
+    server = top.table("server")
+    models = {name: _model(name, table) for name, table in top.tables("models")}
+    servers = {name: read_mcp_server(name, table) for name, table in top.tables("mcp")}
+    keys = tuple(_key(name, table, models, servers) for name, table in top.tables("keys"))
+    known = one_of(*models) if models else text
+    named = top.table("aliases")
+    aliases = {alias: named.take(alias, known, "") for alias in named.names()}
+    running = top.table("hosted")
+    hosted = {kind: running.take(kind, _source(servers), "") for kind in running.names()}
+    for kind in hosted:
+        if meant := _mistyped(kind):
+            running.wrong(f"there is no such type of a tool.{did_you_mean(meant)}", kind)
+    workers = server.take("workers", whole(1, 1024), 1)
+    settings = Settings(
+        models,
+        host=server.take("host", text, "127.0.0.1"),
+        port=server.take("port", whole(0, 65535), 8080),
+        workers=workers,
+        cors=server.take("cors", many(_origin), ()),
+        limits=_limits(top.table("limits")),
+        keys=keys,
+        store=_store(top.table("store")) if top.has("store") else None,
+        ui=_page(top, keys, workers),
+        batches=_batches(top.table("batches")) if top.has("batches") else None,
+        aliases=aliases,
+        default=server.take("default_model", known, None),
+        hosted=hosted,
+        mcp=servers,
+        offered=server.take("mcp", many(granted(servers)), ()),
+        tool_turns=server.take("tool_turns", whole(1, 1000), 6),
+        policy=read_call_policy(top.table("policy")) if top.has("policy") else None,
+        audit=read_audit(top, _path),
+    )
+    server.close()
+    top.close()
+    return settings
+
+
+def _model(name: str, table: Table) -> ModelSettings:
+    if not 0 < len(name) <= 256:
+        table.wrong("expected a name of 1 to 256 characters")
+    several = table.take("upstreams", many(_upstream), ())
+    one = table.take("upstream", _upstream, "")
+    if table.has("upstream") == table.has("upstreams"):
+        said = "expected either upstream or upstreams, got both" if table.has("upstream") else "expected an upstream"
+        table.wrong(f'{said}, such as upstream = "ollama:NAME" or "http://host:8000/v1#NAME"')
+    made = ModelSettings(
+        name,
+        several or (one,),
+        mode=_word(table, "mode", "auto", "native", "chat", "raw"),
+        dialect=table.take("dialect", lambda value: _dialect(value, table.file.folder), None),
+        template=_template(table),
+        arguments=_word(table, "arguments", "auto", "whole", "live"),
+        tries=table.take("tries", whole(1, 10), 3),
+        shown=table.take("shown", whole(0, 127), None),
+        context=table.take("context", whole(1, ENOUGH), None),
+        shown_tokens=table.take("shown_tokens", whole(1, ENOUGH), None),
+        pinned=table.take("pinned", many(text), ()),
+        repeats_noticed=table.take("repeats_noticed", whole(0, ENOUGH), 3),
+        repeats_ended=table.take("repeats_ended", whole(0, ENOUGH), 10),
+        result_tokens=table.take("result_tokens", whole(0, ENOUGH), None),
+        clear_results=table.take("clear_results", whole(0, ENOUGH), 0),
+        keep_results=table.take("keep_results", whole(1, ENOUGH), 5),
+        price=_price(table.table("price")) if table.has("price") else None,
+        key=table.secret("key"),
+    )
+    table.close()
+    return made
+
+
+def _price(table: Table) -> Price:
+    amount = number(0, MOST_MONEY)
+    made = Price(
+        table.take("input", amount, 0.0), table.take("output", amount, 0.0), table.take("cached", amount, None)
+    )
+    for name in ("input", "output"):
+        if not table.has(name):
+            table.wrong("expected what a million tokens cost, such as { input = 0.5, output = 1.5 }", name)
+    table.close()
+    return made
+
+
+def _template(table: Table) -> str | None:
+    """The text of a chat template, tried on the shortest of conversations."""
+    found = table.read("template")
+    if found:
+        try:
+            render_template(found, [{"role": "user", "content": "Hi"}], None)
+        except TemplateError as error:
+            table.wrong(str(error), "template")
+    return found
+
+
+def _dialect(value: Any, folder: Path) -> Dialect:
+    try:
+        return load_dialect(text(value), folder)
+    except ToolspeakError as error:
+        raise Unexpected(f"the name of a dialect: {error}") from None
+
+
+def _mistyped(kind: str) -> tuple[str, ...]:
+    """The type of a provider's tool that a slip was made in; nothing for one that is known, or may be a new one."""
+    if any(f"{kind}_".startswith(f"{known}_") for known in HOSTED_TYPES):
+        return ()
+    return tuple(get_close_matches(kind, HOSTED_TYPES, 1, SLIP))
+
+
+def _source(servers: Mapping[str, McpServer]) -> Callable[[Any], str]:
+    """What takes a tool that stands for one of a provider's: of a server in [mcp], or of another one."""
+
+    def take(value: Any) -> str:
+        try:
+            for server in box(text(value), servers).servers:
+                check_there(server.address)
+        except ToolspeakError as error:
+            raise Unexpected(f"a tool of an MCP server: {error}") from None
+        return value
+
+    return take
+
+
+def _upstream(value: Any) -> str:
+    try:
+        named_model(text(value))
+    except (ToolspeakError, OSError) as error:
+        raise Unexpected(f"the name of a model: {error}") from None
+    return value
+
+
+def _word(table: Table, name: str, *words: str) -> Any:
+    """One of some words, the first where none is given."""
+    return table.take(name, one_of(*words), words[0])
+
+
+def _key(name: str, table: Table, models: Mapping[str, ModelSettings], servers: Mapping[str, McpServer]) -> Key:
+    hashed = table.take("hash", text, "")
+    digits = hashed.removeprefix(PREFIX)
+    try:
+        digest = bytes.fromhex(digits)
+    except ValueError:
+        digest = b""
+    if len(digest) != 32:
+        table.wrong(
+            f'expected hash = "{PREFIX}…" with 64 hexadecimal digits. '
+            f"toolspeak serve --new-key {name} makes a key and prints its hash"
+        )
+    allowed = table.take("models", many(one_of(*models) if models else text), None)
+    policy = read_call_policy(table.table("policy")) if table.has("policy") else None
+    limits = table.table("rates")
+    rates = Rates(*(limits.take(one.name, whole(1, ENOUGH), None) for one in fields(Rates)))
+    limits.close()
+    amounts = table.table("budget")
+    budget = Budget(
+        amounts.take("tokens", whole(1, ENOUGH), None), amounts.take("money", number(0.000001, MOST_MONEY), None)
+    )
+    amounts.close()
+    metrics = _word(table, "metrics", "own", "all")
+    tools = table.take("mcp", many(granted(servers)), None)
+    table.close()
+    return Key(name, digest, allowed, rates, policy, budget, metrics, tools)
+
+
+def _limits(table: Table) -> Limits:
+    usual = Limits()
+    given: dict[str, Any] = {}
+    for one in fields(Limits):
+        value = getattr(usual, one.name)
+        kind = number(0.001, 1e6) if isinstance(value, float) else whole(1, ENOUGH)
+        given[one.name] = table.take(one.name, kind, value)
+    table.close()
+    return Limits(**given)
+
+
+def _path(table: Table, what: str) -> str:
+    """The path of a file or folder, which will be made in a folder that is there."""
+    path = table.take("path", text, "")
+    if not table.has("path"):
+        table.wrong(f'expected path = "{what}"')
+    found = table.file.folder / path
+    if path and not found.parent.is_dir():
+        table.wrong(f"{found.parent}: there is no such folder", "path")
+    return str(found)
+
+
+def _batches(table: Table) -> Batches:
+    usual = Batches(_path(table, "FOLDER"))
+    most = {"running": 1000, "concurrency": 1000}
+    given = {
+        one.name: table.take(one.name, whole(1, most.get(one.name, ENOUGH)), getattr(usual, one.name))
+        for one in fields(Batches)
+        if one.name not in ("path", "age")
+    }
+    made = Batches(usual.path, **given, age=table.take("age", number(3600, 1e10), usual.age))
+    table.close()
+    return made
+
+
+def _store(table: Table) -> Store:
+    usual = Store(_path(table, "FILE"))
+    made = Store(
+        usual.path,
+        responses=table.take("responses", flag, usual.responses),
+        size=table.take("size", whole(1_000_000, ENOUGH), usual.size),
+        age=table.take("age", number(1, 1e10), usual.age),
+    )
+    table.close()
+    return made
+
+
+def _page(top: Table, keys: Sequence[Key], workers: int) -> Page | None:
+    if not top.has("ui"):
+        return None
+    table, names = top.table("ui"), [key.name for key in keys]
+    made = Page(
+        live=table.take("live", whole(0, 10_000), 0),
+        operators=table.take("operators", many(one_of(*names) if names else text), ()),
+        reports=table.take("reports", lambda value: str(table.file.folder / text(value)), None),
+    )
+    if made.live and workers > 1:
+        table.wrong("expected server.workers = 1: each process would keep requests of its own", "live")
+    table.close()
+    return made
+
+
+def _origin(value: Any) -> str:
+    """An origin as browsers send it: a scheme, a host, perhaps a port, and nothing else."""
+    if isinstance(value, str) and is_origin(value):
+        return value
+    raise Unexpected(f'an origin such as "https://example.org", or "*", got {value!r:.80}')
+
+
+def is_origin(value: str) -> bool:
+    """Whether a text is an origin as browsers send it, or `*`."""
+    scheme, found, host = value.partition("://")
+    plain = value.isascii() and value.isprintable() and value == value.lower() and scheme.isalpha()
+    return value == "*" or (plain and bool(found and host) and not set("/ ?#@*,") & set(host))
+
+
+def bare(upstream: str) -> str:
+    """An upstream's name without what may be secret in it: user, password, query."""
+    address, hash_, model = USERINFO.sub("//", upstream).partition("#")
+    return address.partition("?")[0] + hash_ + model
+
+
+def _check(settings: Settings, file: File) -> None:
+    """Finds what is wrong beyond the form: names that mean nothing, two keys that are one."""
+    for name, model in settings.models.items():
+        try:
+            Models({name: model} if all(model.upstreams) else {})
+        except (ToolspeakError, OSError) as error:
+            file.wrong(("models", name), str(error))
+    seen: dict[bytes, str] = {}
+    for key in settings.keys:
+        if (other := seen.get(key.digest)) and key.digest:
+            file.wrong(("keys", key.name, "hash"), f"it is the key of {other} too")
+        seen[key.digest] = key.name
+        _check_budget(key, settings, file)
+
+
+def _check_budget(key: Key, settings: Settings, file: File) -> None:
+    """Finds a budget that could not be counted."""
+    place = ("keys", key.name, "budget")
+    if key.budget and settings.store is None:
+        file.wrong(place, 'budgets are counted in a file: expected [store] with path = "FILE"')
+    opened = (model for name, model in settings.models.items() if key.models is None or name in key.models)
+    if key.budget.money is not None and (free := [model.name for model in opened if model.price is None]):
+        said = f"there is no price of {listed(free)}: expected price = {{ input = …, output = … }} of a million tokens"
+        file.wrong((*place, "money"), said)
+
+
+def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    """The origins themselves. Raises UsageError for one that no browser sends."""
+    for origin in origins:
+        if not is_origin(origin):
+            raise UsageError(f"expected an origin such as https://example.org, or *, got {origin[:100]!r}")
+    return origins
+
+
+def _names(settings: Settings) -> list[str]:
+    """What stands for names that clients use."""
+    lines = [f"alias   {alias}: {name}" for alias, name in settings.aliases.items()]
+    lines += [f"default {settings.default}"] if settings.default else []
+    return lines + [f"hosted  {kind}: {bare(source)}" for kind, source in settings.hosted.items()]
+
+
+def _batch_lines(settings: Settings) -> list[str]:
+    """What stands for batches."""
+    if (batches := settings.batches) is None:
+        return []
+    return [f"batches {batches.path}: {batches.rows:,} lines each, {batches.running:,} at once in a process"]
+
+
+def _page_lines(settings: Settings) -> list[str]:
+    """What stands for the page."""
+    page = settings.ui
+    return [f"page    /ui, {page.live:,} requests kept"] if page else []
+
+
+def _bounds(key: Key) -> list[str]:
+    """What the owner of a key may use."""
+    amounts = (
+        (key.rates.requests, "requests a minute"),
+        (key.rates.tokens, "tokens a minute"),
+        (key.rates.running, "requests at once"),
+        (key.budget.tokens, "tokens a day"),
+        (key.budget.money, "a day by the models' prices"),
+    )
+    return [f"{value:,} {text}" for value, text in amounts if value is not None]
+
+
+def summary(settings: Settings) -> list[str]:
+    """What the settings come to, a line for each thing; no secrets."""
+    workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
+    lines = [f"server  {settings.host}:{settings.port}, {workers}"]
+    for name, model in settings.models.items():
+        spoken = f", dialect {get_dialect(model.dialect).name}" if model.dialect else ""
+        lines.append(f"model   {name}: {', '.join(map(bare, model.upstreams))} ({model.mode}{spoken})")
+    lines += _names(settings)
+    for key in settings.keys:
+        opened = "all models" if key.models is None else ", ".join(key.models) or "no model"
+        lines.append(f"key     {key.name}: {'; '.join([opened, *_bounds(key)])}")
+    if not settings.keys:
+        lines.append("key     none: anybody on this machine may ask")
+    lines += policy_lines(settings) + mcp_lines(settings)
+    lines += [f"origin  {origin}" for origin in settings.cors]
+    if settings.store:
+        kept = (
+            f"responses up to {settings.store.size:,} bytes and {settings.store.age:g} s"
+            if settings.store.responses
+            else "no responses"
+        )
+        lines.append(f"store   {settings.store.path}: counts of keys, {kept}")
+    return lines + _batch_lines(settings) + _page_lines(settings)

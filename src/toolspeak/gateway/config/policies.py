@@ -1,0 +1,66 @@
+"""Reads the policies of the configuration: the gateway's own, and those of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import UsageError
+from ...policy.policy import Policy
+from ...policy.rules import rule
+from ..call_policy import CallPolicy
+from .fields import Table, Unexpected, flag, many, number, one_of
+from .settings import Audit, Settings
+
+
+def read_call_policy(table: Table) -> CallPolicy:
+    """The policy in a table; what is wrong with it is kept as mistakes of the file."""
+    rules = {name: table.take(name, many(_rule), ()) for name in ("allow", "ask", "deny")}
+    after: Any = table.take("after_untrusted", one_of("ask", "deny", "allow"), "ask")
+    asked: Any = table.take("on_ask", one_of("refuse", "mark"), "refuse")
+    tools = {name: _labels(row) for name, row in table.tables("tools")}
+    table.close()
+    return CallPolicy(Policy(**rules, after_untrusted=after, tools=tools), asked)
+
+
+def _rule(value: Any) -> str:
+    try:
+        return rule(value).text
+    except UsageError as error:
+        raise Unexpected(f"a rule: {error}") from None
+
+
+def _labels(table: Table) -> dict[str, str]:
+    labels = {
+        "effect": table.take("effect", one_of("read", "write", "destructive"), ""),
+        "reads": table.take("reads", one_of("trusted", "untrusted"), ""),
+    }
+    table.close()
+    return {name: word for name, word in labels.items() if word}
+
+
+def read_audit(top: Table, path: Callable[[Table, str], str]) -> Audit | None:
+    """Where decisions are written beside the log, if anywhere; `path` reads the place of a file."""
+    if not top.has("audit"):
+        return None
+    table = top.table("audit")
+    usual = Audit(path(table, "FILE"))
+    made = Audit(
+        usual.path,
+        arguments=table.take("arguments", flag, usual.arguments),
+        age=table.take("age", number(1, 1e10), usual.age),
+    )
+    table.close()
+    return made
+
+
+def policy_lines(settings: Settings) -> list[str]:
+    """What the policies come to, a line for each."""
+    owners = [("all", settings.policy), *((f"key {key.name}", key.policy) for key in settings.keys)]
+    return [f"policy  {owner}: {_summary(rule)}" for owner, rule in owners if rule]
+
+
+def _summary(rule: CallPolicy) -> str:
+    policy = rule.policy
+    count = len(policy.allow) + len(policy.ask) + len(policy.deny)
+    return f"{count} rules; after an untrusted result {policy.after_untrusted}; asked about: {rule.on_ask}"

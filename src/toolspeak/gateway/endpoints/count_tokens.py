@@ -1,0 +1,55 @@
+"""Counts the tokens of a request: `POST /v1/messages/count_tokens`.
+
+Counted by the model's own tokenizer where that can be asked; otherwise estimated, and the header
+`x-toolspeak-estimate` says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...api import anthropic
+from ...models.base import Counter, Model
+from ...models.offload import offloaded, request_size
+from ...plan.token_estimate import about, about_request
+from ...types import Reply, Request, Usage
+from ..context import RequestContext
+
+if TYPE_CHECKING:
+    from ..app import Gateway
+
+
+async def count_tokens(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """Answers with `input_tokens`; nothing is generated."""
+    body = await gateway.read(exchange, anthropic.COUNT_BODY)
+    asked = await exchange.understand(anthropic.read_request, body)
+    served = gateway.models.find(asked.model, exchange.visible)
+    exchange.tell_ignored(asked.ignored)
+    exchange.record.model = served.settings.name
+    async with gateway.admitted(exchange):
+        request = await served.narrowed(asked.request)
+        count = await counted(served.model, request)
+        if count is None:
+            count = await offloaded(request_size(request), about_request, request)
+            exchange.headers.append((b"x-toolspeak-estimate", b"true"))
+        await exchange.reply_json(200, anthropic.write_counted(count))
+
+
+async def counted(model: Model, request: Request) -> int | None:
+    """The tokens by the model's own tokenizer; None where that cannot be asked."""
+    return await model.count(request) if isinstance(model, Counter) else None
+
+
+def with_estimate(reply: Reply, request: Request) -> Usage:
+    """What a reply cost, estimated where its model does not tell: clients make room by it."""
+    usage = reply.usage
+    if usage.prompt_tokens and (usage.completion_tokens or not (reply.text or reply.thought or reply.calls)):
+        return usage
+    said = f"{reply.text}{reply.thought}" + "".join(f"{call.name}{call.json}" for call in reply.calls)
+    return replace(
+        usage,
+        prompt_tokens=usage.prompt_tokens or about_request(request),
+        completion_tokens=usage.completion_tokens or about(said),
+        estimated=True,
+    )

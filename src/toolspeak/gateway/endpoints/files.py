@@ -1,0 +1,133 @@
+"""Files of clients: `/v1/files`, for the batches that read and write them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...api import batches as api
+from ...errors import Refused
+from ..batches.upload import FRAME, Upload, read_upload
+from ..context import RequestContext
+from ..storage.batch_store import BatchStore
+from .pages import page, query
+
+if TYPE_CHECKING:
+    from ..app import Gateway
+
+PIECE = 262_144
+"""Bytes of a file that are sent at once."""
+MOST = 10_000
+"""Files on one page."""
+
+
+def store_of(gateway: Gateway) -> BatchStore:
+    """The store of files and batches. Raises Refused (404) where there is none."""
+    if gateway.batches is None:
+        said = "there are no files and no batches here: have the gateway's operator turn them on ([batches] with path in its configuration)"
+        raise Refused(said, status=404, code="not_found")
+    return gateway.batches
+
+
+async def create(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """Answers `POST /v1/files`."""
+    store = store_of(gateway)
+    gateway.door.check_origin(exchange)
+    most = store.settings.file
+    length = exchange.header(b"content-length")
+    size = int(length) if length.isdigit() else 0
+    if size > most + FRAME:
+        raise Refused(f"the file is larger than {most:,} bytes", status=413, code="request_too_large", param="file")
+    await store.run(store.check_room, exchange.owner, max(0, size - FRAME))
+    key = f"file-{secrets.token_hex(12)}"
+    await gateway.admission.enter(exchange.owner)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    whole = False
+    try:
+        kind = exchange.header(b"content-type")
+        upload = await read_upload(exchange.receive, kind, store.content(key), most, gateway.settings.limits)
+        purpose, age = _fields(upload)
+        whole = True
+    finally:
+        gateway.admission.leave(loop.time() - began, exchange.owner)
+        if not whole:
+            await asyncio.to_thread(store.content(key).unlink, missing_ok=True)
+    body = await store.run(store.add_file, exchange.owner, key, upload.name, purpose, upload.size, age)
+    await exchange.reply_json(200, body)
+
+
+async def list_files(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """Answers `GET /v1/files`."""
+    store, asked = store_of(gateway), query(exchange)
+    rows = await store.run(store.files, exchange.owner)
+    if purpose := asked.get("purpose"):
+        rows = [row for row in rows if row["purpose"] == purpose]
+    await exchange.reply_json(200, page(rows, asked, most=MOST, usual=MOST))
+
+
+async def show(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+    """Answers `GET /v1/files/{file}`. Raises Refused (404)."""
+    await exchange.reply_json(200, await _file(gateway, exchange, key))
+
+
+async def content(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+    """Answers `GET /v1/files/{file}/content`. Raises Refused (404)."""
+    found = await _file(gateway, exchange, key)
+    path = store_of(gateway).content(found["id"])
+    await exchange.reply_content(found["bytes"], _pieces(path), b"application/octet-stream")
+
+
+async def drop(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+    """Answers `DELETE /v1/files/{file}`. Raises Refused (400, 404)."""
+    store = store_of(gateway)
+    if not await store.run(store.drop_file, exchange.owner, key):
+        raise _missing(key)
+    await exchange.reply_json(200, {"id": key, "object": "file", "deleted": True})
+
+
+async def _file(gateway: Gateway, exchange: RequestContext, key: str) -> dict[str, Any]:
+    store = store_of(gateway)
+    found = await store.run(store.file, exchange.owner, key)
+    if found is None:
+        raise _missing(key)
+    return found
+
+
+def _missing(key: str) -> Refused:
+    return Refused(f"there is no file {key[:100]!r} here", status=404, code="not_found")
+
+
+def _fields(upload: Upload) -> tuple[str, float | None]:
+    """The purpose of a file, and the seconds after which it expires, where the form says so. Raises Refused."""
+    fields = upload.fields
+    purpose = fields.get("purpose")
+    if purpose != "batch":
+        got = "none" if purpose is None else repr(purpose[:64])
+        said = f"purpose: expected batch, got {got}: files are here for batches alone"
+        raise Refused(said, code="invalid_value", param="purpose")
+    anchor, seconds = fields.get("expires_after[anchor]"), fields.get("expires_after[seconds]")
+    if anchor is None and seconds is None:
+        return purpose, None
+    least, most = api.SECONDS
+    age = 0
+    with suppress(ValueError, TypeError):
+        age = int(seconds or "")
+    if anchor != "created_at" or not least <= age <= most:
+        said = f"expires_after: expected the anchor created_at, and from {least:,} to {most:,} seconds"
+        raise Refused(said, code="invalid_value", param="expires_after")
+    return purpose, float(age)
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    """The content of a file, read beside the loop."""
+    file = await asyncio.to_thread(path.open, "rb")
+    try:
+        while piece := await asyncio.to_thread(file.read, PIECE):
+            yield piece
+    finally:
+        file.close()

@@ -1,0 +1,118 @@
+"""Liveness and readiness: whether the process lives, and whether it should get requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ...models.embedded.local import Local
+from ...models.pool import Pool
+from ...models.wrapper import load
+from ..context import RequestContext
+from ..telemetry.metrics import CONTENT_TYPE, key_figures, only_of
+
+if TYPE_CHECKING:
+    from ...models.base import Model
+    from ..app import Gateway
+    from ..registry import Models
+
+log = logging.getLogger(__name__)
+
+PROBING = 5.0
+"""Seconds that a slow server may keep the gateway from being ready: it is asked by what is known until more is."""
+
+
+class Readiness:
+    """Ready once everything that is slow to load has been loaded, until the process drains.
+
+    `broken` tells whether no upstream of a model answers, for each.
+    """
+
+    def __init__(self) -> None:
+        self.loading = False
+        self.draining = False
+        self.failed: dict[str, str] = {}
+        """Models that cannot be loaded, and the class of the error."""
+
+    def status(self, broken: Iterable[str]) -> tuple[int, dict[str, Any]]:
+        """The status to answer with, and the detail for who may see it."""
+        detail: dict[str, Any] = {}
+        if self.draining:
+            detail["draining"] = True
+        if self.loading:
+            detail["loading"] = True
+        if down := sorted({*broken, *self.failed}):
+            detail["models"] = down
+        if detail:
+            return 503, {"status": "not ready", **detail}
+        return 200, {"status": "ready"}
+
+    async def load(self, models: Models) -> None:
+        """Loads what the first request would otherwise wait for: an embedded model, libraries."""
+        self.loading = True
+        try:
+            await asyncio.to_thread(import_libraries)
+            loads = {name: asyncio.create_task(self._load(name, one.model)) for name, one in models.served.items()}
+            await asyncio.gather(*(task for name, task in loads.items() if in_process(models.served[name].model)))
+            await asyncio.wait(loads.values(), timeout=PROBING)
+        finally:
+            self.loading = False
+        await asyncio.gather(*loads.values())
+
+    async def _load(self, name: str, model: Model) -> None:
+        try:
+            await load(model)
+        except Exception as error:  # noqa: BLE001 - told by readiness, and to whoever asks for the model
+            self.failed[name] = type(error).__name__
+            log.error("the model %s cannot be loaded: %s", name, error)
+
+
+async def live(_: Gateway, exchange: RequestContext, __: str) -> None:
+    """The process answers."""
+    await exchange.reply_json(200, {"status": "alive"})
+
+
+async def ready(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """Whether to send requests here."""
+    status, told = gateway.readiness.status(gateway.models.broken())
+    if status == 503:
+        exchange.headers.append((b"retry-after", b"1"))
+    if not gateway.door.knows(exchange):
+        told = {"status": told["status"]}
+    await exchange.reply_json(status, told)
+
+
+async def metrics(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """What Prometheus reads."""
+    gateway.look()
+    text = only_of(gateway.observer.metrics.text(), exchange.visible)
+    await exchange.reply(200, text + await _budgets(gateway, exchange), CONTENT_TYPE)
+
+
+async def _budgets(gateway: Gateway, exchange: RequestContext) -> bytes:
+    """What keys have spent today: the client's own, or all where it may see those."""
+    if gateway.budgets is None or exchange.key is None:
+        return b""
+    keys = gateway.settings.keys if exchange.key.metrics == "all" else (exchange.key,)
+    spent = await gateway.budgets.spent([key for key in keys if key.budget])
+    rows = [
+        (key.name, unit, getattr(spent[key.name], unit), getattr(key.budget, unit))
+        for key in keys
+        for unit in ("tokens", "money")
+        if key.name in spent and getattr(key.budget, unit) is not None
+    ]
+    return key_figures(rows) if rows else b""
+
+
+def in_process(model: Any) -> bool:
+    """Whether a model, or one that is part of it, is loaded into this very process."""
+    parts = [one.model for one in model.upstreams] if isinstance(model, Pool) else [getattr(model, "model", None)]
+    return isinstance(model, Local) or any(in_process(part) for part in parts if part and not isinstance(part, str))
+
+
+def import_libraries() -> None:
+    """Loads what the first request would load on the event loop, and keep all others waiting."""
+    import aiohttp  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]

@@ -1,0 +1,72 @@
+"""Ollama's API: `/api/chat`, `/api/generate`, `/api/embed`, and what it tells of its models and of itself."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ... import __version__
+from ...api import ollama
+from ...api.incoming import Stamp
+from ...api.ollama import generate as generate_codec
+from ..context import RequestContext
+from .embeddings import answer_embeddings
+
+if TYPE_CHECKING:
+    from ..app import Gateway
+
+
+async def chat(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """Answers a conversation; one without messages asks to load the model."""
+    body = await gateway.read(exchange, ollama.BODY, any_type=True)
+    if body.get("messages"):
+        await gateway.answer(exchange, ollama, body)
+    else:
+        await _loaded(gateway, exchange, body["model"], chats=True)
+
+
+async def generate(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """Answers a prompt; a request without one asks to load the model."""
+    body = await gateway.read(exchange, generate_codec.BODY, any_type=True)
+    if body.get("prompt") or body.get("images"):
+        await gateway.answer(exchange, generate_codec, body)
+    else:
+        await _loaded(gateway, exchange, body["model"], chats=False)
+
+
+async def _loaded(gateway: Gateway, exchange: RequestContext, name: str, *, chats: bool) -> None:
+    """The model is there: it was loaded when the gateway started."""
+    exchange.record.model = gateway.models.find(name, exchange.visible).settings.name
+    await exchange.reply_json(200, ollama.write_loaded(chats, _stamp(exchange, name)))
+
+
+async def embed(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """A vector for each text. Raises Refused where the model gives none."""
+    asked = ollama.read_texts(await gateway.read(exchange, ollama.EMBED_BODY, any_type=True))
+    await answer_embeddings(
+        gateway, exchange, asked, partial(ollama.write_vectors, stamp=_stamp(exchange, asked.model))
+    )
+
+
+async def list_models(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """All models that may be seen."""
+    await exchange.reply_json(200, ollama.write_models(gateway.models.names(exchange.visible)))
+
+
+async def show_model(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """One model. Raises Refused (404), which names the near ones."""
+    body: dict[str, Any] = await gateway.read(exchange, ollama.SHOW_BODY, any_type=True)
+    served = gateway.models.find(body["model"], exchange.visible)
+    exchange.record.model = served.settings.name
+    await exchange.reply_json(200, ollama.write_model(served.settings.context))
+
+
+async def show_version(_: Gateway, exchange: RequestContext, __: str) -> None:
+    """The version of the API."""
+    await exchange.reply_json(200, ollama.write_version(__version__))
+
+
+def _stamp(exchange: RequestContext, name: str) -> Stamp:
+    return Stamp(secrets.token_hex(12), int(time.time()), name, exchange.record.times)

@@ -1,0 +1,278 @@
+"""The OpenAPI document of the gateway, made of what it really does: its routes, and the schemas that bodies are held
+to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ... import __version__
+from ...api import anthropic, batches, completions, embeddings, ollama, openai_chat, openai_responses
+from ...api.json_stream import JSON_LINES
+from ...api.ollama import generate
+from ...types import Schema
+from ..body import with_nulls
+from ..context import RequestContext
+from ..response_schemas import SHAPES, ref
+
+if TYPE_CHECKING:
+    from ..app import Gateway
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is published of a route: what it is for, the shapes of its answer and its errors, the schema of its body.
+
+    `stream` is the content type of one that answers in a stream as well, `never` says which bodies its API understands and refuses.
+    `asks` is for one that reaches a model's server, `either` for one that answers in the form of both APIs. `query`
+    holds the schemas of what may be asked behind the path. `open` is for one that needs no key; `kind` is what it
+    answers in. `form` is the schema of a body that is a form, `model` says whether a body names a model.
+    """
+
+    summary: str
+    shapes: tuple[str, ...]
+    body: Schema | None = None
+    stream: str = ""
+    never: Sequence[Schema] = ()
+    asks: bool = False
+    errors: tuple[str, ...] = ("OpenAIError",)
+    tag: str = "OpenAI"
+    either: bool = False
+    query: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
+    open: bool = False
+    kind: str = "application/json"
+    form: Schema | None = None
+    model: bool = True
+
+
+def _both(**fields: Schema) -> Schema:
+    """Bodies in which these fields are all given so."""
+    return {"required": list(fields), "properties": fields}
+
+
+EVENTS = "text/event-stream"
+LINES = JSON_LINES.decode()
+OLLAMA: Any = {"errors": ("OllamaError",), "tag": "Ollama"}
+
+FORM: Schema = {
+    "type": "object",
+    "required": ["file", "purpose"],
+    "properties": {"file": {"type": "string", "format": "binary"}, "purpose": {"enum": ["batch"]}},
+}
+
+OPERATIONS: dict[tuple[str, str], Operation] = {
+    ("POST", "/v1/chat/completions"): Operation(
+        "Answer a conversation, with tools", ("ChatCompletion",), openai_chat.BODY, stream=EVENTS, asks=True
+    ),
+    ("POST", "/v1/completions"): Operation(
+        "Continue a prompt", ("Completion",), completions.BODY, stream=EVENTS, asks=True, never=(
+            _both(suffix={"type": "string", "minLength": 1}),
+            _both(best_of={"type": "integer", "minimum": 2}),
+            _both(echo={"const": True}, logprobs={"type": "integer"}),
+            _both(prompt={"type": "array", "minItems": 2}, n={"type": "integer", "minimum": 2}),
+        ),
+    ),
+    ("POST", "/v1/messages"): Operation(
+        "Answer a conversation, with tools", ("Message",), anthropic.BODY, stream=EVENTS, asks=True,
+        errors=("AnthropicError",), tag="Anthropic",
+    ),
+    ("POST", "/v1/messages/count_tokens"): Operation(
+        "Count the tokens of a request", ("TokenCount",), anthropic.COUNT_BODY, asks=True,
+        errors=("AnthropicError",), tag="Anthropic",
+    ),
+    ("POST", "/v1/embeddings"): Operation("Turn texts into vectors", ("Embeddings",), embeddings.BODY, asks=True),
+    ("POST", "/v1/responses"): Operation(
+        "Answer a conversation, with tools", ("Response",), openai_responses.BODY, stream=EVENTS, asks=True
+    ),
+    ("GET", "/v1/responses/{response}"): Operation("Show a response that was kept", ("Response",)),
+    ("GET", "/v1/responses/{response}/input_items"): Operation(
+        "List what a response that was kept answers", ("Items",), query={
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+            "order": {"enum": ["asc", "desc"]},
+            "after": {"type": "string", "minLength": 1},
+        },
+    ),
+    ("DELETE", "/v1/responses/{response}"): Operation("Forget a response that was kept", ("Forgotten",)),
+    ("POST", "/v1/files"): Operation("Upload a file for a batch", ("File",), form=FORM),
+    ("GET", "/v1/files"): Operation("List the files", ("Files",), query={
+        "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
+        "order": {"enum": ["asc", "desc"]},
+        "after": {"type": "string"},
+        "purpose": {"type": "string"},
+    }),
+    ("GET", "/v1/files/{file}"): Operation("Show a file", ("File",)),
+    ("GET", "/v1/files/{file}/content"): Operation("Download a file", ("Text",), kind="application/octet-stream"),
+    ("DELETE", "/v1/files/{file}"): Operation("Delete a file", ("DeletedFile",)),
+    ("POST", "/v1/batches"): Operation("Answer the lines of a file", ("Batch",), batches.BODY, model=False),
+    ("GET", "/v1/batches"): Operation("List the batches", ("Batches",), query={
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+        "after": {"type": "string"},
+    }),
+    ("GET", "/v1/batches/{batch}"): Operation("Show a batch", ("Batch",)),
+    ("POST", "/v1/batches/{batch}/cancel"): Operation("Cancel a batch", ("Batch",)),
+    ("GET", "/v1/models"): Operation(
+        "List the models", ("Models", "AnthropicModels"), errors=("OpenAIError", "AnthropicError"), either=True
+    ),
+    ("GET", "/v1/models/{model}"): Operation(
+        "Show a model", ("Model", "AnthropicModel"), errors=("OpenAIError", "AnthropicError"), either=True
+    ),
+    ("POST", "/api/chat"): Operation(
+        "Answer a conversation, with tools", ("OllamaChat",), ollama.BODY, stream=LINES, asks=True, **OLLAMA
+    ),
+    ("POST", "/api/generate"): Operation(
+        "Answer a prompt", ("OllamaReply",), generate.BODY, stream=LINES, asks=True, **OLLAMA, never=(
+            _both(suffix={"type": "string", "minLength": 1}),
+            _both(template={"type": "string", "minLength": 1}),
+            _both(context={"type": "array", "minItems": 1}),
+            _both(raw={"const": True}, system={"type": "string", "minLength": 1}),
+            _both(raw={"const": True}, images={"type": "array", "minItems": 1}),
+            _both(raw={"const": True}, format={"not": {"enum": ["", None]}}),
+        ),
+    ),
+    ("POST", "/api/embed"): Operation(
+        "Turn texts into vectors", ("OllamaVectors",), ollama.EMBED_BODY, asks=True, **OLLAMA
+    ),
+    ("GET", "/api/tags"): Operation("List the models", ("OllamaModels",), **OLLAMA),
+    ("POST", "/api/show"): Operation("Show a model", ("OllamaModel",), ollama.SHOW_BODY, **OLLAMA),
+    ("GET", "/api/version"): Operation("The version of the API", ("OllamaVersion",), **OLLAMA),
+    ("GET", "/openapi.json"): Operation("This document", ("Document",), tag="Gateway"),
+    ("GET", "/livez"): Operation("Whether the process answers", ("Health",), tag="Gateway", open=True),
+    ("GET", "/readyz"): Operation("Whether to send requests here", ("Health",), tag="Gateway", open=True),
+    ("GET", "/health"): Operation("The same as /readyz", ("Health",), tag="Gateway", open=True),
+    ("GET", "/metrics"): Operation("Figures for Prometheus", ("Text",), tag="Gateway", kind="text/plain"),
+}  # fmt: skip
+"""What is published of each route."""
+
+SECURITY: dict[str, Any] = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "Authorization: Bearer KEY"},
+    "header": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+}
+
+EVENT: Schema = {
+    "type": "object",
+    "description": "One of the events that are sent where the body says `stream: true`.",
+    "required": ["data"],
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+}
+
+WHY: dict[int, str] = {
+    400: "The request is malformed, or asks for what cannot be done",
+    401: "The key is missing or not known",
+    403: "The request was meant for another host",
+    404: "There is no such model, or no such path",
+    405: "The path takes another method; the header Allow says which",
+    408: "The request did not arrive in time",
+    413: "The body is too large",
+    415: "The body is encoded or typed in a way that is not taken",
+    429: "Too many requests, here or at the model's server; the header Retry-After says when to come back",
+    431: "The head of the request is too large",
+    500: "The gateway failed; its log says why",
+    502: "The model's server failed, or its reply was never valid",
+    503: "The gateway is ending, or not ready yet",
+    504: "The model's server did not answer in time",
+}
+ANSWERED = (404, 413, 415)
+"""Errors of a route with a body."""
+STORED = ("/v1/files", "/v1/batches")
+"""Paths of what is kept: there may be none, or too many."""
+UPSTREAM_ERRORS = (429, 502, 503, 504)
+"""Errors of a route that asks a model's server."""
+
+
+async def show_document(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """`GET /openapi.json`: the document, with the models that the client may see."""
+    names = gateway.models.names(exchange.visible)
+    await exchange.reply_json(200, document(names, secured=bool(gateway.settings.keys)))
+
+
+def document(names: Sequence[str] = (), *, secured: bool = False) -> dict[str, Any]:
+    """The document of a gateway that serves the models `names`; `secured`: it has keys."""
+    paths: dict[str, dict[str, Any]] = {}
+    for (method, path), operation in OPERATIONS.items():
+        paths.setdefault(path, {})[method.lower()] = _operation(method, path, operation, names, secured)
+    out: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "toolspeak",
+            "version": __version__,
+            "description": "Tools for any model, through the APIs that programs already speak.",
+        },
+        "paths": paths,
+        "components": {"schemas": SHAPES},
+    }
+    if secured:
+        out["components"]["securitySchemes"] = SECURITY
+    return out
+
+
+def _operation(method: str, path: str, operation: Operation, names: Sequence[str], secured: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"operationId": _id(method, path), "summary": operation.summary, "tags": [operation.tag]}
+    if parameters := _parameters(path, operation, names):
+        out["parameters"] = parameters
+    if operation.body is not None:
+        schema = _narrowed(operation, names)
+        out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    if operation.form is not None:
+        out["requestBody"] = {"required": True, "content": {"multipart/form-data": {"schema": operation.form}}}
+    content: dict[str, Any] = {operation.kind: {"schema": _either(operation.shapes)}}
+    if operation.stream:
+        content[operation.stream] = {"schema": EVENT if operation.stream == EVENTS else _either(operation.shapes)}
+    out["responses"] = {"200": {"description": "The answer", "content": content}}
+    for status in _statuses(path, operation, secured):
+        shapes = operation.shapes if operation.open and status == 503 else operation.errors
+        error = {"application/json": {"schema": _either(shapes)}}
+        out["responses"][str(status)] = {"description": WHY[status], "content": error}
+    if secured and not operation.open:
+        out["security"] = [{name: []} for name in SECURITY]
+    return out
+
+
+def _id(method: str, path: str) -> str:
+    return method.lower() + "".join(c if c.isalnum() else "_" for c in path)
+
+
+def _parameters(path: str, operation: Operation, names: Sequence[str]) -> list[dict[str, Any]]:
+    """What a request may say beside its body."""
+    found: list[dict[str, Any]] = []
+    if hole := path.partition("{")[2].partition("}")[0]:
+        schema = _model(names) if hole == "model" else {"type": "string", "minLength": 1, "maxLength": 256}
+        found.append({"name": hole, "in": "path", "required": True, "schema": schema})
+    found += [{"name": name, "in": "query", "schema": schema} for name, schema in operation.query.items()]
+    if operation.either:
+        why = "Given, the answer has the form of Anthropic's API."
+        found.append({"name": "anthropic-version", "in": "header", "schema": {"type": "string"}, "description": why})
+    return found
+
+
+def _either(names: Sequence[str]) -> Schema:
+    return ref(names[0]) if len(names) == 1 else {"oneOf": [ref(name) for name in names]}
+
+
+def _statuses(path: str, operation: Operation, secured: bool) -> list[int]:
+    statuses = {400, 403, 405, 408, 431, 500, 503}
+    if secured and not operation.open:
+        statuses |= {401, 429}
+    if operation.body is not None or operation.form is not None:
+        statuses |= {*ANSWERED}
+    if path.startswith(STORED):
+        statuses |= {404, 429}
+    if operation.asks:
+        statuses |= {*UPSTREAM_ERRORS}
+    return sorted(statuses | ({404} if "{" in path else set()))
+
+
+def _narrowed(operation: Operation, names: Sequence[str]) -> dict[str, Any]:
+    """The schema of a body, with what is known of this gateway: its models, and what is never taken together."""
+    schema: dict[str, Any] = with_nulls(operation.body or {})
+    properties: Mapping[str, Any] = schema["properties"]
+    if not operation.model:
+        return schema
+    schema["properties"] = {**properties, "model": _model(["", *names] if len(names) == 1 else names)}
+    if operation.never:
+        schema["not"] = {"anyOf": list(operation.never)}
+    return schema
+
+
+def _model(names: Sequence[str]) -> Schema:
+    return {"type": "string", "enum": list(names)} if names else {"type": "string", "minLength": 1, "maxLength": 256}

@@ -1,0 +1,40 @@
+"""Lists a page at a time, as OpenAI's API has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+from ...errors import Refused
+from ..context import RequestContext
+
+
+def query(exchange: RequestContext) -> dict[str, str]:
+    """What stands behind the path of a request."""
+    return dict(parse_qsl(exchange.scope.get("query_string", b"").decode("latin-1")))
+
+
+def page(
+    rows: Sequence[Mapping[str, Any]], asked: Mapping[str, str], *, most: int, usual: int, unknown: int = 404
+) -> dict[str, Any]:
+    """A page of rows, which come with the latest first: in that order unless `order` says otherwise, `limit` of them (from
+    1 to `most`), those behind the one whose id is `after`. Raises Refused, with the status `unknown` for an `after` that is
+    none."""
+    limit = asked.get("limit", str(usual))
+    if not re.fullmatch("[1-9][0-9]{0,5}", limit, re.ASCII) or int(limit) > most:
+        raise Refused(f"limit: expected a number from 1 to {most:,}", code="invalid_value", param="limit")
+    if asked.get("order", "desc") not in ("asc", "desc"):
+        raise Refused("order: expected asc or desc", code="invalid_value", param="order")
+    if asked.get("order") == "asc":
+        rows = rows[::-1]
+    if after := asked.get("after"):
+        place = next((at for at, row in enumerate(rows) if row.get("id") == after), None)
+        if place is None:
+            said = f"after: there is no item {after[:100]!r}"
+            raise Refused(said, status=unknown, code="invalid_value", param="after")
+        rows = rows[place + 1 :]
+    shown = rows[: int(limit)]
+    first, last = (shown[0]["id"], shown[-1]["id"]) if shown else ("", "")
+    return {"object": "list", "data": shown, "first_id": first, "last_id": last, "has_more": len(rows) > len(shown)}

@@ -1,0 +1,117 @@
+"""Responses that are stored: a conversation that goes on from one, and `/v1/responses/{id}`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from ...api import openai_responses
+from ...api.incoming import IncomingRequest
+from ...api.openai_responses import is_reference
+from ...errors import Refused
+from ..context import RequestContext
+from ..storage.response_store import MANY, Conversation, too_long
+from .pages import page, query
+
+if TYPE_CHECKING:
+    from ..app import Gateway
+
+
+class Session:
+    """One request to /v1/responses, before its model is asked and after."""
+
+    def __init__(self, gateway: Gateway, exchange: RequestContext) -> None:
+        self._store = gateway.store
+        self._owner = exchange.owner
+        self._longest = gateway.settings.limits.body
+        self._exchange = exchange
+        self._input: Any = None
+        self._earlier = Conversation()
+        self._saves = False
+
+    async def read(self, body: dict[str, Any]) -> IncomingRequest:
+        """What is asked for, the earlier conversation included. Raises Refused."""
+        self._input = given = body["input"]  # what is new, and alone is stored
+        previous = body.get("previous_response_id") or ""
+        items = cast("list[dict[str, Any]]", given) if isinstance(given, list) else []
+        places = {str(item["id"])[:200]: f"input.{at}" for at, item in enumerate(items) if is_reference(item)}
+        if previous or places:
+            body = {**body, "input": await self._whole(previous, given, places)}
+        asked = await self._exchange.understand(openai_responses.read_request, body, beside=self._earlier.size)
+        self._saves = asked.store and self._store is not None
+        ignored = ("store",) if body.get("store") is True and not self._saves else ()
+        echo = {**asked.echo, "store": self._saves}
+        return replace(asked, store=self._saves, echo=echo, ignored=(*asked.ignored, *ignored))
+
+    async def save(self, response: dict[str, Any]) -> None:
+        """Stores a response that is over, if it is to be stored. Raises Refused where it cannot be."""
+        if self._store is not None and self._saves:
+            stamp = str(response["id"]).removeprefix("resp_")
+            new = partial(openai_responses.stored_items, self._input, stamp)
+            await self._store.save(self._owner, response, new, self._earlier)
+
+    async def _whole(self, previous: str, given: Any, places: dict[str, str]) -> list[Any]:
+        """The items of a conversation: the earlier ones, then what is given, in full where it is only named. `places`:
+        where each name stands."""
+        if self._store is None:
+            raise _not_stored(next(iter(places.values()), "") if not previous else "")
+        earlier = await self._store.conversation(self._owner, previous, tuple(places), self._longest)
+        for name, where in places.items():
+            if name not in earlier.named:
+                raise Refused(f"{where}.id: there is no item {name!r} here", code="item_not_found", param=f"{where}.id")
+        self._earlier = replace(earlier, items=[], named={})
+        new = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        items = [*earlier.items, *(earlier.named[str(one["id"])[:200]] if is_reference(one) else one for one in new)]
+        if len(items) > MANY:
+            raise too_long()
+        return items
+
+
+def _not_stored(where: str) -> Refused:
+    if where:
+        said = (
+            f"{where}: no items are stored here, so that none can be named by its id: send the item itself (set "
+            "`store: false` in the client, such as providerOptions.openai.store), or have the gateway's operator turn the store on"
+        )
+        return Refused(said, code="unsupported_value", param=where)
+    said = (
+        "previous_response_id: no responses are stored here. Send the whole conversation as input, or have the "
+        "gateway's operator turn the store on ([store] with path and responses = true in its configuration)"
+    )
+    return Refused(said, code="unsupported_parameter", param="previous_response_id")
+
+
+async def create(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """Answers `POST /v1/responses`."""
+    await gateway.generate(exchange, openai_responses, Session(gateway, exchange))
+
+
+async def show(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+    """Answers `GET /v1/responses/{id}`. Raises Refused (404)."""
+    if query(exchange).get("stream") == "true":
+        raise Refused("stream: a response that is over is shown whole", code="unsupported_parameter", param="stream")
+    body = await gateway.store.body(exchange.owner, key) if gateway.store else None
+    if body is None:
+        raise _missing(key)
+    await exchange.reply(200, body)
+
+
+async def show_input(gateway: Gateway, exchange: RequestContext, key: str) -> None:
+    """Answers `GET /v1/responses/{id}/input_items`. Raises Refused (404)."""
+    items = await gateway.store.inputs(exchange.owner, key) if gateway.store else None
+    if items is None:
+        raise _missing(key)
+    await exchange.reply_json(200, page(items[::-1], query(exchange), most=100, usual=20, unknown=400))
+
+
+async def drop(gateway: Gateway, exchange: RequestContext, rest: str) -> None:
+    """Answers `DELETE /v1/responses/{id}`. Raises Refused (404)."""
+    dropped = await gateway.store.drop(exchange.owner, rest) if gateway.store else False
+    if not dropped:
+        raise _missing(rest)
+    await exchange.reply_json(200, {"id": rest, "object": "response", "deleted": True})
+
+
+def _missing(key: str) -> Refused:
+    return Refused(f"there is no response {key[:100]!r} here", status=404, code="not_found")

@@ -1,0 +1,389 @@
+"""The page at `/ui`: its files, which need no key and hold nothing, and what it asks for, which does.
+
+A page of another origin may ask nothing here, whatever the configuration says of CORS, and on loopback the Host header must
+name this machine: a browser that was led astray is turned away before its key is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from ... import __version__
+from ...api.incoming import IncomingRequest
+from ...api.sse import CONTENT_TYPE
+from ...dialects import get, names
+from ...drive import Done
+from ...errors import Refused
+from ...events import Event
+from ...models.base import Model
+from ...plan.result_pages import LONGEST as LONGEST_RESULT
+from ...schema.bounded_cache import BoundedCache
+from ...toolbox import Toolbox
+from ...types import Reply, Request, Schema
+from ...ui.assets import INDEX, PAGE, REPORT, asset
+from ...ui.dialect_view import LONGEST, dialect_rows, draft, read_reply
+from ...ui.live import Entry, Ring
+from ...ui.playground import run_call, strategy_line, strategy_of, turn
+from ...ui.reports import Reports
+from ...ui.tap import listener, listening, tap
+from ..access.keys import is_loopback, names_loopback
+from ..context import Receive, RequestContext, Send
+from ..limits.budgets import Metered
+from ..registry import Served, build
+from ..telemetry.request_record import Record
+from .pages import query
+
+if TYPE_CHECKING:
+    from ..app import Gateway
+    from ..config.settings import Page
+
+HOME = "/ui"
+API = f"{HOME}/api/"
+TEXT: Schema = {"type": "string"}
+TOOLS: Schema = {"type": "array", "items": {"type": "object"}, "maxItems": 5000}
+TURN: Schema = {
+    "type": "object",
+    "required": ["model", "messages"],
+    "properties": {
+        "model": TEXT,
+        "dialect": TEXT,
+        "messages": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["role"]}},
+        "tools": TOOLS,
+        "offered": {"type": "array", "items": TEXT},
+        "choice": TEXT,
+        "temperature": {"type": "number", "minimum": 0, "maximum": 2},
+        "max_tokens": {"type": "integer", "minimum": 1},
+        "seed": {"type": "integer"},
+    },
+}
+CALL: Schema = {
+    "type": "object",
+    "required": ["name", "arguments"],
+    "properties": {"name": TEXT, "id": TEXT, "arguments": {"type": "object"}},
+}
+READ: Schema = {
+    "type": "object",
+    "required": ["text"],
+    "properties": {"text": {"type": "string", "maxLength": LONGEST}, "dialect": TEXT, "tools": TOOLS},
+}
+DRAFT: Schema = {
+    "type": "object",
+    "required": ["template"],
+    "properties": {"template": {"type": "string", "maxLength": LONGEST_RESULT}, "name": TEXT},
+}
+NAME: Schema = {"type": "object", "required": ["name"], "properties": {"name": TEXT}}
+REPORT_PATH = f"{HOME}/report/"
+WATCHED = frozenset(
+    ("POST", path)
+    for path in (
+        *("/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"),
+        *("/api/chat", "/api/generate"),
+    )
+)
+"""What is kept to be seen: requests that a model answers."""
+FACTS = (
+    "status",
+    "code",
+    "stream",
+    "seconds",
+    "first",
+    "waited",
+    "tokens_in",
+    "tokens_out",
+    "reasks",
+    "retries",
+    "repairs",
+)
+"""What of the record of a request is shown of it."""
+OPTIONS = ("choice", "temperature", "max_tokens", "seed")
+DIALECTS = 32
+"""How many models in another dialect are kept ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedModel(Served):
+    """A model whose replies are kept as well."""
+
+    entry: Entry
+
+    async def answer(
+        self, request: Request, *, whole: bool = False, eager: Collection[str] = ()
+    ) -> AsyncGenerator[Event | Done[Reply]]:
+        """The events of a reply; see `Served`."""
+        async with aclosing(Served.answer(self, request, whole=whole, eager=eager)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    self.entry.replied(event.value)
+                else:
+                    self.entry.passed_on(event)
+                yield event
+
+
+class RowWriter:
+    """Writes the rows of a turn as server-sent events; an error that ends them is a row too."""
+
+    content_type = CONTENT_TYPE
+
+    def row(self, row: Mapping[str, Any]) -> bytes:
+        """A row as an event."""
+        return f"data: {json.dumps(row, default=str)}\n\n".encode()
+
+    def error(self, error: Refused) -> bytes:
+        """The row of an error."""
+        return self.row({"row": "error", "type": "Refused", "message": str(error), "attempts": []})
+
+
+class Interface:
+    """Serves the page of a gateway."""
+
+    def __init__(self, settings: Page, gateway: Gateway) -> None:
+        self.settings = settings
+        self.gateway = gateway
+        self.tools = settings.tools or Toolbox()
+        self._prompted = BoundedCache[tuple[str, str], Model](DIALECTS)
+        self._tapped: dict[str, tuple[Served, Served]] = {}
+        self._routes: Mapping[tuple[str, str], Callable[[RequestContext], Awaitable[None]]] = {
+            ("GET", "about"): self.about,
+            ("GET", "dialects"): self.dialects,
+            ("POST", "turn"): self.turn,
+            ("POST", "run"): self.run,
+            ("POST", "read"): self.read,
+            ("POST", "draft"): self.draft,
+            ("GET", "live"): self.live,
+            ("GET", "request"): self.one_request,
+            ("GET", "reports"): self.list_reports,
+            ("POST", "report"): self.open_report,
+        }
+        self.ring = Ring(settings.live) if settings.live else None
+        self.reports = Reports(settings.reports) if settings.reports else None
+
+    def serves(self, path: str) -> bool:
+        """Whether a path is one of the page's."""
+        return path == HOME or path.startswith(f"{HOME}/")
+
+    async def let_in(self, exchange: RequestContext, _: Callable[[], Awaitable[None]]) -> None:
+        """Answers a request to the page. Raises Refused."""
+        exchange.record.route = HOME
+        path: str = exchange.scope["path"]
+        self._check_page(exchange, api=path.startswith(API))
+        if path.startswith(API):
+            exchange.headers += [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+            await self.gateway.door.let_in(exchange, lambda: self._answer(exchange, path.removeprefix(API)))
+        elif path == HOME:
+            exchange.headers.append((b"location", f"{HOME}/".encode()))
+            await exchange.reply(308, b"", b"text/plain")
+        elif path.startswith(REPORT_PATH):
+            await self._report(exchange, path.removeprefix(REPORT_PATH))
+        else:
+            await self._file(exchange, path.removeprefix(f"{HOME}/") or INDEX)
+
+    @contextmanager
+    def watch(self, record: Record, receive: Receive, send: Send) -> Generator[tuple[Receive, Send]]:
+        """Keeps a request that models answer, where requests are kept."""
+        if self.ring is None or (record.method, record.route) not in WATCHED:
+            yield receive, send
+            return
+        entry = self.ring.begin(record.route, record.id, lambda: record.key)
+        try:
+            with listening(entry):
+                yield entry.receiving(receive), entry.sending(send)
+        finally:
+            entry.end({name: getattr(record, name) for name in FACTS})
+
+    def listened_to(self, asked: IncomingRequest, served: Served) -> Served:
+        """The model, whoever watches this request hearing what it is asked and answers."""
+        entry = listener()
+        if not isinstance(entry, Entry):
+            return served
+        tapped = self.tapped(served)
+        strategy = strategy_of(tapped.model)
+        entry.understood(
+            asked.requests[0],
+            served.settings.name,
+            strategy_line(tapped.model),
+            strategy.dialect if strategy else None,
+        )
+        return WatchedModel(tapped.settings, tapped.model, entry)
+
+    def _check_page(self, exchange: RequestContext, *, api: bool) -> None:
+        """Raises Refused where a page of another origin asks, or one whose name was made to mean this machine."""
+        host, origin = exchange.header(b"host"), exchange.header(b"origin")
+        if is_loopback(self.gateway.settings.host) and not names_loopback(host):
+            said = "this page answers to localhost alone; the Host header names another"
+            raise Refused(said, status=403, code="host_not_allowed")
+        elsewhere = origin and origin.partition("://")[2] != host
+        if elsewhere or (api and exchange.header(b"sec-fetch-site") in ("cross-site", "same-site")):
+            raise Refused("only the page itself may ask here", status=403, code="origin_not_allowed")
+
+    async def _file(self, exchange: RequestContext, name: str) -> None:
+        found = asset(name)
+        if found is None:
+            raise Refused(f"there is no {exchange.scope['path'][:200]} here", status=404, code="not_found")
+        if exchange.scope["method"] not in ("GET", "HEAD"):
+            raise Refused(f"{exchange.scope['path'][:200]} takes GET or HEAD", status=405, code="method_not_allowed")
+        exchange.headers += PAGE
+        await exchange.reply(200, *found)
+
+    async def _answer(self, exchange: RequestContext, name: str) -> None:
+        handle = self._routes.get((exchange.scope["method"], name))
+        if handle is None:
+            known = [method for method, route in self._routes if route == name]
+            said = f"{name[:100]} takes {' or '.join(known)}" if known else f"there is no {API}{name[:100]} here"
+            raise Refused(said, status=405 if known else 404, code="method_not_allowed" if known else "not_found")
+        self.gateway.admission.check_open()
+        await handle(exchange)
+
+    # -------------------------------------------------------------- what the page asks for
+
+    async def about(self, exchange: RequestContext) -> None:
+        """What there is to choose from."""
+        models = self.gateway.models
+        rows = [
+            {"name": name, "asked": strategy_line(models.find(name).model)} for name in models.names(exchange.visible)
+        ]
+        told = {
+            "version": __version__,
+            "models": rows,
+            "tools": self.tools.list(),
+            "dialects": list(names()),
+            "live": self.ring is not None,
+            "reports": self.reports is not None,
+        }
+        await exchange.reply_json(200, told)
+
+    async def dialects(self, exchange: RequestContext) -> None:
+        """All dialects, each with a call."""
+        await exchange.reply_json(200, {"dialects": dialect_rows()})
+
+    async def turn(self, exchange: RequestContext) -> None:
+        """A turn of the playground, told in events."""
+        exchange.record.route = f"{API}turn"
+        gateway = self.gateway
+        body = await gateway.read(exchange, TURN)
+        async with gateway.admitted(exchange):
+            box = await exchange.understand(self._box, body)
+            model = await asyncio.to_thread(self._model, exchange, body["model"], body.get("dialect", ""))
+            if spend := await gateway.spender(exchange, gateway.models.find(body["model"], exchange.visible)):
+                model = Metered(model, spend)
+            options: Any = {name: body[name] for name in OPTIONS if name in body}
+            exchange.writer = writer = RowWriter()
+            async with aclosing(turn(model, body["messages"], box, options)) as rows:
+                async for row in rows:
+                    if row["row"] == "reply":
+                        exchange.record.tokens_in += row["usage"]["prompt_tokens"]
+                        exchange.record.tokens_out += row["usage"]["completion_tokens"]
+                    await exchange.write(writer.row(row))
+            await exchange.end()
+
+    def _box(self, body: Any, tools: Callable[[Any], Any]) -> Toolbox:
+        """The tools of a turn: those of the command line that were chosen, and those that were pasted."""
+        offered = set(body.get("offered", ()))
+        return Toolbox(*(one for one in self.tools if one.name in offered), *(tools(_flat(body)) or ()))
+
+    def tapped(self, served: Served) -> Served:
+        """The same, its model one that can be listened to."""
+        before, found = self._tapped.get(served.settings.name, (None, served))
+        if before is not served:
+            found = replace(served, model=tap(served.model))
+            self._tapped[served.settings.name] = served, found
+        return found
+
+    def _model(self, exchange: RequestContext, name: str, dialect: str) -> Model:
+        """The model of that name, as it is served or asked in another dialect."""
+        served = self.tapped(self.gateway.models.find(name, exchange.visible))
+        exchange.record.model = served.settings.name
+        if not dialect:
+            return served.model
+        key = served.settings.name, dialect
+        if (found := self._prompted.get(key)) is None:
+            found = tap(build(replace(served.settings, dialect=get(dialect), mode="auto")).model)
+            self._prompted.put(key, found, 1)
+        return found
+
+    async def run(self, exchange: RequestContext) -> None:
+        """Runs a call to a tool that was given on the command line."""
+        exchange.record.route = f"{API}run"
+        body = await self.gateway.read(exchange, CALL)
+        if body["name"] not in self.tools:
+            said = f"{body['name'][:100]}: only tools that were given on the command line (--tools) run here"
+            raise Refused(said, code="invalid_value", param="name")
+        async with self.gateway.admitted(exchange):
+            await exchange.reply_json(
+                200, await run_call(self.tools, body["name"], body["arguments"], body.get("id", "call_1"))
+            )
+
+    async def read(self, exchange: RequestContext) -> None:
+        """How dialects read a reply."""
+        body = await self.gateway.read(exchange, READ)
+        async with self.gateway.admitted(exchange):
+            tools = await exchange.understand(lambda body, make: make(_flat(body)), body) if body.get("tools") else None
+            told = await asyncio.to_thread(read_reply, body["text"], body.get("dialect", ""), tools)
+            await exchange.reply_json(200, told)
+
+    async def draft(self, exchange: RequestContext) -> None:
+        """The dialect of a chat template."""
+        body = await self.gateway.read(exchange, DRAFT)
+        async with self.gateway.admitted(exchange):
+            told = await asyncio.to_thread(draft, body["template"], body.get("name", ""))
+            await exchange.reply_json(200, told)
+
+    async def live(self, exchange: RequestContext) -> None:
+        """Lines of the requests that changed since the page looked last."""
+        after = query(exchange).get("after", "0")
+        await exchange.reply_json(200, self._ring().changes(_number(after, "after"), self._owner(exchange)))
+
+    async def one_request(self, exchange: RequestContext) -> None:
+        """All that is kept of a request."""
+        number = _number(query(exchange).get("number", ""), "number")
+        entry = self._ring().find(number, self._owner(exchange))
+        if entry is None:
+            raise Refused(f"request {number} is no longer kept", status=404, code="not_found")
+        await exchange.reply_json(200, entry.detail())
+
+    def _ring(self) -> Ring:
+        if self.ring is None:
+            raise Refused("no requests are kept: set `live` in [ui]", status=404, code="not_found")
+        return self.ring
+
+    def _owner(self, exchange: RequestContext) -> str | None:
+        """Whose requests may be seen: those of the key itself, everybody's (None) by an operator."""
+        return None if exchange.owner in self.settings.operators else exchange.owner
+
+    async def list_reports(self, exchange: RequestContext) -> None:
+        """The reports in the folder."""
+        rows = await asyncio.to_thread(self.reports.rows) if self.reports else []
+        await exchange.reply_json(200, {"reports": rows})
+
+    async def open_report(self, exchange: RequestContext) -> None:
+        """An address at which a report can be looked at once."""
+        body = await self.gateway.read(exchange, NAME)
+        ticket = await asyncio.to_thread(self.reports.ticket, body["name"]) if self.reports else None
+        if ticket is None:
+            raise Refused(f"there is no report {body['name'][:200]} here", status=404, code="not_found")
+        await exchange.reply_json(200, {"address": f"report/{ticket}"})
+
+    async def _report(self, exchange: RequestContext, ticket: str) -> None:
+        """A report, by its ticket."""
+        found = await asyncio.to_thread(self.reports.take, ticket) if self.reports else None
+        if found is None:
+            raise Refused("this address of a report was used, or is too old", status=404, code="not_found")
+        exchange.headers += REPORT
+        await exchange.reply(200, found, b"text/html; charset=utf-8")
+
+
+def _number(text: str, name: str) -> int:
+    if not re.fullmatch("[0-9]{1,15}", text, re.ASCII):
+        raise Refused(f"{name}: expected a number, got {text[:40]!r}", code="invalid_value", param=name)
+    return int(text)
+
+
+def _flat(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tools of a body, without OpenAI's wrapper."""
+    rows = cast("list[dict[str, Any]]", body.get("tools", ()))
+    return [row["function"] if isinstance(row.get("function"), dict) else row for row in rows]

@@ -1,0 +1,266 @@
+"""A model's reply as the gateway passes it on: text as it comes, calls whole and checked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from ..drive import Done, play
+from ..errors import GenerationError, PromptTooLong
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
+from ..models.base import Model
+from ..models.bounded_stream import within_bounds
+from ..models.fallback import Adaptive
+from ..models.offload import offloaded, reply_size, request_size
+from ..models.pool import Pool
+from ..models.recording import Recorder
+from ..models.speaker import Speaker, new_id
+from ..plan.decide import decide
+from ..plan.json_reply import streams
+from ..plan.reask import usual
+from ..search.paged_results import PagedResults
+from ..search.router import ToolRouter
+from ..types import Finish, Note, Reply, Request, ToolCall, Usage
+from ..wire.grammars.schemas import says_all
+from ..wire.reading.collect import Collector, add_usage
+from .endpoints.count_tokens import with_estimate
+from .limits.budgets import Metered
+
+LEAST = 16
+"""Tokens of a reply from which one that is cut before its first has met the end of the context, not its own."""
+
+
+def answer(
+    request: Request, model: Model, *, tries: int = 3, live: bool | Collection[str] = False, whole: bool = False
+) -> AsyncGenerator[Event | Done[Reply]]:
+    """The events to pass on, by the same decision as `ts.decide`; `Done` with the reply last.
+
+    A call is held back until it is whole and fits its schema. With `live` (True, or the names of the tools), or where a
+    grammar makes sure of the schema, its pieces are passed on as they come: one that is wrong in the end is an error, one that
+    is cut at the model's limit ends there. Text is passed on at once, and stays said when the model is asked again; one
+    that must fit a schema is held back while nothing holds the model to it.
+    `whole` is for a client who is told the reply alone: then nothing was said before the end, and all can be asked again.
+    `Finished` and the reply tell what all tries spent, and all that was noted. Raises what the model or the decision
+    raises.
+    """
+    if request.tools or request.schema is not None or request.choice not in ("auto", "none"):
+        return _decided(request, model, tries, live, whole)
+    return _said(request, model)
+
+
+async def _said(request: Request, model: Model) -> AsyncGenerator[Event | Done[Reply]]:
+    """A reply in words, where there is nothing to decide: every chunk of a stream passes here, in as few steps as can
+    be."""
+    heard = Collector()
+    async with aclosing(within_bounds(model.stream(request))) as events:
+        async for event in events:
+            if isinstance(event, (TextDelta, ThoughtDelta, Logprobs, Noted)):
+                heard.feed(event)
+                yield event
+            elif isinstance(event, Finished):
+                heard.feed(Finished("stop" if event.finish == "tool_calls" else event.finish, event.usage))
+            elif isinstance(event, CallStart):
+                note = Noted(Note("not-offered", event.name[:256]))
+                heard.feed(note)
+                yield note
+    reply = await _counted(heard.reply(), request, model)
+    yield Finished(reply.finish, reply.usage)
+    yield Done(reply)
+
+
+async def in_words(text: str, request: Request, note: Note) -> AsyncGenerator[Event | Done[Reply]]:
+    """A reply that no model gave."""
+    reply = Reply(text, finish="stop", notes=(note,))
+    reply = replace(reply, usage=with_estimate(reply, request))
+    yield Noted(note)
+    yield TextDelta(text)
+    yield Finished(reply.finish, reply.usage)
+    yield Done(reply)
+
+
+async def with_notes(
+    notes: Sequence[Note], events: AsyncGenerator[Event | Done[Reply]]
+) -> AsyncGenerator[Event | Done[Reply]]:
+    """The events of a reply of which something is to be noted."""
+    noted = False
+    async with aclosing(events):
+        async for event in events:
+            if not noted:  # not before the model has begun: until then all can be refused
+                noted = True
+                for note in notes:
+                    yield Noted(note)
+            yield Done(replace(event.value, notes=(*notes, *event.value.notes))) if isinstance(event, Done) else event
+
+
+async def _decided(
+    request: Request, model: Model, tries: int, live: bool | Collection[str], whole: bool
+) -> AsyncGenerator[Event | Done[Reply]]:
+    spent = Usage()
+    notes: dict[Note, None] = {}
+    streaming = streams(request, model.capabilities)
+    passing = None if whole else _passing(request, model, live)
+    can = model.capabilities
+    told = streaming and not whole
+    plan = decide(request, tries=tries, can=can, cut_stands=True, told=told, rungs=usual(can))
+    async with aclosing(play(plan, model)) as events:
+        async for event in events:
+            match event:
+                case TextDelta() | Logprobs():
+                    if streaming:
+                        yield event
+                case ThoughtDelta():
+                    yield event
+                case Noted(note):
+                    if passing and passing.begun and note.rule == "re-asked":
+                        raise GenerationError(f"a call that was already being told came out wrong: {note.detail}")
+                    notes[note] = None
+                    yield event
+                case Finished(_, usage):
+                    spent = add_usage(spent, usage)
+                case Done(reply):
+                    told = passing.rest(reply.calls) if passing else 0
+                    reply = await _counted(_ended(reply, request, spent, notes, told), request, model)
+                    for end in _ending(reply, told, notes, streaming):
+                        yield end
+                    yield Done(reply)
+                case CallStart() | ArgumentsDelta() | CallEnd():
+                    for piece in passing.take(event) if passing else ():
+                        yield piece
+                case _:
+                    pass
+
+
+def _ended(reply: Reply, request: Request, spent: Usage, notes: dict[Note, None], told: int) -> Reply:
+    """The reply as it is told, of whose calls the first ones have been told already."""
+    calls = (*reply.calls[:told], *unique(reply.calls[told:], request, reply.calls[:told]))
+    finish: Finish = reply.finish
+    if finish in ("stop", "tool_calls"):
+        finish = "tool_calls" if calls else "stop"
+    noted = {**notes, **dict.fromkeys((*reply.notes, *(note for call in calls for note in call.notes)))}
+    return replace(reply, calls=calls, finish=finish, usage=spent, notes=tuple(noted))
+
+
+async def narrowed(model: Model, request: Request) -> Request:
+    """The request as the model is asked it first: with the tools and the parts of results that it is shown."""
+    while isinstance(model, ToolRouter | PagedResults):
+        request, model = await model.narrowed(request), model.model
+    return request
+
+
+async def _counted(reply: Reply, request: Request, model: Model) -> Reply:
+    """The reply with what it cost, estimated by what the model was shown where nobody told."""
+    usage = _said_something(reply, request).usage
+    if not usage.prompt_tokens or not usage.completion_tokens:
+        seen = await narrowed(model, request)
+        usage = await offloaded(request_size(seen) + reply_size(reply), with_estimate, reply, seen)
+    return replace(reply, usage=usage)
+
+
+def _said_something(reply: Reply, request: Request) -> Reply:
+    """The reply, unless it was cut at its length before anything came: then the prompt has left no room for one. Raises
+    PromptTooLong."""
+    cut = reply.finish == "length" and not (reply.text or reply.thought or reply.calls or reply.notes)
+    if cut and (request.max_tokens is None or request.max_tokens >= LEAST) and reply.usage.completion_tokens <= 1:
+        tokens = reply.usage.prompt_tokens or None
+        raise PromptTooLong("the prompt has left no room for a reply", tokens=tokens, limit=tokens)
+    return reply
+
+
+def _ending(reply: Reply, told: int, notes: dict[Note, None], streaming: bool) -> Iterable[Event]:
+    """What was held back, and the end."""
+    if not streaming and reply.text:
+        if reply.logprobs and not reply.calls:
+            yield Logprobs([dict(token) for token in reply.logprobs])
+        yield TextDelta(reply.text)
+    for call in reply.calls[told:]:
+        yield CallStart(call.name, call.id)
+        yield ArgumentsDelta(call.json)
+        yield CallEnd()
+    for note in reply.notes:
+        if note not in notes:
+            yield Noted(note)
+    yield Finished(reply.finish, reply.usage)
+
+
+def unique(calls: Sequence[ToolCall], request: Request, before: Sequence[ToolCall] = ()) -> tuple[ToolCall, ...]:
+    """The calls with ids that no other call of the conversation has: results are told apart by them.
+
+    What the model's server gave stays where it can, for the same server is shown it again.
+    """
+    if not calls:
+        return ()
+    taken = {str(call.get("id")) for message in request.messages for call in message.get("tool_calls") or ()}
+    taken |= {call.id for call in before}
+    told: list[ToolCall] = []
+    for call in calls:
+        told.append(call if call.id and call.id not in taken else replace(call, id=new_id()))
+        taken.add(told[-1].id)
+    return tuple(told)
+
+
+def sure(request: Request, model: Model) -> bool:
+    """Whether a model is held to calls that cannot but fit their schemas."""
+    while isinstance(model, ToolRouter | PagedResults | Recorder | Metered):
+        model = model.model
+    if isinstance(model, Pool):
+        return all(sure(request, one.model) for one in model.upstreams)
+    if isinstance(model, Adaptive):
+        model = model.now(request)
+    return (
+        isinstance(model, Speaker)
+        and "grammar" in model.model.capabilities
+        and request.choice not in ("auto", "none")
+        and request.schema is None
+        and all(says_all(tool.parameters) for tool in request.tools or ())
+    )
+
+
+def _passing(request: Request, model: Model, live: bool | Collection[str]) -> _Passing | None:
+    """What passes calls on before they are checked; None where none may be."""
+    live = live if live is True else sure(request, model) or live
+    return _Passing(request, live) if live else None
+
+
+class _Passing:
+    """The pieces of calls that may be passed on before their calls are checked, and whether these came out as told."""
+
+    def __init__(self, request: Request, live: bool | Collection[str]) -> None:
+        offered = {tool.name for tool in request.tools or () if request.choice in ("auto", "required", tool.name)}
+        self._names = offered if isinstance(live, bool) else offered & {*live}
+        self._several = request.parallel
+        self._open = False
+        self._held_back = False
+        self.begun = False
+        self._told: list[str] = []
+        self._pieces: list[str] = []
+
+    def take(self, event: CallStart | ArgumentsDelta | CallEnd) -> list[Event]:
+        """What is passed on of a piece."""
+        if isinstance(event, CallStart):
+            self._open = self._may_pass(event.name)
+            self.begun = self.begun or self._open
+        elif not self._open:
+            return []
+        elif isinstance(event, ArgumentsDelta):
+            self._pieces.append(event.json)
+        elif event.whole:  # one that is cut at the model's limit is the last, and the end says so
+            arguments, self._pieces = "".join(self._pieces), []
+            self._told.append(arguments or "{}")
+            if not arguments:
+                return [ArgumentsDelta("{}"), event]
+        return [event] if self._open else []
+
+    def _may_pass(self, name: str) -> bool:
+        """Whether a call may be passed on: calls are told in their order, so none behind one that is held back."""
+        self._held_back = self._held_back or name not in self._names
+        return not self._held_back and (self._several or not self.begun)
+
+    def rest(self, calls: tuple[ToolCall, ...]) -> int:
+        """How many of the calls have been told. Raises GenerationError where one that was told is another now."""
+        told = len(self._told)
+        if [call.json for call in calls[:told]] != self._told:
+            raise GenerationError(
+                "a call that was already being told came out wrong: its arguments do not fit its schema"
+            )
+        return told

@@ -1,0 +1,1 @@
+"""Limits on concurrent requests, rates, schemas and memory."""

@@ -1,0 +1,84 @@
+"""Places for the lines of batches, for which nobody waits: at most half of all, and only those that nobody else wants.
+
+They are shared out by key, as those of requests are: one that becomes free goes to the key that has the fewest, among
+several to the one that was given none for longest. Who waits here waits as long as it takes; how many may is bounded by
+the batches that are worked on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter, deque
+
+from .admission import Admission, ending
+
+
+class Background:
+    """The places of `admission` that lines of batches may have."""
+
+    def __init__(self, admission: Admission) -> None:
+        self.most = max(1, admission.limits.running // 2)
+        self.running = 0
+        self._admission = admission
+        self._held: Counter[str] = Counter()  # places by owner
+        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # by owner, none of them empty
+        self._last: dict[str, int] = {}
+        self._numbers = itertools.count()
+        admission.on_free = self._wake
+
+    async def enter(self, owner: str) -> None:
+        """Takes one of the places, waiting for it; `leave` gives it back. Raises Refused (503) once the process ends."""
+        self._admission.check_open()
+        waiter = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(owner, deque()).append(waiter)
+        self._wake()
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.cancelled():
+                self._forget(owner, waiter)
+            elif waiter.exception() is None:  # the place was given just before
+                self.leave(owner)
+            raise
+
+    def leave(self, owner: str) -> None:
+        """Gives a place back."""
+        self.running -= 1
+        self._held[owner] -= 1
+        if self._held[owner] <= 0:
+            del self._held[owner]
+        self._admission.free()
+        self._wake()
+
+    def drain(self) -> None:
+        """Sends away who waits: the process ends."""
+        for queue in self._queues.values():
+            for waiter in queue:
+                if not waiter.done():
+                    waiter.set_exception(ending())
+        self._queues.clear()
+
+    def _wake(self) -> None:
+        while self._queues and self._take():
+            owner = min(self._queues, key=lambda name: (self._held[name], self._last.get(name, -1)))
+            waiter = self._queues[owner][0]
+            self._forget(owner, waiter)
+            self._give(owner)
+            waiter.set_result(None)
+
+    def _take(self) -> bool:
+        taken = self.running < self.most and self._admission.take()
+        self.running += taken
+        return taken
+
+    def _give(self, owner: str) -> None:
+        self._held[owner] += 1
+        self._last[owner] = next(self._numbers)
+
+    def _forget(self, owner: str, waiter: asyncio.Future[None]) -> None:
+        queue = self._queues.get(owner, deque())
+        if waiter in queue:
+            queue.remove(waiter)
+        if not queue:
+            self._queues.pop(owner, None)

@@ -1,0 +1,149 @@
+"""The JSON Schemas that a request holds, within bounds: a small one can ask for more work than anybody can do."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from ...errors import InvalidTool, Refused
+from ...plan.json_reply import check_form
+from ...schema.walk import MANY, NAMED, ONE, resolve
+from ...types import Schema, Tool
+from ..config.settings import Limits
+from ..tool_cache import Toolsets
+
+Tools = tuple[Tool[..., Any], ...] | None
+
+ALL = 32
+"""All schemas of a request together may be so many times as large as one."""
+WORK = 100_000
+"""How many times schemas may be applied to one value, each alternative counted."""
+CHAIN = 200
+"""How many schemas may refer to one another in a row."""
+LETTER = re.compile(rb"\\u00[2-7]")
+"""A plain letter or sign, escaped: `$ref` can be written so, too."""
+HERE = ("not", "if", "then", "else")
+"""The keywords whose schema is applied to the very value, beside lists of alternatives."""
+
+
+def bounded_tools(raw: bytes, limits: Limits, make: Toolsets) -> Callable[[Any], Tools]:
+    """`make` for what came in the body `raw`. Raises Refused for schemas that are too large or too much work."""
+    if harmless(raw, limits):
+        return make
+
+    def check(described: Any) -> None:
+        left = ALL * limits.schema
+        for at, one in enumerate(cast("list[dict[str, Any]]", described or ())):
+            schema = one.get("parameters") or one.get("input_schema")
+            left -= check_schema(schema, f"tools.{at}", limits)
+            if left < 0:
+                raise _refused("tools", f"all schemas together are larger than {ALL * limits.schema:,} bytes")
+
+    return lambda described: make(described, check)
+
+
+def harmless(raw: bytes, limits: Limits) -> bool:
+    """Whether no schema in a body can be too large or hold a reference; without one, the work is bounded by the
+    size."""
+    if len(raw) > limits.schema or b"$ref" in raw or b'Ref"' in raw:
+        return False
+    return b"\\u00" not in raw or LETTER.search(raw) is None
+
+
+def check_schema(schema: Any, where: str, limits: Limits) -> int:
+    """The size of a schema. Raises Refused where it is too large, refers elsewhere, or asks for too much work."""
+    if not isinstance(schema, Mapping):
+        return 0
+    size = len(json.dumps(schema))
+    if size > limits.schema:
+        raise _refused(where, f"the schema is larger than {limits.schema:,} bytes")
+    _Work(cast("Mapping[str, Any]", schema), where).check()
+    return size
+
+
+def check_format(schema: Schema | None, where: str, limits: Limits) -> None:
+    """Raises Refused for a schema that no text can be held to."""
+    if schema is None:
+        return
+    check_schema(schema, where, limits)
+    try:
+        check_form(schema)
+    except InvalidTool as error:
+        said = str(error).replace("the schema of the tool 'reply'", "the schema")
+        raise _refused(where, said) from None
+
+
+class _Work:
+    """How much work one schema asks for."""
+
+    def __init__(self, root: Mapping[str, Any], where: str) -> None:
+        self._root = root
+        self._where = where
+        self._known: dict[int, int] = {}
+
+    def check(self) -> None:
+        """Looks at every schema in the schema."""
+        rest: list[Any] = [self._root]
+        while rest:
+            node = rest.pop()
+            if not isinstance(node, Mapping):
+                continue
+            node = cast("Mapping[str, Any]", node)
+            if self._of(node, 0) > WORK:
+                raise _refused(self._where, "the schema has too many alternatives inside one another")
+            rest += _inner(node)
+
+    def _of(self, node: Any, chain: int) -> int:
+        """How often schemas are applied to a value to which this one is applied."""
+        if not isinstance(node, Mapping):
+            return 1
+        node = cast("Mapping[str, Any]", node)
+        if chain > CHAIN:
+            raise _refused(self._where, f"more than {CHAIN} schemas refer to one another in a row")
+        known = self._known.get(id(node))
+        if known is None:
+            self._known[id(node)] = 1  # a schema that comes back to itself is not followed again
+            applied = _applied(node)
+            known = 1 + sum(self._of(inner, chain + 1) for inner in applied)
+            for word in ("$ref", "$dynamicRef", "$recursiveRef"):
+                if word in node:
+                    known += self._of(self._target(node[word]), chain + 1)
+            self._known[id(node)] = known = min(known, WORK + 1)
+        return known
+
+    def _target(self, ref: Any) -> Any:
+        if ref == "#":
+            return self._root
+        if not (isinstance(ref, str) and ref.startswith("#/")):
+            raise _refused(self._where, "a $ref leads out of the schema; expected one such as #/$defs/NAME")
+        return resolve(self._root, ref)
+
+
+def _applied(node: Mapping[str, Any]) -> list[Any]:
+    """The schemas that are applied to the same value as this one."""
+    found = [node[word] for word in HERE if word in node]
+    for word in ("anyOf", "oneOf", "allOf"):
+        if isinstance(node.get(word), list):
+            found += node[word]
+    if isinstance(node.get("dependentSchemas"), Mapping):
+        found += node["dependentSchemas"].values()
+    return found
+
+
+def _inner(node: Mapping[str, Any]) -> list[Any]:
+    """The schemas right inside a schema."""
+    found: list[Any] = []
+    for word, value in node.items():
+        if word in ONE:
+            found.append(value)
+        elif word in MANY and isinstance(value, list):
+            found += cast("list[Any]", value)
+        elif word in NAMED and isinstance(value, Mapping):
+            found += cast("Mapping[str, Any]", value).values()
+    return found
+
+
+def _refused(where: str, why: str) -> Refused:
+    return Refused(f"{where}: {why}", code="invalid_schema", param=where)

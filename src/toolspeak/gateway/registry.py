@@ -1,0 +1,221 @@
+"""The models that a gateway serves, by the names that clients use."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from ..api.field_schemas import cannot
+from ..api.incoming import IncomingRequest
+from ..drive import Done
+from ..errors import Refused, UsageError
+from ..events import Event
+from ..models.base import Model
+from ..models.fallback import Adaptive, adapted, calling
+from ..models.pool import Care, Pool
+from ..models.recording import FileTape, Recorder
+from ..models.resolve import bare, model as named_model, over_http
+from ..models.scripted import Scripted
+from ..models.strategy import Preferences, Way
+from ..models.wrapper import within
+from ..plan.repeats import counted_turns, ended, in_a_row, noticed
+from ..plan.result_pages import LONGEST
+from ..schema.suggestions import did_you_mean, listed, near
+from ..search import ToolIndex
+from ..search.paged_results import PagedResults
+from ..search.router import FEW, ToolRouter
+from ..tool_results import LIMIT
+from ..types import Note, Reply, Request
+from .config.settings import Limits, ModelSettings
+from .generation import answer, in_words, narrowed, with_notes
+
+USUAL = Limits()
+RECORDING = ".jsonl"
+NO_ALIASES: Mapping[str, str] = {}
+WAYS: Mapping[str, tuple[Way | None, bool | None]] = {
+    "auto": (None, None), "native": ("native", None), "chat": ("prompted", False), "raw": ("prompted", True),
+}  # fmt: skip
+"""What each mode of the settings asks for, as `models.strategy` has it: the way, and whether prompts are exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model, and how it is served."""
+
+    settings: ModelSettings
+    model: Model
+
+    def answer(
+        self, request: Request, *, whole: bool = False, eager: Collection[str] = ()
+    ) -> AsyncGenerator[Event | Done[Reply]]:
+        """The events of a reply; see `generation.answer`. The pieces of calls of `eager` tools are passed on as they come."""
+        wanted = self.settings.arguments
+        live = eager if wanted == "auto" else wanted == "live"
+        request, times, notes = self._as_read(request)
+        if 0 < self.settings.repeats_ended <= times:
+            return in_words(ended(request.messages, times), request, Note("repeats-ended", str(times)))
+        events = answer(request, self._asked(request), tries=self.settings.tries, live=live, whole=whole)
+        return with_notes(notes, events) if notes else events
+
+    def _as_read(self, request: Request) -> tuple[Request, int, list[Note]]:
+        """The request with the conversation as the model reads it; how often the model, where it is free to call what
+        it likes, has made its last calls; and what is to be noted."""
+        rule, messages, notes = self.settings, request.messages, list[Note]()
+        wanted = request.choice if request.tools else "none"
+        turns = counted_turns(messages)
+        times = in_a_row(messages, turns) if wanted == "auto" else 0
+        if rule.repeats_noticed:
+            messages = noticed(messages, turns, rule.repeats_noticed)
+        if 0 < times == rule.repeats_noticed:
+            notes.append(Note("repeats-noticed", str(times)))
+        return replace(request, messages=messages), times, notes
+
+    @property
+    def longest_result(self) -> int:
+        """Characters of a result of a tool that runs here: all of it where the model can read it page by page."""
+        return LONGEST if self._paged().size.tokens < LONGEST else LIMIT
+
+    async def narrowed(self, request: Request) -> Request:
+        """The request with the tools that the model would be shown first."""
+        request, *_ = self._as_read(request)
+        return await narrowed(self._asked(request), request)
+
+    def _asked(self, request: Request) -> Model:
+        """The model, shown of many tools those that fit, and of large results a part."""
+        told, paged = self.settings, self._paged()
+        model = paged if paged.needed(request) else self.model
+        few = 0 if request.deferred else told.shown or FEW
+        if told.shown == 0 or len(request.tools or ()) <= few:
+            return model
+        return ToolRouter(
+            model, shown=told.shown, tokens=told.shown_tokens, context=told.context, pinned=told.pinned,
+            strict=_chooses(told),
+        )  # fmt: skip
+
+    def _paged(self) -> PagedResults:
+        """The model with the operator's rules for results."""
+        rule = self.settings
+        clear = (rule.clear_results, rule.keep_results) if rule.clear_results else None
+        return PagedResults(self.model, tokens=rule.result_tokens, context=rule.context, characters=None, clear=clear)
+
+
+def _chooses(settings: ModelSettings) -> bool:
+    """Whether it was said how tools are chosen; else that is done where it can be."""
+    return any((settings.shown, settings.shown_tokens, settings.pinned))
+
+
+def build(settings: ModelSettings, limits: Limits = USUAL, record: str | None = None) -> Served:
+    """The model that settings describe, recorded in the folder `record`; nothing is asked or loaded yet. Raises UsageError,
+    and MissingExtra where they say how tools are chosen and nothing is installed that chooses."""
+    if _chooses(settings):
+        ToolIndex()
+    care = Care(limits.attempts, limits.failures, limits.rest)
+    upstreams = [_upstream(name, settings) for name in settings.upstreams]
+    if record is not None:
+        tape = FileTape(Path(record) / f"{quote(settings.name, safe='')}{RECORDING}")
+        upstreams = [Recorder(one, tape) for one in upstreams]
+    return Served(settings, Pool(upstreams, name=settings.name, care=care))
+
+
+def _upstream(name: str, settings: ModelSettings) -> Model:
+    """One of a model's upstreams, asked in the mode of the settings. The pool around it is what retries."""
+    if not over_http(name):
+        if settings.mode == "native":
+            raise UsageError(f"the model {settings.name}: {name} has no tools of its own, so its mode cannot be native")
+        made = named_model(name, dialect=settings.dialect, key=settings.key)
+        if script := within(made, Scripted):
+            script.cycle = True  # a server answers every request
+        return calling(made)
+    way, exact = WAYS[settings.mode]
+    wanted = Preferences(way, settings.dialect, settings.template or "", exact)
+    # Where all is open it is probed when the gateway starts: nobody has to look before.
+    look = (way, settings.dialect) != (None, None)
+    return adapted(bare(name, key=settings.key, retries=0), wanted, look=look)
+
+
+def recordings(path: str) -> dict[str, Path]:
+    """The recordings in a folder, or the file itself, by the names of their models. Raises UsageError where none is."""
+    files = sorted(Path(path).glob(f"*{RECORDING}")) if Path(path).is_dir() else [Path(path)]
+    if not files:
+        raise UsageError(f"{path} holds no recording: expected files NAME{RECORDING} of `toolspeak serve --record`")
+    return {unquote(file.name.removesuffix(RECORDING)): file for file in files}
+
+
+def check_able(asked: IncomingRequest, served: Served) -> None:
+    """Raises Refused where the model cannot do what is asked, whatever is done for it."""
+    if asked.request.prompt is not None and "prompt" not in served.model.capabilities:
+        raise cannot("prompt", f"{asked.model!r} takes messages, no raw prompt: ask it at /v1/chat/completions")
+
+
+class Models:
+    """Finds a model by name, by an alias (a name or a pattern), else the default one. Raises UsageError for an alias of
+    no model."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, ModelSettings],
+        limits: Limits = USUAL,
+        *,
+        aliases: Mapping[str, str] = NO_ALIASES,
+        default: str | None = None,
+        record: str | None = None,
+    ) -> None:
+        self.served = {name: build(one, limits, record) for name, one in settings.items()}
+        self.aliases = {**aliases, **({"*": default} if default else {})}
+        for alias, name in self.aliases.items():
+            if name not in self.served:
+                what = "the default model" if alias == "*" else f"the alias {alias[:100]!r}"
+                raise UsageError(
+                    f"{what}: expected a model that is served, got {name[:100]!r}.{did_you_mean(near(name, self.served))}"
+                )
+
+    def stop(self) -> None:
+        """Ends what the models do in the background. Their connections are shared with other models, and stay."""
+        for one in self.served.values():
+            models = [up.model for up in one.model.upstreams] if isinstance(one.model, Pool) else [one.model]
+            for model in models:
+                if adaptive := within(model, Adaptive):
+                    adaptive.stop()
+
+    def broken(self) -> list[str]:
+        """The names of all models where none has an upstream that is up; nothing as long as any of them can answer."""
+        up = (not isinstance(one.model, Pool) or one.model.available for one in self.served.values())
+        return [] if any(up) else list(self.served)
+
+    def breakers(self) -> list[tuple[str, str, bool]]:
+        """Of each upstream of each model (both by their names), whether it is left alone now."""
+        pools = ((name, one.model) for name, one in self.served.items() if isinstance(one.model, Pool))
+        return [(name, up.name, up.state == "open") for name, pool in pools for up in pool.upstreams]
+
+    def names(self, visible: Callable[[str], bool]) -> list[str]:
+        """The names that may be seen, in the order of the settings; aliases that are no patterns behind them."""
+        plain = {alias: name for alias, name in self.aliases.items() if not set("*?[") & set(alias)}
+        named = {**{name: name for name in self.served}, **plain}
+        return [name for name, found in named.items() if visible(found)]
+
+    def only(self, visible: Callable[[str], bool]) -> str:
+        """The name of the one model that may be seen. Raises Refused, which lists them, where there are others."""
+        names = self.names(visible)
+        if len(names) != 1:
+            there = f"there are {listed(names)}" if names else "there is none for this key"
+            raise Refused(f"name a model: {there}", status=404, code="model_not_found", param="model")
+        return names[0]
+
+    def find(self, name: str, visible: Callable[[str], bool] = lambda _: True) -> Served:
+        """Raises Refused (404), which names the near ones; one that may not be seen is not there. Ollama's clients put
+        `:latest` behind a name without a tag."""
+        for known in (
+            name,
+            name.removesuffix(":latest"),
+            *(to for alias, to in self.aliases.items() if fnmatchcase(name, alias)),
+        ):
+            if (found := self.served.get(known)) and visible(known):
+                return found
+        names = self.names(visible)
+        said = f"there is no model {name[:100]!r} here.{did_you_mean(near(name[:100], names))}"
+        if names:
+            said += f" Set the client's model to one that is served: {listed(names)}; or serve it by that name: --alias, --default."
+        raise Refused(said, status=404, code="model_not_found", param="model")

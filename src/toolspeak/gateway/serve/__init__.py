@@ -1,0 +1,1 @@
+"""The gateway as processes: sockets, HTTP, supervision."""

@@ -1,0 +1,159 @@
+"""HTTP on a connection, bounded: how long the head of a request may be, how long it may take to come, what may stand
+between the chunks of a body and behind them, and how many requests may wait on one connection.
+
+uvicorn's protocol over httptools takes heads of any size, and waits for them for ever. It takes trailers and what a
+chunk says beside its size without a bound, and reads on while it answers: requests sent in a row, whose answers are not
+read, would pile up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ..config.settings import Limits
+
+REASONS = {400: "Bad Request", 408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header Fields Too Large"}
+WAITING = 64
+"""Requests that may wait on one connection behind the one that is answered."""
+UPLOADS = b"/v1/files"
+LINGER = 1.0
+"""Seconds for which what is still sent is thrown away: closed at once, the answer could be lost with it."""
+
+
+class Refusal(Exception):
+    """Ends the reading of a connection."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. What is wrong before there is a request is told here, in JSON, and the connection closed."""
+
+    limits = Limits()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._head = 0
+        self._in_head = True
+        self._over = False
+        self._beside = 0  # bytes since there was more of the body: trailers, what stands beside the sizes of chunks
+        self._late: asyncio.TimerHandle | None = None
+        self._body_late: asyncio.TimerHandle | None = None
+        self._refusal = (400, "the request is not HTTP as it is expected")
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._came()
+        self._body_came()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._over:
+            return
+        self._beside += len(data)  # more of the body, if there is any in it, begins anew
+        super().data_received(data)
+        if self._in_head:
+            self._head += len(data)
+            if self._head > self.limits.head:
+                self._too_large()
+                self.send_400_response("")
+        elif self._body_late is not None and self._beside > self.limits.head:
+            self._too_large("what stands beside the body")
+            self.send_400_response("")
+        if self._late is None and self._idle and not self._over and not self.transport.is_closing():
+            self._wait()  # blank lines between requests have ended uvicorn's own waiting
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = 0
+        self._in_head = True
+        self._wait()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._came()
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self.limits.head:
+            self._too_large()
+            raise Refusal
+        if len(self.pipeline) >= WAITING:
+            self._refusal = (429, f"more than {WAITING} requests were sent on one connection before they were answered")
+            raise Refusal
+        self._beside = 0
+        self._body_came()
+        slow = self.url.partition(b"?")[0] == UPLOADS  # a file is large: the endpoint sees to it that it goes on coming
+        seconds = self.limits.deadline if slow else self.limits.reading
+        self._body_late = self.loop.call_later(seconds + LINGER, self._end)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._beside = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._body_came()
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Tells what is wrong with a request that never reached the application, and closes."""
+        if self._over or self.transport.is_closing():
+            return
+        status, said = self._refusal
+        error = {"message": said, "type": "invalid_request_error", "param": None, "code": None}
+        body = json.dumps({"error": error}).encode()
+        head = (
+            f"HTTP/1.1 {status} {REASONS[status]}\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self._over = True
+        self._came()
+        self._body_came()
+        self.loop.call_later(LINGER, self._end)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing is being answered."""
+        cycle: Any = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def _too_large(self, what: str = "the head of the request") -> None:
+        self._refusal = (431, f"{what} is larger than {self.limits.head:,} bytes")
+
+    def _end(self) -> None:
+        """Closes the connection; whoever does not even read what was said is not waited for."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    def _body_came(self) -> None:
+        if self._body_late is not None:
+            self._body_late.cancel()
+            self._body_late = None
+
+    def _wait(self) -> None:
+        self._came()
+        self._late = self.loop.call_later(self.limits.reading, self._give_up)
+
+    def _came(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _give_up(self) -> None:
+        if not self._idle:
+            self._wait()
+            return
+        self._late = None
+        self._refusal = (408, f"the head of the request did not arrive within {self.limits.reading:g} s")
+        self.send_400_response("")
+
+
+def http_protocol(limits: Limits) -> type[asyncio.Protocol]:
+    """The protocol for uvicorn's `http=`, with these limits."""
+    return type("Protocol", (BoundedProtocol,), {"limits": limits})

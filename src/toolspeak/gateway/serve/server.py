@@ -1,0 +1,233 @@
+"""The gateway as a process: a socket, a server, and how it starts and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from ...errors import MissingExtra, ToolspeakError, UsageError
+from ..config.settings import Settings
+from .reload import ReadSettings, Reloadable, close
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from ..app import Gateway
+    from ..telemetry.access_log import Observer
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+BACKLOG = 2048
+LAST = 5.0
+"""Seconds that requests get, after the time to drain, to tell their clients that the gateway ends."""
+
+
+def check_installed() -> None:
+    """Raises MissingExtra where the extra `server` is not installed."""
+    try:
+        import uvicorn  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise MissingExtra("the gateway needs a server: pip install 'toolspeak[server]'") from error
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A socket at the address of the settings. Raises UsageError where it cannot be had."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # The protocol is named because asyncio sends at once (TCP_NODELAY) only on sockets that name it.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((settings.host, settings.port))
+    except OSError as error:
+        made.close()
+        raise UsageError(f"cannot listen at {settings.host}:{settings.port}: {error.strerror or error}") from None
+    made.listen(BACKLOG)
+    return made
+
+
+def serve(settings: Settings, listening: socket.socket, read: ReadSettings | None = None) -> None:
+    """Answers requests until the process is told to stop, with as many workers as the settings say.
+
+    On SIGHUP `read` gives newer settings, which are put to use.
+    """
+    check_installed()
+    if settings.workers <= 1:
+        work(settings, listening, read)
+        return
+    from .supervisor import supervise
+
+    newest = settings
+
+    def hang_up() -> None:
+        nonlocal newest
+        with contextlib.suppress(ToolspeakError, OSError):  # the workers tell what is wrong
+            newest = read() if read else settings
+
+    supervise(settings.workers, lambda orphaned: work(newest, listening, read, orphaned), hang_up)
+
+
+def work(
+    settings: Settings, listening: socket.socket, read: ReadSettings | None = None, orphaned: int | None = None
+) -> None:
+    """What one process does of it. `orphaned` becomes readable when the supervisor of several is no more."""
+    from ..app import Gateway
+    from ..limits.memory import set_up_malloc
+    from ..telemetry.access_log import Observer
+    from ..telemetry.log_lines import set_up
+
+    set_up_malloc()
+    lines = set_up(_secrets(settings))
+
+    def again() -> Settings:
+        newer = cast("ReadSettings", read)()
+        lines.secrets += _secrets(newer)
+        return newer
+
+    app = Reloadable(Gateway(settings, Observer(lines)), read and again)
+    config = _config(app)
+    gc.freeze()  # what is loaded stays: looking through it for garbage took a tenth of the time of a thousand streams
+    gc.set_threshold(10_000, 10, 10)
+    try:
+        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            runner.run(run(app, config, listening, orphaned))
+    finally:
+        for gateway in app.gateways:
+            close(gateway)
+
+
+def _secrets(settings: Settings) -> list[str]:
+    """What no line of the log may show."""
+    return [model.key for model in settings.models.values() if model.key]
+
+
+def serve_while(
+    settings: Settings, listening: socket.socket, observer: Observer, work: Callable[[Gateway], Awaitable[T]]
+) -> T:
+    """Answers requests in this process while `work` goes on, and gives what that gives. Signals are for `work`."""
+    from ..app import Gateway
+
+    gateway = Gateway(settings, observer)
+    app = Reloadable(gateway)
+    config = _config(app)
+
+    async def both() -> T:
+        ended = asyncio.Event()
+        gateway.readiness.loading = True
+        serving = asyncio.create_task(_serve_until(ended, app, config, listening))
+        try:
+            return await work(gateway)
+        finally:
+            ended.set()
+            await serving
+
+    try:
+        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            return runner.run(both())
+    finally:
+        close(gateway)
+
+
+def _config(app: Reloadable) -> uvicorn.Config:
+    import uvicorn
+
+    from .http_protocol import http_protocol
+
+    return uvicorn.Config(
+        app, http=http_protocol(app.gateway.settings.limits), log_config=None, access_log=False, lifespan="off", server_header=False, date_header=False, proxy_headers=False,
+        ws="none", backlog=BACKLOG, timeout_graceful_shutdown=1,
+    )  # fmt: skip
+
+
+async def run(app: Reloadable, config: uvicorn.Config, listening: socket.socket, orphaned: int | None = None) -> None:
+    """Serves until a signal, then until nothing is under way, or the time to drain is over."""
+    from .supervisor import HANG_UP, SIGNALS
+
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    end = _ending(app, told)
+    for number in SIGNALS if orphaned is None else SIGNALS[:1]:
+        loop.add_signal_handler(number, end, number)
+    if orphaned is not None:
+        # Ctrl-C in a terminal reaches every process: the workers hear of it from their supervisor alone.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        loop.add_reader(orphaned, lambda: (loop.remove_reader(orphaned), end(signal.SIGTERM)))
+        loop.add_signal_handler(HANG_UP, app.reload)
+    else:
+        loop.add_signal_handler(HANG_UP, _hanging_up(app.reload, end))
+    await _serve_until(told, app, config, listening)
+
+
+def _hanging_up(reload: Callable[[], None], end: Callable[[int], None]) -> Callable[[], None]:
+    """What SIGHUP does: reload, but where the terminal that it was started on is gone, end."""
+    from .supervisor import HANG_UP, lost_terminal
+
+    gone = lost_terminal()
+    return lambda: end(HANG_UP) if gone() else reload()
+
+
+async def _serve_until(ended: asyncio.Event, app: Reloadable, config: uvicorn.Config, listening: socket.socket) -> None:
+    """Serves until the event is set, then until nothing is under way, or the time to drain is over."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Uvicorn's server, which ends when the gateway has drained and leaves signals alone."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield
+
+        async def main_loop(self) -> None:
+            await self.on_tick(0)
+            await ended.wait()
+            seconds = app.gateway.settings.limits.drain
+            await asyncio.gather(*(drain(gateway, seconds) for gateway in tuple(app.gateways)))
+
+    app.begin()
+    try:
+        await Server(config).serve(sockets=[listening])
+    finally:
+        await app.end()
+
+
+async def drain(gateway: Gateway, seconds: float) -> None:
+    """Returns when nothing is under way, after `seconds` at most: what is open then is told that the gateway ends."""
+    from ..limits.admission import ending
+
+    gateway.drain()
+    if await _empty(gateway, seconds):
+        return
+    log.warning("%d requests are still open after %g s, and are ended", len(gateway.open), seconds)
+    for exchange in tuple(gateway.open):
+        exchange.stop(ending())
+    await _empty(gateway, LAST)
+
+
+async def _empty(gateway: Gateway, seconds: float) -> bool:
+    """Whether nothing is open, once it is so or the seconds are over."""
+    clock = asyncio.get_running_loop().time
+    due = clock() + seconds
+    while gateway.open and clock() < due:
+        await asyncio.sleep(0.02)
+    return not gateway.open
+
+
+def _ending(app: Reloadable, told: asyncio.Event) -> Callable[[int], None]:
+    """What a signal does: the first begins to drain, a second ends the process at once."""
+
+    def end(number: int) -> None:
+        if told.is_set():
+            os._exit(128 + number)
+        for gateway in app.gateways:
+            gateway.drain()
+        told.set()
+
+    return end

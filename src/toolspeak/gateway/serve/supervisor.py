@@ -1,0 +1,189 @@
+"""Several processes at one socket: started, started again when one dies, told to stop.
+
+A worker is a fork of the supervisor, made before it holds a loop, a thread or a model: what it needs to know it
+has, and nothing is written to an argument or the environment. Models are made in the workers, since the threads
+of an embedded one do not survive a fork.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Generator
+
+from ..telemetry.metrics import DIRECTORY, worker_died
+
+log = logging.getLogger(__name__)
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+"""What tells a process to stop."""
+HANG_UP = signal.SIGHUP
+"""What tells a process to read its configuration again; a terminal that is closed sends it, too."""
+SHORT, LONGEST = 0.1, 5.0
+"""Seconds before a worker that died is started again: the first pause, which doubles, and the longest."""
+WELL = 10.0
+"""Seconds after which a worker counts as having started well."""
+
+
+def supervise(workers: int, work: Callable[[int], None], hang_up: Callable[[], None] = lambda: None) -> None:
+    """Keeps so many processes at `work`, until told to stop by SIGTERM or SIGINT; a second one kills them.
+
+    SIGHUP calls `hang_up` and is passed on.
+
+    `work` gets a descriptor that becomes readable when the supervisor has died.
+    """
+    with _metrics_directory(), _Supervisor(work, hang_up) as supervisor:
+        supervisor.run(workers)
+    if supervisor.failed:
+        raise SystemExit(1)
+
+
+class _Supervisor:
+    def __init__(self, work: Callable[[int], None], hang_up: Callable[[], None]) -> None:
+        self.work = work
+        self.hang_up = hang_up
+        self.began: dict[int, float] = {}  # by pid
+        self.stopping = 0
+        self.pause = SHORT
+        self.well = False  # whether a worker has ever worked
+        self.failed = False
+        self.gone = lost_terminal()
+
+    def __enter__(self) -> _Supervisor:
+        self.alive = os.pipe()  # nobody writes to it: its end tells the workers that the supervisor is no more
+        self.woken = os.pipe()  # signals write to it
+        for end in self.woken:
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self.woken[1], warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _noted)
+        for number in SIGNALS:
+            signal.signal(number, self._stop)
+        signal.signal(HANG_UP, self._hang_up)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.set_wakeup_fd(-1)
+        for end in (*self.alive, *self.woken):
+            os.close(end)
+
+    def run(self, workers: int) -> None:
+        for _ in range(workers):
+            self._start()
+        due = 0.0
+        while self.began or not self.stopping:
+            self._bury()
+            missing = 0 if self.stopping else workers - len(self.began)
+            now = time.monotonic()
+            if missing and due and now >= due:
+                for _ in range(missing):
+                    self._start()
+                missing, due = 0, 0.0
+            if missing and not due:
+                due = now + self.pause
+                self.pause = min(LONGEST, self.pause * 2)
+            if self.began or not self.stopping:
+                self._sleep(max(0.0, due - now) if due else None)
+
+    def _start(self) -> None:
+        # Nobody is told to stop between being made and being known, or before a worker's own way to end is set.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        pid = os.fork()
+        if pid:
+            self.began[pid] = time.monotonic()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            return
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in (*SIGNALS, signal.SIGCHLD):
+                signal.signal(number, signal.SIG_DFL)
+            signal.signal(HANG_UP, signal.SIG_IGN)  # until it can do what it is told by it
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            for end in (self.alive[1], *self.woken):
+                os.close(end)
+            self.work(self.alive[0])
+            status = 0
+        except BaseException:  # noqa: BLE001 - the end of a process: nobody else tells what went wrong
+            traceback.print_exc()
+        finally:
+            # What others want done at the end, such as spans that are still to be sent; `os._exit` does none of it.
+            atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportAttributeAccessIssue]
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(status)
+
+    def _bury(self) -> None:
+        """Takes note of the workers that have ended."""
+        while self.began:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            lived = time.monotonic() - self.began.pop(pid, 0.0)
+            worker_died(pid)
+            if self.stopping:
+                continue
+            if lived > WELL:
+                self.pause = SHORT
+                self.well = True
+            elif not self.well and os.WIFEXITED(status):
+                log.error("a worker could not start; the gateway ends")
+                self.failed = True
+                self._stop()
+                continue
+            log.error("worker %d ended with %d and is started again", pid, os.waitstatus_to_exitcode(status))
+
+    def _sleep(self, seconds: float | None) -> None:
+        """Until a signal comes, for so many seconds at most."""
+        select.select([self.woken[0]], [], [], seconds)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.woken[0], 4096)
+
+    def _stop(self, *_: object) -> None:
+        self.stopping += 1
+        for pid in tuple(self.began):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM if self.stopping == 1 else signal.SIGKILL)
+
+    def _hang_up(self, *_: object) -> None:
+        if self.gone():
+            self._stop()
+            return
+        self.hang_up()
+        for pid in tuple(self.began):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, HANG_UP)
+
+
+def lost_terminal() -> Callable[[], bool]:
+    """Tells later whether standard error was a terminal now and is none any more."""
+    was = os.isatty(2)
+    return lambda: was and not os.isatty(2)
+
+
+def _noted(_: int, __: object) -> None:
+    """Lets a signal wake the supervisor, which it would not if it were ignored."""
+
+
+@contextlib.contextmanager
+def _metrics_directory() -> Generator[None]:
+    """Where the workers count, so that each can tell the sum. One that the operator named stays theirs."""
+    if os.environ.get(DIRECTORY):
+        yield
+        return
+    made = tempfile.mkdtemp(prefix="toolspeak-metrics-")
+    os.environ[DIRECTORY] = made
+    try:
+        yield
+    finally:
+        del os.environ[DIRECTORY]
+        shutil.rmtree(made, ignore_errors=True)

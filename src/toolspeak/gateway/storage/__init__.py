@@ -1,0 +1,1 @@
+"""Data that the gateway stores on disk, in SQLite."""

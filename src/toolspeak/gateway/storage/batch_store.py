@@ -1,0 +1,280 @@
+"""Files and batches of clients: what they are in SQLite, what is in them in a folder; each its owner's alone.
+
+- `index.sqlite` describes every file and every batch, as clients see them.
+- `files/ID` is the content of a file.
+- `batches/ID/` is what a batch that is under way has answered so far (see `batch.store`); it is deleted at its end.
+
+Content is written before the row that describes it, so that whatever is described is whole. What a kill leaves without a
+row is deleted at a later start. Several processes may share the folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ...api import batches as api
+from ...errors import Refused, UsageError
+from ..config.settings import Batches
+from .sqlite import Database
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS file (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL, size INTEGER NOT NULL,
+    expires REAL NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS file_owner ON file (owner, number);
+CREATE INDEX IF NOT EXISTS file_expires ON file (expires);
+CREATE TABLE IF NOT EXISTS batch (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL, open INTEGER NOT NULL,
+    input TEXT NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS batch_owner ON batch (owner, number);
+CREATE INDEX IF NOT EXISTS batch_open ON batch (number) WHERE open;
+"""
+INDEX = "index.sqlite"
+ENDED = 1000
+"""Batches of a key that are over and can still be seen: the latest."""
+ORPHAN = 3600.0
+"""Seconds after which content that nothing describes was left behind by a kill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A batch, and whose it is."""
+
+    owner: str
+    body: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return self.body["id"]
+
+    @property
+    def status(self) -> str:
+        return self.body["status"]
+
+
+class BatchStore:
+    """Files and batches. What is not awaited works in the store's own thread: `await store.run(store.file, …)`."""
+
+    def __init__(self, settings: Batches, *, clock: Callable[[], float] = time.time) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.path = Path(settings.path)
+        self._database = Database(str(self.path / INDEX), TABLES, "toolspeak-batches")
+
+    def prepare(self) -> None:
+        """Makes the folder, deletes what kills left, and leaves nothing open, so that a process may fork. Raises
+        UsageError."""
+        try:
+            for folder in (self.path, self.path / "files", self.path / "batches"):
+                folder.mkdir(mode=0o700, exist_ok=True)  # for nobody else's eyes
+            with self._database.transaction() as database:
+                self._sweep(database)
+            self._drop_orphans()
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"the folder of batches {self.path} cannot be used: {error}") from None
+        self._database.disconnect()
+
+    async def run(self, work: Callable[..., T], *args: Any) -> T:
+        """Has the thread do some work. Raises Refused, also where the disk fails (503)."""
+        try:
+            return await asyncio.wrap_future(self._database.submit(work, *args))
+        except (OSError, sqlite3.Error) as error:
+            log.error("the store of batches fails: %s", error)
+            said = "the store of files and batches cannot be used at the moment"
+            raise Refused(said, status=503, code="store_unavailable", retry_after=5) from None
+
+    def close(self) -> None:
+        """Ends the thread, after what it still has to do."""
+        self._database.close()
+
+    def content(self, key: str) -> Path:
+        """Where the content of a file is, or will be."""
+        return self.path / "files" / key
+
+    def folder(self, key: str) -> Path:
+        """Where a batch that is under way keeps what it has."""
+        return self.path / "batches" / key
+
+    # ------------------------------------------------------------------ files, in the thread
+
+    def check_room(self, owner: str, size: int) -> None:
+        """Raises Refused where an owner has no room for a file of so many bytes."""
+        self._check_room(self._database.connected(), owner, size)
+
+    def add_file(self, owner: str, key: str, name: str, purpose: str, size: int, age: float | None) -> dict[str, Any]:
+        """Describes a file whose content is in its place, or deletes that and raises Refused where there is no room."""
+        try:
+            with self._database.transaction() as database:
+                self._sweep(database)
+                self._check_room(database, owner, size)
+                return self._insert_file(database, owner, key, name, purpose, size, age)
+        except BaseException:
+            self.content(key).unlink(missing_ok=True)
+            raise
+
+    def file(self, owner: str, key: str) -> dict[str, Any] | None:
+        """A file of this owner; None where there is none, another's or too old."""
+        reading = "SELECT body FROM file WHERE id = ? AND owner = ? AND expires > ?"
+        row = self._database.connected().execute(reading, (key, owner, self.clock())).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def files(self, owner: str) -> list[dict[str, Any]]:
+        """The files of an owner, the latest first."""
+        reading = "SELECT body FROM file WHERE owner = ? AND expires > ? ORDER BY number DESC"
+        rows = self._database.connected().execute(reading, (owner, self.clock()))
+        return [json.loads(body) for (body,) in rows]
+
+    def drop_file(self, owner: str, key: str) -> bool:
+        """Deletes a file; whether there was one. Raises Refused where a batch still reads it."""
+        with self._database.transaction() as database:
+            row = database.execute(
+                "SELECT id FROM batch WHERE open AND input = ? AND owner = ?", (key, owner)
+            ).fetchone()
+            if row:
+                said = (
+                    f"{key} is the input of {row[0]}, which is not over: cancel the batch, or delete the file after it"
+                )
+                raise Refused(said, code="file_in_use")
+            done = database.execute("DELETE FROM file WHERE id = ? AND owner = ?", (key, owner)).rowcount > 0
+        if done:
+            self.content(key).unlink(missing_ok=True)
+        return done
+
+    # ------------------------------------------------------------------ batches, in the thread
+
+    def add_batch(self, owner: str, asked: dict[str, Any]) -> dict[str, Any]:
+        """A new batch over a file. Raises Refused where there is no such file, or the owner has too many batches."""
+        with self._database.transaction() as database:
+            found = self.file(owner, asked["input_file_id"])
+            if found is None:
+                said = f"input_file_id: there is no file {asked['input_file_id'][:100]!r} here"
+                raise Refused(said, status=404, code="not_found", param="input_file_id")
+            if found["purpose"] != "batch":
+                said = f"input_file_id: expected a file of the purpose batch, got one of {found['purpose']}"
+                raise Refused(said, code="invalid_value", param="input_file_id")
+            counting = "SELECT count(*) FROM batch WHERE open AND owner = ?"
+            (count,) = database.execute(counting, (owner,)).fetchone()
+            if count >= self.settings.waiting:
+                said = f"{count:,} batches of this key are not over, as many as may be: wait for one, or cancel one"
+                raise Refused(said, status=429, code="too_many_batches", retry_after=60)
+            self._check_room(database, owner, 0, files=2)
+            body = api.write_batch(f"batch_{secrets.token_hex(12)}", asked, int(self.clock()))
+            if age := asked.get("output_expires_after"):
+                body["output_expires_after"] = age
+            adding = "INSERT INTO batch (id, owner, open, input, body) VALUES (?, ?, 1, ?, ?)"
+            database.execute(adding, (body["id"], owner, found["id"], json.dumps(body)))
+        return body
+
+    def batch(self, owner: str, key: str) -> dict[str, Any] | None:
+        """A batch of this owner; None where there is none, or another's."""
+        reading = "SELECT body FROM batch WHERE id = ? AND owner = ?"
+        row = self._database.connected().execute(reading, (key, owner)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def batches(self, owner: str) -> list[dict[str, Any]]:
+        """The batches of an owner, the latest first."""
+        reading = "SELECT body FROM batch WHERE owner = ? ORDER BY number DESC"
+        return [json.loads(body) for (body,) in self._database.connected().execute(reading, (owner,))]
+
+    def unfinished(self) -> list[Described]:
+        """All batches that are not over, the earliest first."""
+        rows = self._database.connected().execute("SELECT owner, body FROM batch WHERE open ORDER BY number")
+        return [Described(owner, json.loads(body)) for owner, body in rows]
+
+    def cancel(self, owner: str, key: str) -> dict[str, Any] | None:
+        """Has a batch cancelled; None where there is none. Raises Refused for one that is over."""
+        with self._database.transaction() as database:
+            body = self.batch(owner, key)
+            if body is not None and body["status"] not in api.OPEN:
+                said = f"{key} cannot be cancelled: it is {body['status']}"
+                raise Refused(said, code="invalid_value")
+            if body is not None and body["status"] != "cancelling":
+                body.update(status="cancelling", cancelling_at=int(self.clock()))
+                self._write_batch(database, body)
+        return body
+
+    def advance(self, key: str, before: Sequence[str], **fields: Any) -> dict[str, Any]:
+        """Changes a batch whose status is one of `before`; gives it as it is then."""
+        with self._database.transaction() as database:
+            body = self._any_batch(database, key)
+            if body["status"] in before:
+                body.update(fields)
+                self._write_batch(database, body)
+        return body
+
+    def finish(self, batch: Described, files: dict[str, tuple[str, int]], **fields: Any) -> None:
+        """The end of a batch: its files, whose content is in their places, by the names of their fields, each with its
+        id and its size."""
+        age: dict[str, Any] = batch.body.get("output_expires_after") or {}
+        with self._database.transaction() as database:
+            body = self._any_batch(database, batch.id)
+            for field, (key, size) in files.items():
+                name = f"{batch.id}_{field.partition('_')[0]}.jsonl"
+                self._insert_file(database, batch.owner, key, name, "batch_output", size, age.get("seconds"))
+            body.update(fields)
+            self._write_batch(database, body)
+            deleting = "DELETE FROM batch WHERE owner = ? AND NOT open AND number NOT IN (SELECT number FROM batch "
+            deleting += "WHERE owner = ? AND NOT open ORDER BY number DESC LIMIT ?)"
+            database.execute(deleting, (batch.owner, batch.owner, ENDED))
+
+    # ------------------------------------------------------------------ inside
+
+    def _insert_file(
+        self, database: sqlite3.Connection, owner: str, key: str, name: str, purpose: str, size: int, age: float | None
+    ) -> dict[str, Any]:
+        now = self.clock()
+        expires = now + (age or self.settings.age)
+        body = api.write_file(key, name, purpose, size, int(now), int(expires))
+        adding = "INSERT INTO file (id, owner, size, expires, body) VALUES (?, ?, ?, ?, ?)"
+        database.execute(adding, (key, owner, size, expires, json.dumps(body)))
+        return body
+
+    def _check_room(self, database: sqlite3.Connection, owner: str, size: int, files: int = 1) -> None:
+        counting = "SELECT count(*), coalesce(sum(size), 0) FROM file WHERE owner = ? AND expires > ?"
+        count, total = database.execute(counting, (owner, self.clock())).fetchone()
+        if count + files > self.settings.files:
+            said = f"this key has {count:,} files of at most {self.settings.files:,}: delete some"
+            raise Refused(said, code="too_many_files")
+        if total + size > self.settings.size:
+            said = f"the files of this key hold {total:,} bytes of at most {self.settings.size:,}: delete some"
+            raise Refused(said, code="storage_full")
+
+    def _any_batch(self, database: sqlite3.Connection, key: str) -> dict[str, Any]:
+        (body,) = database.execute("SELECT body FROM batch WHERE id = ?", (key,)).fetchone()
+        return json.loads(body)
+
+    def _write_batch(self, database: sqlite3.Connection, body: dict[str, Any]) -> None:
+        row = (json.dumps(body), body["status"] in api.OPEN, body["id"])
+        database.execute("UPDATE batch SET body = ?, open = ? WHERE id = ?", row)
+
+    def _sweep(self, database: sqlite3.Connection) -> None:
+        """Drops the files that are too old and that no batch reads."""
+        old = "expires <= ? AND id NOT IN (SELECT input FROM batch WHERE open)"
+        for (key,) in database.execute(f"SELECT id FROM file WHERE {old}", (self.clock(),)).fetchall():  # noqa: S608
+            self.content(key).unlink(missing_ok=True)
+            database.execute("DELETE FROM file WHERE id = ?", (key,))
+
+    def _drop_orphans(self) -> None:
+        database = self._database.connected()
+        for path in (self.path / "files").iterdir():
+            known = database.execute("SELECT 1 FROM file WHERE id = ?", (path.name,)).fetchone()
+            if not known and path.stat().st_mtime < time.time() - ORPHAN:
+                path.unlink(missing_ok=True)
+        for path in (self.path / "batches").iterdir():
+            if not database.execute("SELECT 1 FROM batch WHERE open AND id = ?", (path.name,)).fetchone():
+                shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,71 @@
+"""A store of responses that an earlier version wrote, made into one of today: once, in one transaction.
+
+Until then each row of the table `response` held all earlier items beside the new ones. A row whose input begins with
+all that the response before it held becomes a link to that response and the rest; any other one stays whole, as the
+first turn of a conversation. The old table goes away at the end of the transaction, so that a crash leaves the file as
+it was.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from ...api.json_stream import dumped
+from ...api.openai_responses import stored_items
+
+FINISH = """
+DROP TABLE response;
+DROP TABLE response_total;
+"""
+Items = list[dict[str, Any]]
+
+
+def migrate(database: sqlite3.Connection, row: int) -> None:
+    """Moves responses out of the table of the first version, if there is one. `row` is what a response takes beside its
+    text. Works inside a transaction."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'response'").fetchone():
+        return
+    for (number,) in database.execute("SELECT rowid FROM response ORDER BY rowid").fetchall():
+        _move(database, number, row)
+    # Whatever a turn goes on from is as young as that turn: from the latest to the first, a link at a time.
+    links = "SELECT previous, at, used FROM turn WHERE previous IS NOT NULL ORDER BY number DESC"
+    younger = "UPDATE turn SET at = max(at, ?), used = max(used, ?) WHERE id = ?"
+    for previous, at, used in database.execute(links).fetchall():
+        database.execute(younger, (at, used, previous))
+    for statement in FINISH.split(";"):
+        database.execute(statement)
+
+
+def _move(database: sqlite3.Connection, number: int, row: int) -> None:
+    reading = "SELECT id, owner, at, body, input FROM response WHERE rowid = ?"
+    key, owner, at, body, text = database.execute(reading, (number,)).fetchone()
+    previous = json.loads(body).get("previous_response_id")
+    earlier = _whole(database, previous, owner, number) if previous else None
+    if earlier is None or (new := _rest(json.loads(text), earlier)) is None:
+        previous = None
+    else:
+        text = dumped(new)
+    size = len(body.encode()) + len(text.encode()) + row
+    adding = "INSERT OR IGNORE INTO turn (id, owner, previous, at, used, size) VALUES (?, ?, ?, ?, ?, ?)"
+    done = database.execute(adding, (key, owner, previous, at, number, size))
+    if done.rowcount > 0:
+        database.execute("INSERT INTO turn_text VALUES (?, ?, ?)", (done.lastrowid, body, text))
+
+
+def _whole(database: sqlite3.Connection, key: str, owner: str, before: int) -> Items | None:
+    """All items that an old row stands for; None where there is no such row before this one."""
+    reading = "SELECT body, input FROM response WHERE id = ? AND owner = ? AND rowid < ?"
+    found = database.execute(reading, (key, owner, before)).fetchone()
+    if found is None:
+        return None
+    body, text = found
+    return [*json.loads(text), *json.loads(body)["output"]]
+
+
+def _rest(items: Items, earlier: Items) -> Items | None:
+    """What stands behind the earlier items; None where the items do not begin with them."""
+    size = len(earlier)
+    # As they were stored again, items got what the first time was left out: their status, an empty summary.
+    return items[size:] if items[:size] == stored_items(earlier, "") else None

@@ -1,0 +1,302 @@
+"""Responses in SQLite: each its owner's alone, the oldest dropped first when there are too many or they are old.
+
+A response is stored with the items that were new in its request and a link to the response it goes on from, so that a
+conversation of N turns takes the bytes of N turns. It is put together when it is read: turn by turn along the links,
+within a bound of bytes and items, in the store's thread. Items that a request only names stay names, and are looked up
+when they are read. So a text stands in one row alone, and deleting that row removes it.
+
+No link leads to a response that was dropped to make room or for its age: whenever a response is stored, those that were
+read for it become as young as it is (`at`, `used`), and among equally old ones the latest is dropped first. A link that
+leads nowhere therefore means that somebody deleted the response (docs/decisions/025-deleting-a-response.md).
+
+Several processes may share the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ...api.json_stream import dumped
+from ...api.openai_responses import is_reference
+from ...errors import Refused, UsageError
+from ...schema import json_pieces
+from ..config.settings import Store
+from .migration import migrate
+from .sqlite import Database
+
+T = TypeVar("T")
+Items = list[dict[str, Any]]
+
+log = logging.getLogger(__name__)
+
+TABLES = """
+PRAGMA secure_delete = ON;  -- what is dropped is wiped
+CREATE TABLE IF NOT EXISTS turn (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, previous TEXT, at REAL NOT NULL,
+    used INTEGER NOT NULL, size INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS turn_text (number INTEGER PRIMARY KEY, body TEXT NOT NULL, input TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS turn_at ON turn (at);
+CREATE INDEX IF NOT EXISTS turn_used ON turn (used, number DESC, size);  -- a clock may stand still or go back
+CREATE TABLE IF NOT EXISTS turn_total (one INTEGER PRIMARY KEY CHECK (one = 1), size INTEGER NOT NULL);
+INSERT OR IGNORE INTO turn_total VALUES (1, 0);
+CREATE TRIGGER IF NOT EXISTS turn_added AFTER INSERT ON turn BEGIN
+    UPDATE turn_total SET size = size + new.size;
+END;
+CREATE TRIGGER IF NOT EXISTS turn_dropped AFTER DELETE ON turn BEGIN
+    DELETE FROM turn_text WHERE number = old.number;
+    UPDATE turn_total SET size = size - old.size;
+END;
+"""
+ROW = 512
+"""Bytes that a response takes beside its text."""
+MANY = 10_000
+"""Items that a conversation may hold, as many as a body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What a request goes on from: the items of all earlier turns, and those that it names, by their ids.
+
+    `turns` are the ids of all responses that were read for it, `size` their bytes as they are stored.
+    """
+
+    items: Items = field(default_factory=list[dict[str, Any]])
+    named: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    turns: tuple[str, ...] = ()
+    size: int = 0
+
+
+class ResponseStore:
+    """Stores, finds and drops responses. `clock` gives seconds since 1970. Raises Refused (503) where the file
+    fails."""
+
+    def __init__(self, settings: Store, *, clock: Callable[[], float] = time.time) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._database = Database(settings.path, TABLES, "toolspeak-store")
+
+    def prepare(self) -> None:
+        """Makes the file and its tables, and leaves nothing open, so that a process may fork. Raises UsageError."""
+        try:
+            with suppress(FileExistsError):  # for nobody else's eyes; SQLite's other files take the same rights
+                os.close(os.open(self.settings.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with self._database.transaction() as database:
+                migrate(database, ROW)
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"the store {self.settings.path} cannot be used: {error}") from None
+        self._database.disconnect()
+
+    async def save(
+        self, owner: str, body: dict[str, Any], new: Items | Callable[[], Items], earlier: Conversation | None = None
+    ) -> None:
+        """Stores a response under the id that its body has, with the new items of its request and what it goes on from.
+        Its JSON is written in the thread, and so is `new` made. Raises Refused (413)."""
+        await self._run(self._save, owner, body, new, earlier or Conversation())
+
+    async def body(self, owner: str, key: str) -> bytes | None:
+        """The JSON of one of this owner's responses; None where there is none, another's or too old."""
+        return await self._run(self._body, owner, key)
+
+    async def inputs(self, owner: str, key: str) -> Items | None:
+        """The items that a response was made from, as far back as they are there; None where it is not."""
+        return await self._run(self._inputs, owner, key)
+
+    async def conversation(self, owner: str, previous: str, names: Sequence[str], most: int) -> Conversation:
+        """What a request goes on from: the turns up to `previous` ("": none), and the items of these names that are
+        there. Raises Refused where a turn is missing, or all of it is more than `most` bytes or too many items."""
+        return await self._run(self._conversation, owner, previous, names, most)
+
+    async def drop(self, owner: str, key: str) -> bool:
+        """Drops a response; whether there was one."""
+        return await self._run(self._drop, owner, key)
+
+    def close(self) -> None:
+        """Ends the thread, after what it still has to do."""
+        self._database.close()
+
+    async def _run(self, work: Callable[..., T], *args: object) -> T:
+        try:
+            return await asyncio.wrap_future(self._database.submit(work, *args))
+        except sqlite3.Error as error:
+            log.error("the store of responses fails: %s", error)
+            said = "the store of responses cannot be used at the moment; store: false does without it"
+            raise Refused(said, status=503, code="store_unavailable", retry_after=5) from None
+
+    # ------------------------------------------------------------------ in the thread
+
+    def _save(
+        self, owner: str, response: dict[str, Any], new: Items | Callable[[], Items], earlier: Conversation
+    ) -> None:
+        key = str(response["id"])
+        body, given = dumped(response), dumped(new() if callable(new) else new)
+        size = len(body.encode()) + len(given.encode()) + ROW
+        if size + earlier.size > self.settings.size:
+            said = f"a conversation of {size + earlier.size:,} bytes is larger than the whole store"
+            raise Refused(f"{said}; store: false does without it", status=413, code="store_too_small")
+        previous = response.get("previous_response_id")
+        with self._database.transaction() as database:
+            now = self._clock()
+            database.execute("DELETE FROM turn WHERE at < ?", (now - self.settings.age,))
+            (used,) = database.execute("SELECT coalesce(max(used), 0) + 1 FROM turn").fetchone()
+            touching = "UPDATE turn SET at = max(at, ?), used = ? WHERE id = ? AND owner = ?"
+            database.executemany(touching, ((now, used, turn, owner) for turn in earlier.turns))
+            (total,) = database.execute("SELECT size FROM turn_total").fetchone()
+            _make_room(database, total + size - self.settings.size)
+            adding = "INSERT INTO turn (id, owner, previous, at, used, size) VALUES (?, ?, ?, ?, ?, ?)"
+            number = database.execute(adding, (key, owner, previous, now, used, size)).lastrowid
+            database.execute("INSERT INTO turn_text VALUES (?, ?, ?)", (number, body, given))
+
+    def _reading(self, owner: str, most: int | None = None) -> _Reading:
+        return _Reading(self._database.connected(), owner, self._clock() - self.settings.age, most)
+
+    def _body(self, owner: str, key: str) -> bytes | None:
+        found = self._reading(owner).text(key)
+        return found.body.encode() if found else None
+
+    def _inputs(self, owner: str, key: str) -> Items | None:
+        reading = self._reading(owner)
+        turn = reading.turn(key)
+        if turn is None:
+            return None
+        earlier = reading.chain(turn.previous, whole=False) if turn.previous else []
+        return reading.resolved([*earlier, *turn.input])
+
+    def _conversation(self, owner: str, previous: str, names: Sequence[str], most: int) -> Conversation:
+        reading = self._reading(owner, most)
+        items = reading.resolved(reading.chain(previous)) if previous else []
+        if missing := next((item for item in items if is_reference(item)), None):
+            said = f"previous_response_id: the conversation holds the item {missing['id'][:100]!r}, which was deleted"
+            raise Refused(said, code="previous_response_not_found", param="previous_response_id")
+        named = {name: item for name in dict.fromkeys(names) if (item := reading.item(name)) is not None}
+        return Conversation(items, named, tuple(reading.turns), reading.size)
+
+    def _drop(self, owner: str, key: str) -> bool:
+        with self._database.transaction() as database:
+            fresh = self._clock() - self.settings.age
+            done = database.execute("DELETE FROM turn WHERE id = ? AND owner = ? AND at >= ?", (key, owner, fresh))
+            found = done.rowcount > 0
+        if found:  # the log still holds what was wiped; where others read in it, it is wiped later
+            database.execute("PRAGMA busy_timeout = 50")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            database.execute("PRAGMA busy_timeout = 5000")
+        return found
+
+
+def _make_room(database: sqlite3.Connection, wanted: int) -> None:
+    """Drops what was not used for longest until so many bytes are free; of a conversation its latest turn first."""
+    gone: list[tuple[int]] = []
+    for number, size in database.execute("SELECT number, size FROM turn ORDER BY used, number DESC"):
+        if wanted <= 0:
+            break
+        gone.append((number,))
+        wanted -= size
+    database.executemany("DELETE FROM turn WHERE number = ?", gone)
+
+
+# ------------------------------------------------------------------ turns, put together
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    previous: str | None
+    body: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    previous: str | None
+    input: Items
+    output: Items
+
+
+class _Reading:
+    """Reads turns of one owner, each once, `most` bytes of them in all (None: any number)."""
+
+    def __init__(self, database: sqlite3.Connection, owner: str, fresh: float, most: int | None) -> None:
+        self._database = database
+        self._owner = owner
+        self._fresh = fresh
+        self._most = most
+        self.turns: dict[str, _Turn] = {}
+        self.size = 0
+        self._items: dict[str, dict[str, dict[str, Any]]] = {}  # by turn, then by their ids
+
+    def text(self, key: str) -> _Text | None:
+        """A turn as it is stored. Its size is looked at before its text is."""
+        row = self._database.execute(
+            "SELECT number, previous, size FROM turn WHERE id = ? AND owner = ? AND at >= ?",
+            (key, self._owner, self._fresh),
+        ).fetchone()
+        if row is None:
+            return None
+        number, previous, size = row
+        self.size += size
+        if self._most is not None and self.size > self._most:
+            raise too_long()
+        texts = self._database.execute("SELECT body, input FROM turn_text WHERE number = ?", (number,)).fetchone()
+        return _Text(previous, *texts) if texts else None  # None: another process has just dropped it
+
+    def turn(self, key: str) -> _Turn | None:
+        """A turn; None where it is not there."""
+        if key not in self.turns and (found := self.text(key)):
+            self.turns[key] = _Turn(
+                found.previous, json_pieces.loads(found.input), json_pieces.loads(found.body)["output"]
+            )
+        return self.turns.get(key)
+
+    def chain(self, last: str, *, whole: bool = True) -> Items:
+        """The items of a turn and of all before it, in their order. `whole`: Refused where one of them is missing."""
+        turns: list[_Turn] = []
+        key: str | None = last
+        count = 0
+        while key is not None:
+            turn = self.turn(key)
+            if turn is None:
+                if whole:
+                    raise _missing(last, key)
+                break
+            count += len(turn.input) + len(turn.output)
+            if count > MANY or len(turns) > MANY:
+                raise too_long()
+            turns.append(turn)
+            key = turn.previous
+        return [item for turn in reversed(turns) for item in (*turn.input, *turn.output)]
+
+    def resolved(self, items: Items) -> Items:
+        """The items, those that are only named in full where they are there."""
+        return [(self.item(str(item["id"])) or item) if is_reference(item) else item for item in items]
+
+    def item(self, name: str) -> dict[str, Any] | None:
+        """An item by its id, which holds that of the response that it is from."""
+        key = f"resp_{name.rpartition('_')[0].rpartition('_')[2]}"
+        if key not in self._items:
+            turn = self.turn(key)
+            items = [*turn.input, *turn.output] if turn else []
+            self._items[key] = {str(item.get("id")): item for item in items if not is_reference(item)}
+        return self._items[key].get(name)
+
+
+def too_long() -> Refused:
+    """What is told of a conversation that is more than a request may hold."""
+    said = "previous_response_id: the conversation has grown too long; begin another"
+    return Refused(said, code="conversation_too_long", param="previous_response_id")
+
+
+def _missing(last: str, key: str) -> Refused:
+    said = f"previous_response_id: there is no response {last[:100]!r} here"
+    if key != last:
+        said = (
+            f"previous_response_id: {last[:100]!r} goes on from {key[:100]!r}, which was deleted: send the conversation "
+            "as input"
+        )
+    return Refused(said, code="previous_response_not_found", param="previous_response_id")

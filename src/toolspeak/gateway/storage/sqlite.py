@@ -1,0 +1,65 @@
+"""A SQLite database on which one thread of a process works, so that the event loop never waits for a disk."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Database:
+    """The file at `path`, which several processes may share, or one in memory; `script` makes what it needs.
+
+    `submit` hands work to the thread, which is called `name`; `transaction`, `connected` and `disconnect` are for that
+    work. The thread and the connection are made when first needed, so that a process may fork before.
+    """
+
+    def __init__(self, path: str | None, script: str, name: str) -> None:
+        self._path = path or ":memory:"
+        self._script = script
+        self._name = name
+        self._lock = Lock()
+        self._thread: ThreadPoolExecutor | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    def submit(self, work: Callable[..., T], *args: object) -> Future[T]:
+        """Has the thread do some work, after what it was given before."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, self._name)
+            return self._thread.submit(work, *args)
+
+    def close(self) -> None:
+        """Ends the thread, after what it still has to do."""
+        if self._thread is not None:
+            self._thread.submit(self.disconnect)
+            self._thread.shutdown()
+            self._thread = None
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        """The database, for what is done whole or not at all; no other process writes meanwhile."""
+        database = self.connected()
+        with database:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+
+    def connected(self) -> sqlite3.Connection:
+        """The database, opened. Raises sqlite3.Error."""
+        if self._connection is None:
+            made = sqlite3.connect(self._path, timeout=5, isolation_level=None)
+            made.execute("PRAGMA journal_mode = WAL")
+            made.execute("PRAGMA synchronous = NORMAL")
+            made.executescript(self._script)
+            self._connection = made
+        return self._connection
+
+    def disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

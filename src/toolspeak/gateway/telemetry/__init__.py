@@ -1,0 +1,1 @@
+"""The access log, metrics and traces."""

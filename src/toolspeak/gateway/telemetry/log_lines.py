@@ -1,0 +1,143 @@
+"""Log lines: one JSON object each, on stderr, without anything that was said and without secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import traceback
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any
+
+from .request_record import Record
+
+Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+AUDIT = "toolspeak.audit"
+"""The logger of decisions about calls, a line each."""
+CONTENT = "toolspeak.content"
+"""The logger of what was said: none of it goes out here, however verbose."""
+
+
+class Lines(logging.Handler):
+    """Writes each record of `logging` as a line of JSON; `write` takes the lines of requests as well.
+
+    `secrets` never come out. Of an exception its class and the places in the code are told; its message, which may
+    repeat what somebody said, only with `detail`.
+    """
+
+    def __init__(self, descriptor: int, secrets: Iterable[str] = (), *, detail: bool = False) -> None:
+        super().__init__()
+        self.descriptor = descriptor
+        self.secrets = [secret for secret in secrets if secret]
+        self.detail = detail
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name != CONTENT:
+            self.write(self.line(record))
+
+    def line(self, record: logging.LogRecord) -> str:
+        """A record of `logging` as JSON."""
+        told: dict[str, Any] = {
+            "time": stamp(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _message(record),
+        }
+        told |= getattr(record, "audit", {})
+        if record.exc_info:
+            told |= _failure(record.exc_info, detail=self.detail)
+        line = json.dumps(told, ensure_ascii=False, default=str)
+        for secret in self.secrets:
+            line = line.replace(secret, "***")
+        return line
+
+    def write(self, line: str) -> None:
+        """One line, in one piece. A stderr that is closed or full loses it, and the gateway goes on."""
+        data = line.encode("utf-8", "replace") + b"\n"
+        try:
+            while data:
+                data = data[os.write(self.descriptor, data) :]
+        except OSError:
+            pass
+
+
+def set_up(secrets: Iterable[str] = ()) -> Lines:
+    """Makes all logging of this process go out as JSON lines on stderr; what is told is what `--verbose` set."""
+    ours = logging.getLogger("toolspeak")
+    verbose = ours.level not in (logging.NOTSET, logging.WARNING)
+    # A descriptor of its own: the embedded model takes number 2 away for a moment where it checks a grammar.
+    lines = Lines(os.dup(2), secrets, detail=verbose)
+    for logger in (ours, logging.getLogger("uvicorn"), logging.getLogger("uvicorn.error")):
+        logger.handlers.clear()
+        logger.propagate = True
+    root = logging.getLogger()
+    root.handlers[:] = [lines]
+    if not verbose:
+        ours.setLevel(logging.WARNING)
+        logging.getLogger(AUDIT).setLevel(logging.INFO)
+    return lines
+
+
+def request_line(record: Record) -> str:
+    """The line of one request. Fields that say nothing are left out."""
+    told: dict[str, Any] = {
+        "time": stamp(record.time),
+        "level": "info" if record.status < 500 else "error",
+        "message": "request",
+        "id": record.id,
+        "method": record.method,
+        "route": record.route,
+        "status": record.status,
+        "seconds": round(record.seconds, 6),
+        "bytes": record.bytes,
+    }
+    if record.api:
+        told["api"] = record.api
+    if record.model:
+        told |= {
+            "model": record.model,
+            "stream": record.stream,
+            "tokens_in": record.tokens_in,
+            "tokens_out": record.tokens_out,
+            "calls": record.calls,
+        }
+    if record.first is not None:
+        told["first"] = round(record.first, 6)
+    for name in ("estimated", "key", "code", "finish", "repairs", "reasks", "retries", "shown", "searches", "gone"):
+        if value := getattr(record, name):
+            told[name] = value
+    if record.waited >= 0.001:
+        told["waited"] = round(record.waited, 6)
+    return _encode(told)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+
+
+def stamp(seconds: float) -> str:
+    """A time since 1970 as RFC 3339, to the millisecond, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError):  # its arguments do not fit: the line is not lost for that
+        return str(record.msg)
+
+
+def _failure(error: Error | bool, *, detail: bool) -> dict[str, Any]:
+    if not isinstance(error, tuple) or error[1] is None:
+        return {}
+    frames = traceback.extract_tb(error[2])
+    told: dict[str, Any] = {
+        "error": type(error[1]).__name__,
+        "where": [f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno} {frame.name}" for frame in frames],
+    }
+    if detail:
+        told["said"] = str(error[1])[:2000]
+    return told

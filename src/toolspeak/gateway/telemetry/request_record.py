@@ -1,0 +1,106 @@
+"""The record of a finished request: names, numbers and times, and nothing that anybody wrote."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from time import perf_counter, time
+
+from ...events import CallStart, Event, Finished, Noted, TextDelta, ThoughtDelta
+
+UNKNOWN = "unknown"
+"""Stands where a name came from a client and is none of ours: no text of a client's may become a label."""
+GONE = 499
+"""The status of a request whose client left before its answer was whole."""
+SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+LONGEST_ID = 64
+
+
+def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The client's own `x-request-id` where it is short and harmless, otherwise a new one."""
+    for name, value in headers:
+        if name == b"x-request-id" and 0 < len(value) <= LONGEST_ID and SAFE.issuperset(value):
+            return value.decode("ascii")
+    return "req_" + os.urandom(12).hex()
+
+
+@dataclass(slots=True)
+class Record:
+    """One request. `route` is one of ours or `unknown`, `model` a configured one or `unknown`, `key` the name of a key.
+
+    `status` is what the client was told, 499 where it left first. `code` says why it was refused or failed ("" for a
+    good answer), in a word of ours. `estimated` is whether the tokens are, for want of a server that tells them.
+    `shown` says how many of the tools the model was shown, where not all, `searches` how often it searched for others.
+    Times are in seconds: `seconds` in all, `first` to the first token.
+    """
+
+    id: str = ""
+    method: str = ""
+    route: str = UNKNOWN
+    api: str = ""
+    model: str = ""
+    key: str = ""
+    status: int = 0
+    code: str = ""
+    stream: bool = False
+    seconds: float = 0.0
+    first: float | None = None
+    waited: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    estimated: bool = False
+    calls: int = 0
+    finish: str = ""
+    repairs: dict[str, int] = field(default_factory=dict[str, int])
+    reasks: int = 0
+    shown: str = ""
+    searches: int = 0
+    retries: int = 0
+    bytes: int = 0
+    gone: bool = False
+    time: float = field(default_factory=time)
+    began: float = field(default_factory=perf_counter)
+
+    def hear(self, event: Event) -> None:
+        """Counts an event that is passed on to the client."""
+        kind = type(event)
+        if kind is TextDelta or kind is ThoughtDelta:
+            if self.first is None:
+                self.first = perf_counter() - self.began
+        elif kind is CallStart:
+            self.calls += 1
+            if self.first is None:
+                self.first = perf_counter() - self.began
+        elif isinstance(event, Noted):
+            rule = event.note.rule
+            if rule == "re-asked":
+                self.reasks += 1
+            elif rule == "tools-shown":
+                self.shown = event.note.detail
+            elif rule == "tools-searched":
+                self.searches += 1
+            else:
+                self.repairs[rule] = self.repairs.get(rule, 0) + 1
+        elif isinstance(event, Finished):
+            self.tokens_in += event.usage.prompt_tokens
+            self.tokens_out += event.usage.completion_tokens
+            self.estimated |= event.usage.estimated
+            self.finish = event.finish
+
+    def retried(self) -> None:
+        """The request was sent to an upstream once more."""
+        self.retries += 1
+
+    def times(self) -> tuple[float, float]:
+        """Seconds to the first token, as far as there is one, and until now."""
+        now = perf_counter() - self.began
+        return (now if self.first is None else self.first), now
+
+    def close(self, *, gone: bool) -> None:
+        """The request is over."""
+        self.seconds = perf_counter() - self.began
+        self.gone = gone
+        if gone:
+            self.status = GONE
+            self.code = "client_gone"

@@ -1,0 +1,60 @@
+"""Adds up one client's requests for the summary of `toolspeak launch`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from .access_log import Observer
+from .request_record import Record
+
+LOOKING = (("", ""), ("", "not_found"), ("", "method_not_allowed"))
+"""The model and the code of a client's look at what there is."""
+
+
+class Tally(Observer):
+    """An observer that logs nothing and adds up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums: Counter[str] = Counter()
+        self.repairs: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter()
+        self.shown = ""
+
+    def end(self, record: Record, span: Any, *, gone: bool) -> None:
+        """The request is over."""
+        super().end(record, span, gone=gone)
+        if record.method == "HEAD" or (record.model, record.code) in LOOKING:
+            return
+        self.sums.update(
+            requests=1, calls=record.calls, tokens_in=record.tokens_in, tokens_out=record.tokens_out,
+            reasks=record.reasks, searches=record.searches,
+        )  # fmt: skip
+        self.repairs.update(record.repairs)
+        if record.code:
+            self.failures[f"{record.code} ({record.status})"] += 1
+        if record.shown:
+            self.shown = record.shown
+
+    def summary(self, model: str) -> Iterator[str]:
+        """Lines for a person: what was asked, what was repaired, what was left out, what failed."""
+        sums = self.sums
+        tokens = f"{sums['tokens_in']:,} tokens read, {sums['tokens_out']:,} written"
+        yield f"toolspeak: {_number(sums['requests'], 'request')} to {model}, {_number(sums['calls'], 'tool call')}, {tokens}"
+        noted = self.repairs + Counter({"re-asked": sums["reasks"]})
+        if noted:
+            yield f"  repaired or noted: {_listed(noted)}"
+        if self.shown:
+            yield f"  left out: tools ({self.shown} were shown), {sums['searches']} searches for others"
+        if self.failures:
+            yield f"  failed: {_listed(self.failures)}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {times}" for name, times in counts.most_common())

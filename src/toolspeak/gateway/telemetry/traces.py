@@ -1,0 +1,119 @@
+"""Spans of requests by OpenTelemetry's conventions for HTTP servers and generative AI; those of questions to models, and
+metrics, are in `models.traced`.
+
+Needs opentelemetry-api (the `otel` extra) and a provider that records, such as `opentelemetry-instrument` sets up.
+Without either nothing is done. What was said is never told.
+
+Source: the semantic conventions, sections HTTP spans (stable) and GenAI spans (in development).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...models.base import Model
+from ...models.traced import (
+    CALLS,
+    ERROR_TYPE,
+    FINISH_REASONS,
+    INPUT_TOKENS,
+    OPERATION,
+    OUTPUT_TOKENS,
+    PROVIDER,
+    REQUEST_MODEL,
+    TIME_TO_FIRST,
+    TOOLSPEAK,
+    Telemetry,
+    Traced,
+)
+from .request_record import Record
+
+HTTP_METHOD = "http.request.method"
+HTTP_ROUTE = "http.route"
+HTTP_STATUS = "http.response.status_code"
+REQUEST_STREAM = "gen_ai.request.stream"
+# Ours, for what the conventions have no name for.
+REQUEST_ID = "toolspeak.request.id"
+ESTIMATED = "toolspeak.usage.estimated"
+REASKS = "toolspeak.reasks"
+REPAIRS = "toolspeak.repairs"
+RETRIES = "toolspeak.retries"
+
+OPERATIONS = {
+    "/v1/completions": "text_completion", "/api/generate": "text_completion", "/v1/embeddings": "embeddings",
+    "/api/embed": "embeddings",
+}  # fmt: skip
+"""What a route does, in the words of `gen_ai.operation.name`; all others are `chat`."""
+
+
+class Traces:
+    """Makes the spans of requests. `tracing` gives one where there is something to trace with."""
+
+    def __init__(self, provider: Any = None, meters: Any = None) -> None:
+        from opentelemetry import propagate, trace
+
+        self._trace = trace
+        self._extract = propagate.extract
+        self.telemetry = Telemetry(provider, meters)
+        self.tracer = self.telemetry.tracer
+
+    def begin(self, record: Record, headers: list[tuple[bytes, bytes]]) -> Any:
+        """The span of a request, under the one that the client's `traceparent` names; None where none is recorded."""
+        carrier = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in headers
+            if name in (b"traceparent", b"tracestate")
+        }
+        span = self.tracer.start_span(
+            record.method, self._extract(carrier) if carrier else None, self._trace.SpanKind.SERVER
+        )
+        return span if span.is_recording() else None
+
+    def end(self, span: Any, record: Record) -> None:
+        """Tells the span what the record says, and ends it."""
+        if record.route != "unknown":
+            span.update_name(f"{record.method} {record.route}")
+            span.set_attribute(HTTP_ROUTE, record.route)
+        span.set_attributes({HTTP_METHOD: record.method, HTTP_STATUS: record.status, REQUEST_ID: record.id})
+        if record.model:
+            told: dict[str, Any] = {
+                OPERATION: OPERATIONS.get(record.route, "chat"),
+                PROVIDER: TOOLSPEAK,
+                REQUEST_MODEL: record.model,
+                REQUEST_STREAM: record.stream,
+                INPUT_TOKENS: record.tokens_in,
+                OUTPUT_TOKENS: record.tokens_out,
+                CALLS: record.calls,
+                REASKS: record.reasks,
+                RETRIES: record.retries,
+            }
+            if record.estimated:
+                told[ESTIMATED] = True
+            if record.finish:
+                told[FINISH_REASONS] = [record.finish]
+            if record.first is not None:
+                told[TIME_TO_FIRST] = record.first
+            if record.repairs:
+                told[REPAIRS] = sorted(record.repairs)
+            span.set_attributes(told)
+        if record.code:
+            span.set_attribute(ERROR_TYPE, record.code)
+        if record.status >= 500:
+            span.set_status(self._trace.StatusCode.ERROR)
+        span.end()
+
+    def traced(self, model: Model, span: Any, name: str) -> Model:
+        """The model, each question to it a span under that of the request."""
+        return Traced(model, self.telemetry, self._trace.set_span_in_context(span), name)
+
+
+def tracing() -> Traces | None:
+    """Traces, where opentelemetry is installed and something records them."""
+    try:
+        from opentelemetry import trace
+    except ImportError:
+        return None
+    # Without an SDK the global provider only stands in for one; nothing it makes is ever recorded.
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        return None
+    return Traces()

@@ -1,0 +1,57 @@
+"""Limits how much one reply may hold. It splits long events and yields to the event loop between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from types import AsyncGeneratorType
+
+from ..events import ArgumentsDelta, Event, TextDelta, ThoughtDelta
+from ..wire.reading.reply_bounds import ReplyBounds
+
+PIECE = 4_096
+"""Characters of one event; a longer one is passed on in pieces."""
+GENERATORS = (AsyncGeneratorType, AsyncGenerator)
+"""What can be closed. Nearly all are of the first kind; to ask an abstract class takes as long as an event."""
+IN_A_ROW = 16
+"""Events after which others get their turn: what a server sent at once, or a model that never waits, comes in a row."""
+
+
+async def within_bounds(stream: AsyncIterator[Event]) -> AsyncGenerator[Event, None]:
+    """The events of a reply, ended where it holds more than a reply may; see `wire.reading.reply_bounds`."""
+    bounds = ReplyBounds()
+    takes = bounds.takes
+    left = IN_A_ROW
+    try:
+        async for event in stream:
+            if not takes(event):
+                for last in bounds.ending():
+                    yield last
+                return
+            left -= 1
+            if not left:
+                left = IN_A_ROW
+                await asyncio.sleep(0)
+            kind = type(event)
+            if kind is TextDelta and len(event.text) <= PIECE:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
+                yield event
+                continue
+            for piece in _pieces(event):
+                yield piece
+                if piece is not event:
+                    await asyncio.sleep(0)
+    finally:
+        if isinstance(stream, GENERATORS):
+            await stream.aclose()  # pyright: ignore[reportUnknownMemberType]
+
+
+def _pieces(event: Event) -> Iterable[Event]:
+    """An event, or the pieces of a long one."""
+    match event:
+        case TextDelta(text) | ThoughtDelta(text) if len(text) > PIECE:
+            made = type(event)
+        case ArgumentsDelta(text) if len(text) > PIECE:
+            made = ArgumentsDelta
+        case _:
+            return (event,)
+    return (made(text[at : at + PIECE]) for at in range(0, len(text), PIECE))

@@ -1,0 +1,104 @@
+"""Request and response data of llama.cpp's in-process server interface."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ...api.upstream_errors import prompt_too_long
+from ...errors import BadRequest, ServerFailed
+from ...types import Finish, Note, Request, Usage
+from ..sampling import check_settings
+
+LONGEST = 512
+"""Tokens of a reply where the request gives no `max_tokens`: a weak model may never stop by itself."""
+SHORT = 64
+"""Tokens of a reply that is not worth a stream."""
+
+SAMPLING = {
+    "top_p": "top_p", "top_k": "top_k", "min_p": "min_p", "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty", "repetition_penalty": "repeat_penalty", "logit_bias": "logit_bias",
+}  # fmt: skip
+"""The settings of `Request.sampling` that llama.cpp takes, by its own names."""
+
+
+def is_short(request: Request) -> bool:
+    """Whether a request wants a few words, greedily, and nothing else."""
+    plain = Request(prompt=request.prompt, stop=request.stop, max_tokens=request.max_tokens, temperature=0)
+    return bool(request.prompt) and request == plain and 0 < (request.max_tokens or LONGEST) <= SHORT
+
+
+RANDOM = ("top_p", "top_k", "min_p")
+"""Settings that say nothing where sampling is greedy."""
+
+
+def unused(request: Request) -> list[Note]:
+    """A note of the settings that change nothing, because the request sets no temperature and sampling is greedy
+    then."""
+    names = [name for name in RANDOM if name in request.sampling]
+    if request.temperature is not None or not names:
+        return []
+    return [Note("not-sampled", f"{', '.join(names)}: the local model takes the likeliest token without a temperature")]
+
+
+def body_of(request: Request, system: str = "") -> dict[str, Any]:
+    """The body of a request; `system` is the system message where the conversation has none. Raises UsageError."""
+    body: dict[str, Any] = {
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "cache_prompt": True,
+        "temperature": request.temperature or 0,
+    }
+    if request.prompt is None:
+        told = any(message.get("role") == "system" for message in request.messages)
+        first = [{"role": "system", "content": system}] if system and not told else []
+        body["messages"] = [*first, *request.messages]
+    else:
+        body["prompt"] = request.prompt
+    check_settings(request, "the local model", SAMPLING)
+    body |= {SAMPLING[name]: value for name, value in request.sampling.items()}
+    if request.logprobs is not None:
+        body["logprobs"] = True if request.prompt is None else max(1, request.logprobs)
+        body["top_logprobs"] = request.logprobs
+    if request.thinking is not None:
+        body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
+    optional = {"max_tokens": request.max_tokens or LONGEST, "seed": request.seed, "grammar": request.grammar}
+    body |= {key: value for key, value in optional.items() if value is not None}
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.schema is not None:
+        body["json_schema"] = dict(request.schema)
+    return body
+
+
+def read_chunk(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish | None, Usage | None]:
+    """A chunk's text, the likelihoods of its tokens, why it ended, and what was spent."""
+    raise_error(chunk)
+    text, finish, usage = "", None, None
+    tokens: list[dict[str, Any]] = []
+    choices: list[dict[str, Any]] = chunk.get("choices") or []
+    for choice in choices:
+        delta: dict[str, Any] = choice.get("delta") or {}
+        text += str(choice.get("text") or delta.get("content") or "")
+        told: dict[str, list[dict[str, Any]]] = choice.get("logprobs") or {}
+        tokens += [_token(token) for token in told.get("content") or ()]
+        if reason := choice.get("finish_reason"):
+            finish = "length" if reason == "length" else "stop"
+    if spent := cast("dict[str, Any] | None", chunk.get("usage")):
+        details: dict[str, int] = spent.get("prompt_tokens_details") or {}
+        usage = Usage(spent["prompt_tokens"], spent["completion_tokens"], details.get("cached_tokens", 0))
+    return text, tokens, finish, usage
+
+
+def _token(told: dict[str, Any]) -> dict[str, Any]:
+    """A token in OpenAI's form: llama.cpp also tells its number."""
+    others: list[dict[str, Any]] = told.get("top_logprobs") or []
+    kept = {key: told[key] for key in ("token", "logprob", "bytes") if key in told}
+    return {**kept, "top_logprobs": [{key: one[key] for key in one if key != "id"} for one in others]}
+
+
+def raise_error(answer: dict[str, Any]) -> None:
+    """Raises PromptTooLong, BadRequest or ServerFailed for an answer that is an error."""
+    if error := answer.get("error"):
+        said = f"the local model: {error.get('message') or error}"
+        kind = BadRequest if error.get("code") == 400 else ServerFailed
+        raise prompt_too_long(answer, said) or kind(said)

@@ -1,0 +1,355 @@
+"""A model behind a server, asked as `strategy` decides from what is known so far.
+
+What a server can do is not known at first. Its API offers tools, so the strategy begins native; three things can change
+it, each at most once, and `strategy` says in words what holds now:
+
+- Before the first request with tools, what a probe found within a day is used; else a server of one's own is looked at
+  (see `glance`), unless `look` is False; a llama.cpp tells its context by that. A hosted provider is never looked at.
+  Where its user wants it prompted, the look tells only what the engine can be held to and which template it has.
+- `load` probes the server, for the gateway, and asks for its context; one that is down is probed again later, with growing
+  pauses.
+- A server that refuses tools is prompted from then on.
+
+Where a call must come, and the server is not known to hold its model to one but can be held to a grammar or a schema,
+that request alone is prompted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import random
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import fields, replace
+from typing import Any, cast
+
+from ..errors import BadRequest, ModelError, ModelUnreachable, ToolspeakError, UsageError
+from ..events import Event
+from ..plan.effects import Ask
+from ..types import Request
+from .base import Capability, Model
+from .http import Http
+from .http.providers import hosted
+from .native import Native
+from .profiles import recall as recall_profile, warn
+from .servers.capabilities import ServerCapabilities, recall
+from .servers.describe import described, glance, server_context
+from .servers.logprobs import LogprobScorer, ScoreMethod
+from .servers.probe import server_capabilities
+from .speaker import Speaker
+from .strategy import NO_PREFERENCES, Known, Preferences, Strategy, known_of, strategy
+from .wrapper import Wrapper, within
+
+log = logging.getLogger(__name__)
+
+AGAIN, LONGEST = 5.0, 300.0
+"""Seconds until a server that could not be probed is probed again, which doubles, and at most."""
+BESIDE: frozenset[Capability] = frozenset({"required", "grammar", "free", "tags"})
+"""What servers may be able to do beyond what their API says."""
+
+
+class Adaptive(Wrapper[Model]):
+    """A server's model that calls tools; `http` is the server as it is, `model` how it is asked now.
+
+    `preferred` is what its user wants; a `dialect` alone has it prompted. `server_capabilities` are what is known of the server.
+    Raises UsageError and UnknownDialect for what cannot be.
+    """
+
+    def __init__(
+        self,
+        http: Http,
+        preferred: Preferences = NO_PREFERENCES,
+        *,
+        server_capabilities: ServerCapabilities | None = None,
+        look: bool = True,
+    ) -> None:
+        self.http = http
+        self.refused = ""
+        self.problem = ""
+        """Why the server could not be probed when it was loaded, "" where it could."""
+        self.context: int | None = None
+        """Tokens that the model reads and writes at once, where its server told."""
+        # A dialect says how it is asked, too, unless the way is chosen beside it.
+        way = preferred.way or ("prompted" if preferred.dialect is not None else None)
+        self._preferred = replace(preferred, way=way, template="")
+        self._template = preferred.template
+        self._wrap: Callable[[Any], Any] = lambda model: model
+        self._looking = asyncio.Lock()
+        self._looked = not look or server_capabilities is not None or way not in (None, "prompted")
+        self._later: asyncio.Task[None] | None = None
+        self._settle(server_capabilities)
+
+    # -------------------------------------------------------------- how it is asked now
+
+    def _settle(self, seen: ServerCapabilities | None) -> None:
+        """Decides anew, by what was seen."""
+        self.server_capabilities = seen
+        self.context = seen.context if seen and seen.context is not None else self.context
+        known = seen.known if seen else self.http.known
+        known = replace(known, name=self.http.model or known.name)
+        if self._template:
+            known = replace(known, template=self._template)
+        if self.refused:
+            known = replace(known, tools=False, seen=self.refused)
+        self.strategy = strategy(known, self._preferred)
+        super().__init__(self._asked(self.strategy))
+        self.demanding = self._demanding(known)
+
+    def _asked(self, chosen: Strategy) -> Model:
+        if chosen.way == "native":
+            server = self._server(tools=True)
+            return Native(server, chosen.dialect, model=self._wrap(server))
+        server = self._server(tools=False)
+        if chosen.way == "scored" and self.server_capabilities:
+            told = cast("ScoreMethod", self.server_capabilities.score_way)
+            return Speaker(self._wrap(LogprobScorer(server, told, self.server_capabilities.slots)), strategy=chosen)
+        return Speaker(self._wrap(server.completing() if chosen.exact else server), strategy=chosen)
+
+    def _server(self, *, tools: bool) -> Http:
+        """The server with all that it is known to be able to do, with or without tools of its own."""
+        seen = self.server_capabilities
+        can = set(self.http.capabilities) if tools else self.http.capabilities - {"tools"}
+        can |= seen.capabilities & BESIDE if seen else set()
+        # Where nothing is known, a server of this API may say no to a prompt.
+        if seen.can("completions") if seen and "completions" in seen.found else self.http.api == "openai":
+            can |= {"prompt"}
+        return self.http.able(can, **(seen.fields if seen else {}))
+
+    def _demanding(self, known: Known) -> Speaker | None:
+        """What asks where a call must come, if that is not the model itself."""
+        if self.strategy.way != "native" or self._preferred.way is not None:
+            return None
+        can = self.server_capabilities.capabilities if self.server_capabilities else frozenset[Capability]()
+        # Ollama has no word for a choice, but its `format` holds to a call.
+        held = can & {"grammar", "tags", "schema"} or self.http.api == "ollama"
+        if "required" in can or not held:
+            return None
+        by_grammar = can & {"grammar", "tags"}
+        asked = strategy(replace(known, tools=None, scores=False, completes=False) if by_grammar else Known())
+        return Speaker(self._wrap(self._server(tools=False)), strategy=replace(asked, why="a call must come"))
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Of the way that is in use."""
+        held: set[Capability] = {"required"} if self.demanding and self.server_capabilities else set()
+        return self.model.capabilities | held
+
+    def wrapped(self, wrap: Callable[[Any], Any]) -> Adaptive:
+        """The same with something around each model that is asked in the end."""
+        other = copy.copy(self)
+        other._wrap = wrap
+        other._looking = asyncio.Lock()
+        other._settle(self.server_capabilities)
+        return other
+
+    # -------------------------------------------------------------- being asked
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that a request goes to."""
+        return self.http.endpoint
+
+    def body(self, request: Request) -> bytes:
+        """The body of the first request; empty where that asks for likelihoods."""
+        model: Any = self.now(request)
+        if isinstance(model, Speaker):
+            effect = model.plan(request).send(None)
+            return self._server(tools=False).body(effect.request) if isinstance(effect, Ask) else b""
+        return model.body(request)
+
+    def now(self, request: Request) -> Model:
+        """What would be asked, by what is known now."""
+        demanded = bool(request.tools) and request.choice not in ("auto", "none")
+        return self.demanding if demanded and self.demanding else self.model
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """The reply's events; see the protocol. A server that refuses tools is asked once more, without them."""
+        # A template is needed for messages that become an exact prompt, not for a prompt as it is.
+        if request.tools or (self._preferred.exact and request.prompt is None):
+            await self.look()
+        begun = False
+        model = self.now(request)
+        try:
+            async with aclosing(cast("AsyncGenerator[Event]", model.stream(request))) as events:
+                async for event in events:
+                    begun = True
+                    yield event
+            return
+        except BadRequest as error:
+            if begun or not self._goes_without(error, model):
+                raise
+            self.refused = f"it refused them: {error.reason or error}"
+        self._settle(self.server_capabilities)
+        log.info("%s: %s", self.name, self.strategy.line)
+        async with aclosing(cast("AsyncGenerator[Event]", self.model.stream(request))) as events:
+            async for event in events:
+                yield event
+
+    def _goes_without(self, error: BadRequest, asked: Model) -> bool:
+        """Whether tools go into the prompt after this error."""
+        return error.tools_refused and isinstance(asked, Native) and self._preferred.way is None
+
+    async def aclose(self) -> None:
+        """Ends what goes on in the background, and closes connections."""
+        self.stop()
+        await self.http.aclose()
+
+    def stop(self) -> None:
+        """Probes a server that was down no more."""
+        if self._later:
+            self._later.cancel()
+
+    # -------------------------------------------------------------- finding out
+
+    async def look(self) -> None:
+        """Uses what is known of the server, or looks at it, once; see the head of this file. Raises UsageError where it
+        shall continue exact prompts and does not tell its template."""
+        if self._looked and not self._lacks_template:
+            return
+        async with self._looking:
+            if self._lacks_template:
+                await self._find_template()
+            if self._looked:
+                return
+            seen = recall(self.http.address.shown, self.http.model) if self.http.model else None
+            try:
+                scoring = self._preferred.way is None
+                seen = seen or (None if hosted(self.http.address.shown) else await glance(self.http, scoring=scoring))
+            except ModelUnreachable as error:
+                self._looked = error.timed_out  # one that is down is looked at again
+                self.problem = f"it could not be probed: {error.reason or error}"
+                return
+            self.problem = ""
+            self._looked = True
+            if seen:
+                self._settle(seen)
+                log.info("%s: %s", self.name, self.strategy.line)
+
+    @property
+    def _lacks_template(self) -> bool:
+        """Whether exact prompts are wanted, and by a template that is still to be found."""
+        return bool(self._preferred.exact) and not self._template
+
+    async def _find_template(self) -> None:
+        self.http.model = self.http.model or await self.http.only_model()
+        seen = await described(self.http)
+        if not seen.template:
+            raise UsageError(f"{self.http.address.shown} does not tell its chat template: give it as `template`")
+        self._template, self.context = seen.template, seen.context
+        self._settle(self.server_capabilities)
+
+    async def load(self) -> None:
+        """Probes the server once; where it is down, that is done again in the background. Raises nothing of it."""
+        if self.server_capabilities is not None:
+            return
+        self.problem = "it has not answered yet"
+        if not await self._tried():
+            log.warning("%s: %s", self.name, self.problem)
+            self._later = asyncio.create_task(self._keep_trying())
+
+    async def _keep_trying(self) -> None:
+        wait = AGAIN
+        while True:
+            await asyncio.sleep(wait * random.uniform(0.5, 1))
+            if await self._tried():
+                return
+            wait = min(LONGEST, 2 * wait)
+
+    async def _tried(self) -> bool:
+        """Whether it is known now how the server is asked, or that it cannot be known."""
+        try:
+            if self._preferred.way == "prompted":
+                await self.look()
+                if not self._looked:
+                    return False
+            elif self._preferred.way is None:
+                self._looked = True
+                seen = await server_capabilities(self.http)
+                self.http.model = seen.model
+                self._settle(seen)
+            if self.context is None:
+                self.context = None if hosted(self.http.address.shown) else await server_context(self.http)
+        except (ModelError, UsageError) as error:
+            # What is wrong with the name or the settings stays so; any other server is probed again.
+            for_good = isinstance(error, UsageError)
+            why = f"it {'cannot' if for_good else 'could not'} be probed: {getattr(error, 'reason', '') or error}"
+            self.strategy = replace(self.strategy, why=why)
+            self.problem = why
+            log.log(logging.WARNING if for_good else logging.INFO, "%s: %s", self.name, why)
+            if not for_good:
+                return False
+        else:
+            self.problem = ""
+        log.info("%s: %s", self.name, self.strategy.line)
+        return True
+
+
+async def look(model: Model) -> None:
+    """Finds out what the server behind a model can do, if there is one and that is not known."""
+    if adaptive := within(model, Adaptive):
+        await adaptive.look()
+
+
+# ------------------------------------------------------------------ any model
+
+
+def adapted(model: Model, preferred: Preferences = NO_PREFERENCES, *, look: bool = True, follow: bool = True) -> Model:
+    """A model asked as its user wants, a server's in an Adaptive; where all is open, as its profile says, unless `follow`
+    is False. A model that is asked as it is in itself is itself."""
+    if preferred != NO_PREFERENCES:
+        return Adaptive(model, preferred, look=look) if isinstance(model, Http) else _prompted(model, preferred)
+    if isinstance(model, Http) and "tools" not in model.capabilities:
+        return model
+    if follow and (profile := recall_profile(model)):
+        try:
+            made = as_tuned(model, profile.strategy)
+        except ToolspeakError as error:
+            warn(str(profile.path), str(error))
+        else:
+            log.info("%s is asked as it was tuned: %s (%s)", model.name, profile.strategy.label, profile.path)
+            return made
+    return Adaptive(model, look=look) if isinstance(model, Http) else model
+
+
+def _prompted(model: Model, preferred: Preferences) -> Speaker:
+    """A text model that tools are written for; its file is read only where its template has to be known."""
+    known = Known() if preferred.dialect is not None else replace(known_of(model), tools=None)
+    return Speaker(model, strategy=strategy(known, preferred))
+
+
+def calling(model: Model) -> Model:
+    """The model as one that calls tools: natively, prompted or scored, as `strategy` decides from what is known of
+    it."""
+    made = adapted(model)
+    return made if "tools" in made.capabilities else Speaker(made)
+
+
+def around_innermost(model: Model, wrap: Callable[[Model], Model]) -> Model:
+    """The tool-calling model with something around whatever is asked in the end, such as the text model below; the given
+    one stays as it is."""
+    if isinstance(model, Adaptive):
+        return model.wrapped(wrap)
+    if not isinstance(model, Speaker):
+        return wrap(model)
+    made = copy.copy(model)
+    made.model = wrap(model.model)
+    return made
+
+
+def as_tuned(model: Model, chosen: Strategy) -> Model:
+    """A text model or a server, asked as `toolspeak tune` chose. Raises UsageError where it cannot be."""
+    if isinstance(model, Http):
+        names = {each.name for each in fields(ServerCapabilities)}
+        known = {name: value for name, value in chosen.server.items() if name in names}
+        usual: dict[str, Any] = {"address": model.address.shown, "model": model.model or "", "api": model.api}
+        if chosen.way == "native":
+            return Adaptive(model, Preferences(profile=chosen.profile), look=False)
+        exact = None if chosen.way == "scored" else False
+        preferred = Preferences(chosen.way, chosen.dialect, "", exact, chosen.constrained, chosen.profile)
+        return Adaptive(model, preferred, server_capabilities=ServerCapabilities(**{**usual, **known}))
+    if chosen.way == "native":
+        raise UsageError(f"{model.name} cannot be asked in the form 'native'")
+    dialect = None if chosen.template else chosen.dialect
+    return _prompted(model, Preferences(chosen.way, dialect, constrained=chosen.constrained, profile=chosen.profile))

@@ -1,0 +1,3 @@
+"""Models over HTTP: any server that speaks an API of `api/`."""
+
+from .client import Http as Http

@@ -1,0 +1,79 @@
+"""Addresses of servers, and what may be shown of them: no credentials, no keys."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from urllib.parse import quote, unquote, urlsplit
+
+from ...errors import UsageError
+
+USERINFO = re.compile(r"//[^/?#]*@")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Address:
+    """A server's base address: `shown` holds neither the user and password nor the query, which may be secret."""
+
+    shown: str
+    query: str = ""
+    user: str = ""
+    password: str = ""
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown!r})"
+
+    def url(self, path: str) -> str:
+        return self.shown + path + (f"?{self.query}" if self.query else "")
+
+    @property
+    def root(self) -> Address:
+        """The server's own address, without the `/v1` at which an API begins."""
+        return replace(self, shown=self.shown.removesuffix("/v1"))
+
+    @property
+    def basic(self) -> str:
+        """The `Authorization` header that user and password make, "" without them."""
+        if not (self.user or self.password):
+            return ""
+        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+
+    @property
+    def secrets(self) -> list[str]:
+        """All that must not be shown, in each form in which a server may echo it."""
+        parts = [self.user, self.password, quote(self.password, safe=""), self.basic.removeprefix("Basic "), self.query]
+        return [part for part in [*parts, *(pair.partition("=")[2] for pair in self.query.split("&"))] if part]
+
+
+def parse_address(url: str, *, default_path: str = "", endpoint: str = "") -> Address:
+    """The address in a URL; `default_path` where it has none, `endpoint` taken off where it was given whole."""
+    safe = USERINFO.sub("//", url).partition("?")[0]
+    expected = f"expected an address such as http://localhost:8000/v1, got {safe!r}"
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+        (parts.hostname or "").encode("idna")  # as the resolver will: no empty or endless parts
+    except UnicodeError:
+        raise UsageError(f"{expected}: its host is no name that a host can have") from None
+    except ValueError as error:
+        raise UsageError(f"{expected}: {USERINFO.sub('//', str(error))}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise UsageError(expected)
+    if re.search(r"[\s\x00-\x1f]", parts.netloc + parts.path):
+        raise UsageError(f"{expected}: it holds a blank")
+    path = parts.path.rstrip("/").removesuffix(endpoint).rstrip("/") or default_path
+    host = parts.netloc.rpartition("@")[2]
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return Address(f"{parts.scheme}://{host}{path}", parts.query, user, password)
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """The text with every secret, and every word that begins like a long one, replaced: servers echo keys, even
+    masked."""
+    for secret in sorted({s for s in secrets if len(s) >= 4}, key=len, reverse=True):
+        text = text.replace(secret, "[hidden]")
+        if len(secret) >= 16:
+            text = re.sub(re.escape(secret[:8]) + r"[^\s\"'<>,;]*", "[hidden]", text)
+    return text

@@ -1,0 +1,79 @@
+"""The kinds of API that a model over HTTP can have: path, codec and capabilities of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...api import anthropic, completions, embeddings, ollama, openai_chat, openai_responses
+from ...api.stream_reader import Reading
+from ..base import Capability
+
+HELD: Mapping[str, Capability] = {"grammar_field": "grammar", "schema_field": "schema", "tag_field": "tags"}
+"""What a server is known to be held to, by the option that says where it takes it."""
+
+
+def able_by(held: Mapping[str, str]) -> frozenset[Capability]:
+    """What a server can be held to, by where it takes it. llama.cpp alone reads a grammar of words and calls letter by
+    letter as fast as one of calls: elsewhere that is what tags are for."""
+    found: set[Capability] = {HELD[name] for name in held if name in HELD}
+    if held.get("grammar_field") == "grammar":
+        found.add("free")
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How one kind of API is asked: its paths, its codec, and what a server of that kind can do.
+
+    `key_header` names the header of the key where that is not `Authorization`; `headers` go with every request.
+    `sampling` are the settings of `Request.sampling` that it has a place for, None for all that it does not refuse itself;
+    `logprobs` and `thinks` say whether likelihoods can be asked for and reasoning be switched. `held` are the options of
+    `write` that name where a server takes what its sampling is held to.
+    """
+
+    path: str
+    models_path: str
+    default_path: str
+    write: Callable[..., dict[str, Any]]
+    reader: Callable[[Callable[[], str]], Reading]
+    read_models: Callable[[dict[str, Any]], list[str]]
+    native: frozenset[Capability]
+    plain: frozenset[Capability] = frozenset()
+    embed_path: str = "/embeddings"
+    write_texts: Callable[..., dict[str, Any]] = embeddings.write_request
+    key_header: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    sampling: frozenset[str] | None = None
+    logprobs: bool = False
+    thinks: bool = False
+    held: tuple[str, ...] = ()
+
+
+APIS: dict[str, Api] = {
+    "openai": Api(
+        "/chat/completions", "/models", "/v1", openai_chat.write_request, openai_chat.ReplyReader,
+        openai_chat.read_models, frozenset({"tools", "schema"}), logprobs=True, thinks=True,
+        held=("grammar_field", "tag_field"),
+    ),
+    "completions": Api(
+        "/completions", "/models", "/v1", completions.write_request, completions.ReplyReader,
+        openai_chat.read_models, frozenset({"prompt"}), frozenset({"prompt"}),
+        sampling=frozenset(completions.SAMPLING), logprobs=True, held=tuple(HELD),
+    ),
+    "responses": Api(
+        "/responses", "/models", "/v1", openai_responses.write_request, openai_responses.ReplyReader,
+        openai_chat.read_models, frozenset({"tools", "schema"}), logprobs=True,
+    ),
+    "ollama": Api(
+        "/api/chat", "/api/tags", "", ollama.write_request, ollama.ReplyReader,
+        ollama.read_models, frozenset({"tools", "schema"}), frozenset(), "/api/embed", embeddings.write_ollama,
+        sampling=ollama.SETTINGS, thinks=True,
+    ),
+    "anthropic": Api(
+        "/v1/messages", "/v1/models", "", anthropic.write_request, anthropic.ReplyReader,
+        openai_chat.read_models, frozenset({"tools", "schema"}),
+        thinks=True, key_header="x-api-key", headers={"anthropic-version": "2023-06-01"},
+    ),
+}  # fmt: skip

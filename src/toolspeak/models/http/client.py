@@ -1,0 +1,394 @@
+"""`Http`: a model behind one HTTP API. It builds requests, sends them, retries them, and turns replies into events."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import os
+import uuid
+from collections.abc import AsyncGenerator, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...api import embeddings
+from ...api.coalesce import joined
+from ...api.embeddings import Vectors
+from ...api.json_stream import record
+from ...api.stream_reader import Reading
+from ...api.upstream_errors import excerpt
+from ...errors import (
+    BadRequest,
+    KeyRefused,
+    ModelError,
+    ModelUnreachable,
+    ServerFailed,
+    StreamCut,
+    UnknownModel,
+    UsageError,
+)
+from ...events import Event, Finished, Noted
+from ...schema.examples import in_words
+from ...types import Note, Request
+from ..base import Capability
+from ..offload import offloaded, request_size
+from ..retries import at_most, retried, retrying
+from ..sampling import NONE, Sampling, check_settings
+from ..strategy import Known
+from ..unsupported_settings import without_unsupported
+from .address import parse_address, redact
+from .apis import APIS, able_by
+from .counting import count_chat, count_messages, count_text
+from .providers import ANY, Provider
+from .read_timeout import ReadTimeout
+from .responses import cause, drain, read_all, read_start, refusal, whole_url
+from .sessions import close_sessions, get_session
+from .timeouts import Timeouts, clean_key, timeouts, tries_again
+
+if TYPE_CHECKING:
+    import aiohttp
+
+VECTORS = 256_000_000
+"""Bytes of vectors in one answer: 2,048 of 4,096 numbers each, in JSON, and some more."""
+NAME_ONE = "name one: model=… or #name at the end of the address"
+
+
+class Http:
+    """A model behind an HTTP server; `url` is the API's base, such as `http://localhost:8000/v1`.
+
+    Without `model` the server is asked which one it has. `key` stands before the provider's environment
+    variable. `native=False` is for a server that takes no tools: a Speaker then writes them into the
+    prompt. `timeout` is one number of seconds for all waits, or Timeouts. `retries` bounds how often a
+    request is sent again, only while nothing of the reply has been passed on; a server's Retry-After is
+    honoured up to a minute, a longer one ends in RateLimited at once. Proxies of the environment are used
+    with `trust_env`. `defaults` are sampling settings for requests that have none. Connections are kept for reuse, by all
+    models alike, until the event loop ends or `aclose` is called.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str | None = None,
+        *,
+        api: Literal["openai", "responses", "ollama", "completions", "anthropic"] | None = None,
+        key: str | None = None,
+        name: str | None = None,
+        native: bool = True,
+        timeout: float | Timeouts | None = None,
+        retries: int = 2,
+        trust_env: bool = False,
+        provider: Provider = ANY,
+        defaults: Sampling = NONE,
+    ) -> None:
+        kind: str = api or provider.api
+        if kind not in APIS:
+            raise UsageError(f"expected api to be one of {', '.join(APIS)}, got {kind!r}")
+        self.api = kind
+        self._api = APIS[kind]
+        self._writing: Mapping[str, Any] = provider.writing if kind == provider.api else {}
+        self._held: Mapping[str, str] = {}
+        self._provider = provider
+        self.model = model
+        address = parse_address(url, default_path=self._api.default_path, endpoint=self._api.path)
+        self.address = address.root if self._api.path.startswith("/v1") else address
+        self.name = name or self.address.shown + (f"#{model}" if model else "")
+        self.capabilities = self._api.native if native else self.plain
+        self.timeouts = timeouts(timeout)
+        self.retries = tries_again(retries)
+        self._key = clean_key(os.environ.get(provider.key_variable, "") if key is None else key)
+        self._trust_env = trust_env
+        self.defaults = defaults
+        self.in_pieces = False
+        """Whether pieces come as the server cut them; else those that arrive together are one."""
+
+    def __repr__(self) -> str:
+        return f"Http({self.address.shown!r}, {self.model!r})"
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that a request goes to, without credentials."""
+        return self.address.shown + self._api.path
+
+    @property
+    def plain(self) -> frozenset[Capability]:
+        """What it can do beside taking tools."""
+        return self._api.plain
+
+    @property
+    def known(self) -> Known:
+        """What is known of the model before its server is asked."""
+        chats = self.api != "completions"
+        return Known(self.model or "", tools="tools" in self.capabilities or None, completes=not chats, chats=chats)
+
+    def body(self, request: Request) -> bytes:
+        """The exact body of a request; the model's name is empty until the server was asked for it."""
+        request, _ = self._supported(request)
+        self._check(request)
+        return self._written(request)
+
+    def able(self, capabilities: Collection[Capability], **fields: str) -> Http:
+        """The same, known to have these capabilities; `fields` of `apis.HELD` say where its server takes what."""
+        other = copy.copy(self)
+        other.capabilities = frozenset(capabilities)
+        other._held = {**self._held, **{name: value for name, value in fields.items() if value}}
+        return other
+
+    def completing(self) -> Http:
+        """The same model behind the same server's /completions: it continues a prompt."""
+        if self.api not in ("openai", "completions", "responses"):
+            raise UsageError(f"{self.name} is asked through an API that continues no exact prompt")
+        other = copy.copy(self)
+        other.api, other._api, other._writing = "completions", APIS["completions"], {}
+        other.capabilities = other._api.native | able_by(self._held)
+        return other
+
+    async def aclose(self) -> None:
+        """Closes the connections kept by the running event loop, other models' too: all share them."""
+        await close_sessions()
+
+    def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """The reply's events; see the protocol. Closing the iterator closes the connection at once."""
+        request, notes = self._supported(request)
+        self._check(request)
+        if request.prompt is not None and self.api != "completions":
+            return self.completing().stream(request)
+        if not self.retries:
+            return self._once(request, notes)
+        return retrying(lambda: self._once(request, notes), at_most(self.retries))
+
+    async def embed(self, texts: Sequence[str], *, dimensions: int | None = None) -> Vectors:
+        """A vector for each text; see `models.embed.Embedder`."""
+        return await retried(lambda: self._embed(texts, dimensions), at_most(self.retries))
+
+    async def _embed(self, texts: Sequence[str], dimensions: int | None) -> Vectors:
+        """One exchange, without retries."""
+        import aiohttp
+
+        with self._explaining():
+            self.model = self.model or await self.only_model()
+            body = _encode(self._api.write_texts(texts, self.model, dimensions))
+            due = asyncio.get_running_loop().time() + self.timeouts.first
+            response = await self._send("POST", self._api.embed_path, due, body)
+            try:
+                async with asyncio.timeout_at(due):
+                    raw = await read_all(response, VECTORS)
+                return embeddings.read_reply(record(json.loads(raw)), len(texts))
+            except TimeoutError:
+                raise self._too_slow() from None
+            except (aiohttp.ClientError, OSError) as error:
+                raise StreamCut(f"the answer broke off: {cause(error)}") from None
+            except (ValueError, RecursionError):
+                raise ServerFailed("the server sent something that is not JSON") from None
+            finally:
+                response.close()
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of a request, as the server counts them; None where it cannot. Raises what the server reports
+        only where counting is a part of its API."""
+        self.model = self.model or await self.only_model()
+        if self._api is APIS["anthropic"]:
+            return await count_messages(self._post, self._api.path + "/count_tokens", request, self.model)
+        if self._api is APIS["ollama"]:
+            return None
+        if request.prompt is not None:
+            return await count_text(self._post, request.prompt, self.model)
+        return await count_chat(self._post, request, self.model)
+
+    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a body posted beside the API: `/v1` is no part of the path."""
+        return await self.fetch(path, body, seconds=self.timeouts.connect, root=True)
+
+    def _check(self, request: Request) -> None:
+        wanted: dict[Capability, bool] = {
+            "tools": bool(request.tools),
+            "schema": request.schema is not None,
+            "grammar": request.grammar is not None,
+            "tags": request.tag is not None,
+            "prompt": request.prompt is not None,
+        }
+        if refused := [one for one, asked in wanted.items() if asked and one not in self.capabilities]:
+            advice = "; give the model a dialect, so that tools go into the prompt" if "tools" in refused else ""
+            raise UsageError(f"{self.name} takes no {' and no '.join(refused)} in a request{advice}")
+        check_settings(request, self.name, self._api.sampling, logprobs=self._api.logprobs)
+
+    def _written(self, request: Request) -> bytes:
+        """The body of a request that is supported and checked."""
+        held = {name: value for name, value in self._held.items() if name in self._api.held}
+        if request.tools:
+            request = replace(request, tools=in_words(request.tools))
+        return _encode(self._api.write(request, self.model or "", **self._writing, **held))
+
+    def _supported(self, request: Request) -> tuple[Request, list[Note]]:
+        thinks = self._provider.thinks and self._api.thinks and request.prompt is None
+        engine = self._held.get("engine", self._provider.engine)
+        return without_unsupported(self.defaults.fill(request), self._api.sampling, thinks=thinks, engine=engine)
+
+    async def _once(self, request: Request, notes: Sequence[Note]) -> AsyncGenerator[Event]:
+        """One exchange. `notes` come with the first event: until then somebody may ask again."""
+        with self._explaining():
+            loop = asyncio.get_running_loop()
+            self.model = self.model or await self.only_model()
+            body = await offloaded(request_size(request), self._written, request)
+            due = loop.time() + self.timeouts.first + (self.timeouts.between if request.whole else 0)
+            reader = self._api.reader(lambda: f"call_{uuid.uuid4().hex[:24]}")
+            response = await self._send("POST", self._api.path, due, body)
+            waiting = ReadTimeout(response.content, due)
+            over = False
+            try:
+                while not over:
+                    before = reader.received
+                    chunk = await self._chunk(waiting, reader)
+                    over = not chunk
+                    came = reader.close() if over else reader.feed(chunk)
+                    came = came if self.in_pieces else joined(came)
+                    if notes and came:
+                        came, notes = [*map(Noted, notes), *came], ()
+                    for event in came:
+                        if isinstance(event, Finished):
+                            over = True
+                            await drain(response)
+                        yield event
+                    if not over:
+                        reader.feed(b"")  # an error that came behind these events, in the same piece
+                    if reader.received > before:
+                        waiting.until(loop.time() + self.timeouts.between)
+            finally:
+                waiting.close()
+                response.close()
+
+    async def _chunk(self, waiting: ReadTimeout, reader: Reading) -> bytes:
+        """The next bytes, b"" at the end."""
+        import aiohttp
+
+        try:
+            return await waiting.read()
+        except TimeoutError:
+            if reader.received:
+                waited = f"nothing more came for {self.timeouts.between:g} s"
+                raise StreamCut(f"the reply broke off: {waited}", text=reader.text) from None
+            raise self._too_slow() from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise StreamCut(f"the reply broke off: {cause(error)}", text=reader.text) from None
+
+    async def _send(
+        self, method: str, path: str, due: float, body: bytes | None = None, *, root: bool = False
+    ) -> aiohttp.ClientResponse:
+        """A good answer, its body still to be read. `root`: the path is one of the server's, not of its API."""
+        import aiohttp
+
+        session = await get_session(trust_env=self._trust_env)
+        connect = aiohttp.ClientTimeout(total=None, sock_connect=self.timeouts.connect)
+        headers = {"Accept": "*/*", "Content-Type": "application/json", **self._api.headers}
+        if self._key and self._api.key_header:
+            headers[self._api.key_header] = self._key
+        elif authorization := f"Bearer {self._key}" if self._key else self.address.basic:
+            headers["Authorization"] = authorization
+        url = whole_url((self.address.root if root else self.address).url(path))
+        try:
+            async with asyncio.timeout_at(due):
+                response = await session.request(
+                    method, url, data=body, headers=headers, timeout=connect, allow_redirects=False
+                )
+        except aiohttp.ConnectionTimeoutError:
+            raise self._unreachable(f"no connection within {self.timeouts.connect:g} s") from None
+        except TimeoutError:
+            raise self._too_slow() from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._unreachable(cause(error)) from None
+        if 200 <= response.status < 300:
+            return response
+        try:
+            raise await refusal(response)
+        finally:
+            response.close()
+
+    @property
+    def models_path(self) -> str:
+        """The path of the API that lists the server's models."""
+        return self._api.models_path
+
+    def names_in(self, listed: dict[str, Any]) -> list[str]:
+        """The names of the models in such a list."""
+        return self._api.read_models(listed)
+
+    async def models(self) -> list[str]:
+        """The names of the models that the server has. Raises ModelError, UnknownModel where it does not tell."""
+        try:
+            return self.names_in(await self.fetch(self.models_path, seconds=self.timeouts.first))
+        except (BadRequest, ServerFailed):
+            raise UnknownModel(f"{self.address.shown} does not list its models; {NAME_ONE}") from None
+
+    async def fetch(self, path: str, body: Any = None, *, seconds: float = 10.0, root: bool = False) -> dict[str, Any]:
+        """The JSON object at a path of the API, with a `body` that of a POST; `root`: of the server, beside its API.
+
+        An empty one where it is something else. Raises ModelError; ServerFailed for what is no JSON.
+        """
+        due = asyncio.get_running_loop().time() + seconds
+        data = None if body is None else _encode(body)
+        with self._explaining():
+            response = await self._send("GET" if body is None else "POST", path, due, data, root=root)
+            try:
+                return record(json.loads(await read_start(response, 4_000_000)))
+            except (ValueError, RecursionError):
+                raise ServerFailed("the server answered with something that is not JSON") from None
+            finally:
+                response.close()
+
+    async def only_model(self) -> str:
+        """The one model that the server has. Raises UnknownModel where it has several or does not tell."""
+        names = await self.models()
+        if len(names) != 1:
+            listed = self._hide(", ".join(excerpt(name, 100) for name in names[:20])) + (
+                f" and {len(names) - 20} more" if len(names) > 20 else ""
+            )
+            have = f"the models {listed}" if names else "no model"
+            raise UnknownModel(f"{self.address.shown} has {have}; {NAME_ONE}")
+        return names[0]
+
+    def _too_slow(self) -> ModelUnreachable:
+        said = f"the server took the request and did not begin to answer within {self.timeouts.first:g} s"
+        return ModelUnreachable(f"{said}; give it longer with timeout=…", timed_out=True)
+
+    def _unreachable(self, reason: str) -> ModelUnreachable:
+        advice = self._provider.start or "check that it runs and that the address is right"
+        return ModelUnreachable(f"no answer from the server ({reason}); {advice}")
+
+    @contextmanager
+    def _explaining(self) -> Generator[None]:
+        """Errors that leave this block say who was asked and where, and hold no secret."""
+        try:
+            yield
+        except ModelError as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: ModelError) -> ModelError:
+        if error.reason:
+            return error
+        where = self.name if self.address.shown in self.name else f"{self.name} at {self.address.shown}"
+        message = f"{where}: {error}"
+        if isinstance(error, KeyRefused):
+            variable = self._provider.key_variable
+            message += (
+                f"; check the key, given with key=… or in {variable}"
+                if self._key
+                else f"; no key was sent: set {variable}"
+            )
+        error.reason = self._hide(str(error)).replace(self.address.shown, "the server")
+        error.args = (self._hide(message),)
+        return error
+
+    @property
+    def secrets(self) -> list[str]:
+        """What no text may show: its key, and what is secret in its address."""
+        return [self._key, *self.address.secrets]
+
+    def _hide(self, text: str) -> str:
+        return redact(text, self.secrets)
+
+
+def _encode(body: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(body, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the request holds something that is not JSON: {error}") from None

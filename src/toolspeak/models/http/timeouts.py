@@ -1,0 +1,46 @@
+"""The timeouts and the key of one HTTP exchange."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from ...errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds to wait for a connection, for the reply to begin, and for more of it.
+
+    A keep-alive comment is not more of it. A reply in one piece has the last two together.
+    """
+
+    connect: float = 10.0
+    first: float = 300.0
+    between: float = 120.0
+
+
+def timeouts(given: float | Timeouts | None) -> Timeouts:
+    """The timeouts from one number, for all waits, or as they are. Raises UsageError for what is no time to wait."""
+    if given is None:
+        return Timeouts()
+    found = given if isinstance(given, Timeouts) else Timeouts(given, given, given)
+    for seconds in (found.connect, found.first, found.between):
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"timeout: expected a number of seconds above 0, received {seconds!r:.80}")
+    return found if found is given else replace(found, connect=min(found.connect, 10.0))
+
+
+def tries_again(given: int) -> int:
+    """How often a request may be sent again. Raises UsageError for what is no such number."""
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 100:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"retries: expected a whole number from 0 to 100, received {given!r:.80}")
+    return given
+
+
+def clean_key(key: str) -> str:
+    """A key read from a file ends in a line break; one with a character that no header may hold is no key."""
+    key = key.strip()
+    if not key.isascii() or not key.isprintable():
+        raise UsageError("the key holds a character that no key has (a line break, a blank, a letter beyond ASCII)")
+    return key

@@ -1,0 +1,56 @@
+"""Logs the steps of plans: names and counts, and at DEBUG what was said and with which arguments."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, cast
+
+from ..events import Noted
+from ..plan.effects import Ask, Effect, Run, Score, Tell
+from ..types import Reply, ToolResult
+from .base import Model
+
+log = logging.getLogger("toolspeak")
+content = logging.getLogger("toolspeak.content")
+"""What was said and given, which not everybody who reads logs may read: the gateway turns it off."""
+
+
+def _logs(level: int) -> bool:
+    """Whether anything is logged: what is not read need not be written for every request."""
+    return any((log.isEnabledFor(level), content.isEnabledFor(logging.DEBUG)))
+
+
+def log_effect(effect: Effect, model: Model, level: int) -> None:
+    """Logs what is about to be done, at the level."""
+    if not _logs(level):
+        return
+    match effect:
+        case Ask(request):
+            tools = 0 if request.tools is None else len(request.tools)
+            log.log(level, "asking %s: %d messages, %d tools", model.name, len(request.messages), tools)
+        case Score(pairs):
+            log.log(level, "asking %s how likely %d texts are", model.name, len(pairs))
+        case Run(calls):
+            log.log(level, "running %s", ", ".join(call.name for call in calls))
+        case Tell(events):
+            for event in events:
+                if isinstance(event, Noted):
+                    log.log(level, "%s", event.note.rule)
+                    content.debug("%s: %s", event.note.rule, event.note.detail)
+
+
+def log_outcome(outcome: Any, level: int) -> None:
+    """Logs what came of it, at the level."""
+    if not _logs(level):
+        return
+    if isinstance(outcome, Reply):
+        wanted = ", ".join(call.name for call in outcome.calls)
+        log.log(level, "%s: %d characters%s", outcome.finish, len(outcome.text), f", calls {wanted}" if wanted else "")
+        content.debug("said %r", outcome.text)
+        for call in outcome.calls:
+            content.debug("wants %s(%s)", call.name, call.json or call.arguments)
+    elif isinstance(outcome, tuple):
+        for result in cast("tuple[ToolResult, ...]", outcome):
+            became = f"failed with {type(result.error).__name__}" if result.error else "done"
+            log.log(level, "%s %s in %.2f s", result.name, became, result.seconds)
+            content.debug("%s gave %s", result.name, result.text)

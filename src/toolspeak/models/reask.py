@@ -1,0 +1,102 @@
+"""The ways of asking again, as they are written: what they mean for a model, and who is asked on each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..dialects import get
+from ..errors import UsageError
+from ..plan.reask import ReaskStrategy, usual
+from ..schema.suggestions import did_you_mean, near
+from ..wire.detect import ANY
+from .base import Around, Model
+from .fallback import Adaptive, calling
+from .resolve import model as named_model
+from .speaker import Speaker
+from .strategy import Strategy
+
+OTHER = "hermes"
+"""The other dialect of a model that is asked in ANY already: the one that most models have seen."""
+KINDS = ("told", "alone", "dialect", "sampling", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class ReaskPolicy:
+    """The strategies for one model, and the other models that are asked in them by name."""
+
+    strategies: tuple[ReaskStrategy, ...]
+    others: dict[str, Model] = field(default_factory=dict[str, Model])
+
+
+def reask_policy(given: Sequence[str | Model] | None, model: Model) -> ReaskPolicy:
+    """What `given` means for a model that calls tools: None is what suits it, () never asks again.
+
+    Each is `told`, `alone`, `dialect`, `dialect:NAME`, `sampling`, `model:NAME` or a model. Raises UsageError for what
+    is none of these, and for models and dialects that there are not. Nothing is asked or loaded. What is put around the
+    model is put around the others too.
+    """
+    if isinstance(model, Around):
+        inner = reask_policy(given, model.model)
+        return ReaskPolicy(inner.strategies, {name: model.around(other) for name, other in inner.others.items()})
+    if given is None:
+        return ReaskPolicy(usual(model.capabilities))
+    written = [given] if isinstance(given, str) else given
+    rungs: list[ReaskStrategy] = []
+    others: dict[str, Model] = {}
+    by, voice = "", model
+    for one in written:
+        kind, name = _read(one)
+        if kind in ("dialect", "model"):
+            other = _in_dialect(voice, name) if kind == "dialect" else _another(one, name)
+            if other is None:
+                continue
+            voice = other
+            shown = voice.dialect.name if kind == "dialect" and isinstance(voice, Speaker) else voice.name
+            kind = by = _unlike(f"{kind}:{shown}", others)
+            others[by] = voice
+        rungs.append(ReaskStrategy(kind, by, "scored" in voice.capabilities))
+    return ReaskPolicy(tuple(rungs), others)
+
+
+def _read(one: str | Model) -> tuple[str, str]:
+    """The kind of a strategy, and the name behind it."""
+    if not isinstance(one, str):
+        if isinstance(one, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return "model", ""
+        raise UsageError(f"reask: expected words and models, received {type(one).__name__}; {_known()}")
+    kind, colon, name = one.strip().partition(":")
+    if kind not in KINDS or (colon and kind not in ("dialect", "model")):
+        meant = near(kind, KINDS) if kind not in KINDS else (kind,)
+        raise UsageError(f"reask: received {one!r}.{did_you_mean(meant)} {_known()}")
+    if kind == "model" and not name:
+        raise UsageError("reask: expected the name of a model after model:, such as model:ollama:NAME")
+    return kind, name
+
+
+def _known() -> str:
+    return "There are told, alone, dialect, dialect:NAME, sampling, model:NAME, and models themselves"
+
+
+def _in_dialect(model: Model, name: str) -> Speaker | None:
+    """The model with its tools told in a dialect; without a name, in one that it is not asked in so far. None where
+    that changes nothing."""
+    if isinstance(model, Adaptive):
+        model = model.model if isinstance(model.model, Speaker) else model.http
+    if not isinstance(model, Speaker):
+        return Speaker(model, name or ANY)
+    now = model.strategy
+    spoken = "" if now.way == "scored" else model.dialect.name
+    wanted = get(name or (OTHER if spoken == ANY else ANY))
+    other = Strategy("prompted", "it is asked again", wanted, exact=now.exact)
+    return None if wanted.name == spoken else Speaker(model.model, strategy=other)
+
+
+def _another(one: str | Model, name: str) -> Model:
+    return calling(named_model(name) if isinstance(one, str) else one)
+
+
+def _unlike(name: str, others: dict[str, Model]) -> str:
+    """The name, told apart from those that are there."""
+    same = sum(other.partition("#")[0] == name for other in others)
+    return f"{name}#{same + 1}" if same else name

@@ -1,0 +1,111 @@
+"""Decides which errors of a model are worth a retry and how long to wait, and runs the retries."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import count
+from typing import TypeVar
+
+from ..errors import ModelError, ModelUnreachable, RateLimited, ServerFailed, StreamCut
+
+FIRST, LONGEST = 0.5, 8.0
+"""Seconds: the bound of the first pause, which doubles, and of every pause that the server did not ask for."""
+
+PATIENCE = 60.0
+"""Seconds that a server may ask for and get. One that asks for more is told of to the caller instead."""
+
+LASTING = frozenset({501, 505})
+"""The 5xx that will be the same the next time."""
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+Wait = Callable[[ModelError, int], float | None]
+"""Seconds to wait after an error, and after so many tries in all, before the next one; None where there is to be none."""
+
+
+async def retrying(attempt: Callable[[], AsyncGenerator[T]], wait: Wait) -> AsyncGenerator[T]:
+    """The items of an attempt. One that fails before its first item is made again after the seconds that `wait` gives."""
+    for tried in count(1):
+        begun = False
+        try:
+            async with aclosing(attempt()) as items:
+                async for item in items:
+                    begun = True
+                    yield item
+            return
+        except ModelError as error:
+            seconds = None if begun else wait(error, tried)
+            if seconds is None:
+                raise
+        await asyncio.sleep(seconds)
+
+
+async def retried(work: Callable[[], Awaitable[T]], wait: Wait) -> T:
+    """The same for work with one outcome."""
+    for tried in count(1):
+        try:
+            return await work()
+        except ModelError as error:
+            seconds = wait(error, tried)
+            if seconds is None:
+                raise
+        await asyncio.sleep(seconds)
+    raise AssertionError("there is always another try, or an error")
+
+
+def at_most(retries: int) -> Wait:
+    """The pauses of a client that sends a request so many times again."""
+
+    def wait(error: ModelError, tried: int) -> float | None:
+        seconds = pause(error, tried) if tried <= retries else None
+        if seconds is not None:
+            log.info("%s; asking again in %.1f s", error, seconds)
+        return seconds
+
+    return wait
+
+
+def pause(error: ModelError, tried: int) -> float | None:
+    """Seconds to wait before the next try after `tried` tries, None where another would be of no use.
+
+    Full jitter: anything between nothing and the bound, so that many clients do not come back at once.
+    """
+    if not passing(error):
+        return None
+    told = error.retry_after if isinstance(error, (RateLimited, ServerFailed)) else None
+    if told is None:
+        return random.uniform(0, min(LONGEST, FIRST * 2 ** (tried - 1)))
+    return told + random.uniform(0, min(0.25, told)) if told <= PATIENCE else None
+
+
+def passing(error: ModelError) -> bool:
+    """Whether an error may be gone the next time."""
+    if isinstance(error, ModelUnreachable):
+        return not error.timed_out  # a server too slow once is not helped by the same work again
+    if isinstance(error, RateLimited):
+        return "insufficient_quota" not in str(error) and "exceeded your current quota" not in str(error)
+    if isinstance(error, ServerFailed):
+        return error.code == 408 or (error.code >= 500 and error.code not in LASTING)
+    return isinstance(error, StreamCut)
+
+
+def retry_after(header: str | None, now: datetime | None = None) -> float | None:
+    """Seconds in a `Retry-After` header: a number, or an HTTP date; None where it says nothing sensible."""
+    text = (header or "").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            date = parsedate_to_datetime(text)
+        except (ValueError, IndexError):
+            return None
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        seconds = (date - (now or datetime.now(UTC))).total_seconds()
+    return max(0.0, seconds) if seconds == seconds and seconds < 1e9 else None

@@ -1,0 +1,1 @@
+"""Descriptions and capabilities of model servers."""

@@ -1,0 +1,350 @@
+"""Finding out what a server can do, by asking it: a handful of small requests, each bounded, side by side.
+
+A server that takes a field need not hold to it: where it says that it does, it is asked for something that the model
+would not write by itself. What one request is refused, or gets no answer to, says something of that one thing alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from ...api.json_stream import record, records
+from ...api.upstream_errors import excerpt
+from ...dialects import get
+from ...errors import BadRequest, KeyRefused, ModelError, ModelUnreachable, UsageError
+from ...events import ArgumentsDelta, Event
+from ...types import Message, Reply, Request, Tool
+from ...wire.grammar import grammar
+from ...wire.reading.collect import collect
+from ..http import Http
+from ..http.apis import able_by
+from ..http.timeouts import Timeouts
+from ..strategy import by_its_name
+from ..text_calls import Listener
+from .capabilities import Finding, ServerCapabilities, recall, remember
+from .describe import described
+from .logprobs import find_score_method
+
+T = TypeVar("T")
+FIRST, EACH = 90.0, 60.0
+"""Seconds for the first request, which may have to wait for a model to be loaded, and for each of the others."""
+WHOLE = 180.0
+"""Seconds after which a probe ends: a slow server would be busy for many minutes. A model that is given longer than usual to
+begin a reply is given as many times these three."""
+SLOW = Finding("unclear", "not found out: the server answers too slowly")
+ABREAST = 3
+"""Requests at once: a server of one's own may answer them one after another."""
+LONGEST = 96
+"""Tokens of the longest reply that is asked for."""
+ROOM = 64
+"""Tokens for an object that fits SCHEMA: its grammar allows blanks between all its parts, and weak models write many."""
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+WEATHER: Tool[..., Any] = Tool("get_weather", "The weather in a city, now.", CITY)
+CLOCK: Tool[..., Any] = Tool("get_time", "The time in a city, now.", CITY)
+WORD = "zq7"
+SCHEMA = {"type": "object", "properties": {WORD: {"const": "kx4"}}, "required": [WORD], "additionalProperties": False}
+QUESTION = "What is the weather in Paris? Use the tool."
+ZEBRA: Message = {"role": "system", "content": "Answer everything with the one word zebra."}
+HELLO = "Say hello to me in one short sentence."
+
+NAMES = (
+    "chat", "tools", "streamed tools", "required", "named", "parallel", "schema", "grammar", "tags", "system", "stop",
+    "usage", "logprobs", "score", "completions", "embeddings", "template",
+)  # fmt: skip
+"""What is asked, in the order in which it is shown."""
+OFFERING = ("streamed tools", "named", "required", "parallel")
+"""Those in which tools are offered, the one with a free choice first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A reply, and the events that told it."""
+
+    reply: Reply
+    events: Sequence[Event] = field(default_factory=list[Event])
+
+    @property
+    def shown(self) -> str:
+        """The reply in few words."""
+        if calls := self.reply.calls:
+            return "called " + ", ".join(f"{call.name}({excerpt(call.json, 60)})" for call in calls[:3])
+        return f"said {excerpt(self.reply.text, 60)!r}" if self.reply.text else f"said nothing ({self.reply.finish})"
+
+
+Judge = Callable[[Heard], Finding]
+
+
+async def probe(model: Http) -> ServerCapabilities:
+    """What a server can do. Raises ModelError where it cannot be asked at all, UnknownModel where it has several
+    models and none was named."""
+    name = model.model or await model.only_model()
+    asked = model.able([*model.capabilities, "tools", "schema", "prompt"])
+    patience = max(1.0, model.timeouts.first / Timeouts().first)
+    asked.model, asked.retries, asked.timeouts = name, 1, Timeouts(5.0, FIRST * patience, EACH * patience)
+    asked.in_pieces = True
+    abreast, due = asyncio.Semaphore(ABREAST), asyncio.get_running_loop().time() + WHOLE * patience
+    found, plain = await _first(asked)
+    asked.timeouts = Timeouts(5.0, EACH * patience, EACH * patience)
+
+    async def one(ask: Callable[[], Awaitable[T]], late: T) -> T:
+        try:
+            async with asyncio.timeout_at(due), abreast:
+                await asyncio.sleep(0)  # nothing is sent after that time
+                return await ask()
+        except TimeoutError:
+            return late
+
+    seen, chats = await described(asked), bool(found["chat"])
+    program = seen.program
+    grammars = program.grammar if model.api in ("openai", "completions") else ()
+    replies: dict[str, Heard] = {}
+
+    def keeping(name: str, judge: Judge) -> Judge:
+        def judged(heard: Heard) -> Finding:
+            replies[name] = heard
+            return judge(heard)
+
+        return judged
+
+    questions = _questions() if chats else {}
+    work = {name: partial(_asked, asked, request, keeping(name, judge)) for name, (request, judge) in questions.items()}
+    work["embeddings"] = partial(_embeddings, asked)
+    told, by_grammar, by_schema, by_tag, (way, score) = await asyncio.gather(
+        asyncio.gather(*(one(ask, SLOW) for ask in work.values())),
+        _first_held(grammars, lambda field: one(partial(_by_grammar, asked, field, chats=chats), SLOW)),
+        _first_held(
+            program.schema if found["completions"] else (), lambda field: one(partial(_by_schema, asked, field), SLOW)
+        ),
+        _first_held(program.tag, lambda field: one(partial(_by_tag, asked, field, chats=chats), SLOW)),
+        one(partial(find_score_method, asked), (None, SLOW)),
+    )
+    found |= dict(zip(work, told, strict=True)) | {"grammar": by_grammar[1], "tags": by_tag[1]}
+    found["template"] = _yes(bool(seen.template), "told by the server" if seen.template else "not told")
+    found["tools"] = _tools(found, replies, plain)
+    found["score"] = score
+    return replace(
+        seen, found={name: found[name] for name in NAMES if name in found}, at=time.time(), score_way=way or "",
+        grammar_field=by_grammar[0], schema_field=by_schema[0], tag_field=by_tag[0],
+    )  # fmt: skip
+
+
+async def _first(model: Http) -> tuple[dict[str, Finding], Heard | None]:
+    """Whether it answers a conversation, and continues a prompt: what everything else stands upon."""
+    found: dict[str, Finding] = {}
+    plain = refused = None
+    try:
+        plain = await _ask(model, Request(_said(QUESTION), max_tokens=16))
+        found["chat"] = Finding("yes", plain.shown)
+        found["usage"] = _counted(plain)
+    except (KeyRefused, ModelUnreachable):
+        raise
+    except (ModelError, UsageError) as error:  # the latter for an API that continues prompts alone
+        refused = error
+        found["chat"] = _refused(error)
+    try:
+        found["completions"] = await _asked(model.completing(), Request(prompt="1, 2, 3, 4,", max_tokens=4), _spoke)
+    except UsageError as error:
+        found["completions"] = _refused(error)
+    if isinstance(refused, ModelError) and not found["completions"]:
+        raise refused
+    return found, plain
+
+
+def _questions() -> dict[str, tuple[Request, Judge]]:
+    """What is asked side by side in conversations, by its name, and who judges the reply."""
+    tools, both = (WEATHER,), (WEATHER, CLOCK)
+    return {
+        "streamed tools": (Request(_said(QUESTION), tools, max_tokens=LONGEST), _streamed),
+        "required": (Request(_said(HELLO), tools, choice="required", max_tokens=LONGEST), _called("get_weather")),
+        "named": (Request(_said(QUESTION), both, choice="get_time", max_tokens=LONGEST), _called("get_time")),
+        "parallel": (
+            Request(_said("What is the weather in Paris and in Rome? Ask for both at once."), both, max_tokens=LONGEST),
+            _several,
+        ),
+        "schema": (Request(_said(HELLO), schema=SCHEMA, max_tokens=ROOM), _fits),
+        "system": (Request([ZEBRA, *_said("Hello")], max_tokens=16), _followed),
+        "stop": (Request(_said("Write exactly this line: alpha beta gamma delta"), stop=("gamma",), max_tokens=32), _stopped),
+        "logprobs": (Request(_said(HELLO), logprobs=1, max_tokens=4), _weighed),
+    }  # fmt: skip
+
+
+async def _asked(model: Http, request: Request, judge: Judge) -> Finding:
+    """What one request shows; a refusal and a silence show something too."""
+    try:
+        return judge(await _ask(model, request))
+    except (ModelError, UsageError) as error:
+        return _refused(error)
+
+
+async def _ask(model: Http, request: Request) -> Heard:
+    listener = Listener(request, by_its_name(model.model))
+    events: list[Event] = []
+    async with aclosing(model.stream(request)) as stream:
+        async for event in stream:
+            events += listener.hear(event)
+    return Heard(collect(events), events)
+
+
+def _refused(error: ModelError | UsageError) -> Finding:
+    """What an error says of the thing that was asked for; a UsageError, that the API has no word for it."""
+    shown = excerpt((error.reason if isinstance(error, ModelError) else "") or str(error), 160)
+    return Finding("no" if isinstance(error, BadRequest | UsageError) else "unclear", shown)
+
+
+def _said(text: str) -> list[Message]:
+    return [{"role": "user", "content": text}]
+
+
+# ------------------------------------------------------------------ what a reply shows
+
+
+def _yes(seen: bool, evidence: str) -> Finding:
+    return Finding("yes" if seen else "no", evidence)
+
+
+def _spoke(heard: Heard) -> Finding:
+    return Finding("yes" if heard.reply.text else "unclear", heard.shown)
+
+
+def _counted(heard: Heard) -> Finding:
+    usage = heard.reply.usage
+    told = f"{usage.prompt_tokens} and {usage.completion_tokens} tokens"
+    return _yes(usage.prompt_tokens > 0, told if usage.prompt_tokens else "no tokens were told")
+
+
+def _streamed(heard: Heard) -> Finding:
+    pieces = sum(isinstance(event, ArgumentsDelta) for event in heard.events)
+    if not heard.reply.calls:
+        tokens = heard.reply.usage.prompt_tokens
+        return Finding("unclear", f"{heard.shown}; {tokens} tokens read" if tokens else heard.shown)
+    if any(note.rule == "call-in-text" for note in heard.reply.notes):
+        return Finding("no", f"the server left the call in the text, where it can be read: {heard.shown}")
+    return _yes(pieces > 1, f"{heard.shown}, in {pieces} piece{'s' * (pieces != 1)}")
+
+
+def _called(name: str) -> Judge:
+    def judge(heard: Heard) -> Finding:
+        calls = heard.reply.calls
+        if not calls and heard.reply.finish == "length":
+            return Finding("unclear", heard.shown)
+        right = {call.name for call in calls} == {name}
+        return _yes(right, heard.shown if right else f"a call of {name} was required, and it {heard.shown}")
+
+    return judge
+
+
+def _several(heard: Heard) -> Finding:
+    several = len(heard.reply.calls) > 1
+    return Finding("yes", heard.shown) if several else Finding("unclear", f"asked for two calls, it {heard.shown}")
+
+
+def _fits(heard: Heard) -> Finding:
+    text = heard.reply.text.strip()
+    try:
+        fits = json.loads(text) == {WORD: "kx4"}
+    except ValueError:
+        fits = False
+        if heard.reply.finish == "length" and text.startswith("{"):
+            return Finding("unclear", f"cut before its end: it {heard.shown}")
+    return _yes(fits, heard.shown if fits else f"not held to the schema, it {heard.shown}")
+
+
+def _followed(heard: Heard) -> Finding:
+    if "zebra" in heard.reply.text.lower():
+        return Finding("yes", f"followed: it {heard.shown}")
+    return Finding("unclear", f"taken without an error, and not followed: it {heard.shown}")
+
+
+def _stopped(heard: Heard) -> Finding:
+    text = heard.reply.text
+    if "gamma" in text:
+        return Finding("no", f"it wrote the stop string: {heard.shown}")
+    return Finding("yes" if "alpha" in text else "unclear", heard.shown)
+
+
+def _weighed(heard: Heard) -> Finding:
+    count = len(heard.reply.logprobs)
+    return _yes(bool(count), f"of {count} tokens" if count else "taken, and none came")
+
+
+def _by_grammar(model: Http, field: str, *, chats: bool) -> Awaitable[Finding]:
+    """One way of asking for a grammar."""
+    wanted = f"{WORD}-{len(field)}"
+    request = Request(_said(HELLO), grammar=f'root ::= "{wanted}"', max_tokens=16)
+    return _in_field(model, request, lambda heard: heard.reply.text.strip() == wanted, chats, grammar_field=field)
+
+
+def _by_schema(model: Http, field: str) -> Awaitable[Finding]:
+    """One way of asking for a schema beside a prompt."""
+    request = Request(prompt="Hello", schema=SCHEMA, max_tokens=ROOM)
+    return _asked(model.able(model.capabilities, schema_field=field).completing(), request, _fits)
+
+
+def _by_tag(model: Http, field: str, *, chats: bool) -> Awaitable[Finding]:
+    """One way of asking for a structural tag: that of a call, for it is calls that are asked for so."""
+    tool: Tool[..., Any] = Tool(f"{WORD}_tool", "A tool.", SCHEMA)
+    tag = record(grammar(get("hermes"), [tool], "required", "structural_tag"))
+    request = Request(_said(HELLO), tag=tag, max_tokens=LONGEST)
+    return _in_field(model, request, lambda heard: tool.name in heard.reply.text, chats, tag_field=field)
+
+
+def _in_field(
+    model: Http, request: Request, fits: Callable[[Heard], bool], chats: bool, **field: str
+) -> Awaitable[Finding]:
+    """Whether the server holds to what stands in this field; asked without a conversation where it has none."""
+    if not chats:
+        model, request = model.completing(), replace(request, prompt="Hello", messages=())
+    model = model.able(model.capabilities | able_by(field), **field)
+    return _asked(model, request, lambda heard: _yes(fits(heard), heard.shown))
+
+
+async def _first_held(fields: Sequence[str], ask: Callable[[str], Awaitable[Finding]]) -> tuple[str, Finding]:
+    """The first of these fields to which a server holds, "" for none, and what was seen."""
+    seen = dict(zip(fields, await asyncio.gather(*map(ask, fields)), strict=True))
+    if held := next((field for field, finding in seen.items() if finding), ""):
+        return held, Finding("yes", f"held to, in the field {held}")
+    none = f"none of {', '.join(fields)} is held to" if fields else "not asked: no field for it is known"
+    return "", next((finding for finding in seen.values() if finding.answer == "unclear"), Finding("no", none))
+
+
+def _tools(found: dict[str, Finding], replies: dict[str, Heard], plain: Heard | None) -> Finding:
+    """Whether tools reach the model: calls came, or at least the prompt has grown."""
+    for name in OFFERING:
+        if name in replies and replies[name].reply.calls:
+            return Finding("yes", found[name].evidence)
+    first = found.get(OFFERING[0], Finding("no", "it answers no conversation"))
+    before, read = (one.reply.usage.prompt_tokens if one else 0 for one in (plain, replies.get(OFFERING[0])))
+    if not (before and read):
+        return first
+    if read - before > 8:
+        return Finding("yes", f"the model reads them ({read - before} more tokens), though it called none")
+    return Finding("no", "they are taken and dropped: the model reads no more tokens than without")
+
+
+async def _embeddings(model: Http) -> Finding:
+    if model.api not in ("openai", "completions"):
+        return Finding("unclear", "not asked: it is no part of this API")
+    try:
+        told = await model.fetch("/embeddings", {"model": model.model, "input": "hello"}, seconds=EACH)
+    except ModelError as error:
+        return _refused(error)
+    rows = records(told.get("data"))
+    return _yes(any(row.get("embedding") for row in rows[:1]), "they come" if rows else "none came")
+
+
+async def server_capabilities(model: Http, *, anew: bool = False) -> ServerCapabilities:
+    """What the server can do, as it was found within a day, else by a probe, which is remembered."""
+    name = model.model or await model.only_model()
+    if not anew and (known := recall(model.address.shown, name)):
+        return known
+    known = await probe(model)
+    await asyncio.to_thread(remember, known)
+    return known

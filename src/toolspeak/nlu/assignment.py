@@ -1,0 +1,273 @@
+"""Arguments that are given out all at once: dates, lists, numbers, and what is meant word for word.
+
+Taken one after another, a weak model gives the first number to the first argument. Together, what the words
+around a number speak for comes first, and likelihood decides the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, cast
+
+from .. import stems
+from ..plan.effects import Plan, score
+from ..types import Schema
+from . import evidence
+from .entities import dates, nearness, spans as pieces, units
+from .entities.numbers import SECONDS, Number, numbers, runs, written_lists
+from .entities.spans import Span
+from .number_alignment import MOST, assign
+from .partial_call import PartialCall, described, is_number, is_text
+
+NEAR_WORTH = 4.0
+"""Nats that a word of an argument right beside a number is worth."""
+EVIDENCE = 0.45
+"""How near an optional argument's words must stand to a number that it takes."""
+
+
+LONGEST_WEIGHED = 24
+"""Characters of what is quoted that are weighed: they tell what it is."""
+DATED = stems.stems_of("year month day date season")
+"""What an argument is called that takes a number out of a date."""
+YEARS = range(1000, 2200)
+"""Whole numbers that may be years."""
+FILE = re.compile(r"[/@\\]|\w\.\w")
+"""What a file, a path, an address or a link has in it."""
+FILES = stems.stems_of("file path photo image picture url link email mail website document folder directory")
+
+
+def settle(filling: PartialCall, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
+    """Gives dates, lists, numbers and what is meant word for word to the arguments that they fit best."""
+    _settle_assigned(filling, schemas)
+    _settle_dates(filling, schemas)
+    _settle_by_form(filling, schemas)
+    _settle_lists(filling, schemas, required)
+    yield from _settle_marked(filling, schemas, required)
+    yield from _settle_numbers(filling, schemas, required)
+
+
+def _settle_assigned(filling: PartialCall, schemas: Mapping[str, Schema]) -> None:
+    """Gives what the request tells outright: project=finance."""
+    for name, schema in schemas.items():
+        span = evidence.assigned(filling.text, name) if is_text(schema) else None
+        if span and not dates.pattern(described(schema), schema.get("format")):
+            filling.settled[name] = filling.text[slice(*span)]
+            filling.use(span)
+
+
+def _settle_dates(filling: PartialCall, schemas: Mapping[str, Schema]) -> None:
+    """Gives the dates of the request, in its order, to the arguments that are described as dates."""
+    texts = {name: schema for name, schema in schemas.items() if schema.get("type") == "string"}
+    days = {name: dates.pattern(described(schema), schema.get("format")) for name, schema in texts.items()}
+    clocks = {name: dates.clock(described(schema), schema.get("format")) for name, schema in texts.items()}
+    wanted = [(name, layout) for name, layout in days.items() if layout]
+    found, hours = dates.dates(filling.text), dates.times(filling.text)
+    moments = dates.timed(found, hours if any("hh" in layout for _, layout in wanted) else [], len(wanted))
+    for (name, layout), (moment, spans) in zip(wanted, moments, strict=False):
+        filling.settled[name] = dates.written(moment, layout)
+        for span in spans:
+            filling.use(span)
+    free = [one for one in hours if filling.free(one.span)]
+    for (name, layout), one in zip([(name, layout) for name, layout in clocks.items() if layout], free, strict=False):
+        filling.settled[name] = dates.at(layout, one.hour, one.minute)
+        filling.use(one.span)
+
+
+def _settle_by_form(filling: PartialCall, schemas: Mapping[str, Schema]) -> None:
+    """Gives the pieces that have the form which a description shows to that argument."""
+    for name, span in evidence.by_form(filling.text, schemas).items():
+        if name not in filling.settled and filling.free(span):
+            filling.settled[name] = filling.text[slice(*span)]
+            filling.use(span)
+
+
+def _settle_marked(filling: PartialCall, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
+    """Gives what is quoted, and what is no plain word, to the texts and the lists of texts that it suits."""
+    names = [name for name, schema in schemas.items() if _takes_text(schema) and name not in filling.settled]
+    found = [(span, piece) for span, piece in pieces.marked(filling.text) if filling.free(span)][:MOST]
+    if not names or not found:
+        return
+    quoted = {span for span, _ in pieces.quotations(filling.text)}
+    beside = {name: evidence.named(filling.text, name) for name in names}
+    suits = {(name, span): _suits(filling, name, span, piece, beside[name]) for name in names for span, piece in found}
+    likely = yield from _preferred(filling, [name for name in names if name in required], found, quoted)
+    rows: list[list[float | None]] = []
+    for name in names:
+        elsewhere = beside[name] and not any(pieces.overlap(one, span) for one in beside[name] for span, _ in found)
+        least = 9.0 if elsewhere else EVIDENCE if name in required else EVIDENCE + 0.15
+        row = [
+            NEAR_WORTH * suits[name, span] + likely.get((name, span), 0.0)
+            if suits[name, span] >= least or likely.get((name, span), -9.0) >= 0.0
+            else None
+            for span, _ in found
+        ]
+        rows.append(row)
+    for name, place in zip(names, assign(rows, [False] * len(names)), strict=True):
+        if place is not None:
+            span, piece = found[place]
+            several = next(run for run in pieces.in_series(filling.text, found) if (span, piece) in run)
+            filling.settled[name] = piece if is_text(schemas[name]) else [one for _, one in several]
+            for one, _ in [(span, piece)] if is_text(schemas[name]) else several:
+                filling.use(one)
+
+
+def _takes_text(schema: Schema) -> bool:
+    """Whether a value is a text, or a list of texts, that is copied as it stands."""
+    items: Any = schema.get("items")
+    listed = schema.get("type") == "array" and isinstance(items, Mapping)
+    return is_text(schema) or (listed and cast("Schema", items).get("type") == "string" and "enum" not in items)
+
+
+def _preferred(
+    filling: PartialCall, names: Sequence[str], found: Sequence[tuple[Span, str]], quoted: Set[Span]
+) -> Plan[dict[tuple[str, Span], float]]:
+    """For what is quoted, how much sooner than to the others it would be given to each argument, and to the likeliest
+    by 1: a request quotes nothing for nothing."""
+    asked = [(name, span, piece[:LONGEST_WEIGHED]) for name in names for span, piece in found if span in quoted]
+    if len(names) < 2:
+        return {(name, span): 1.0 for name, span, _ in asked}
+    scores = yield from score([(f"{filling.prefix}{name}=", f'"{piece}') for name, _, piece in asked])
+    likely = {(name, span): value for (name, span, _), value in zip(asked, scores, strict=True)}
+    best = {span: max(likely[name, span] for name in names) for _, span, _ in asked}
+    return {(name, span): value - best[span] + 1.0 for (name, span), value in likely.items()}
+
+
+def _suits(filling: PartialCall, name: str, span: Span, piece: str, beside: Sequence[Span]) -> float:
+    """How well a piece that is meant word for word suits an argument: by the words around, as the file it asks for, or
+    for standing `beside` its name."""
+    told = filling.cues[name]
+    filed = FILE.search(piece) is not None and any(told.get(word, 0.0) > 0.3 for word in FILES)
+    told_so = any(span[0] <= a and b <= span[1] for a, b in beside)
+    return nearness.nearness(filling.text, span, told) + (EVIDENCE + 0.2 if filed else 0.0) + told_so
+
+
+def _settle_numbers(filling: PartialCall, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
+    """Gives each number of the request to the argument that it fits best."""
+    names = [name for name, schema in schemas.items() if is_number(schema)]
+    whole = [] if any(DATED & stems.stems(name.replace("_", " ")) for name in names) else dates.dates(filling.text)
+    inside = [date.span for date in whole]
+    found = [one for one in numbers(filling.text) if filling.free(one.span)]
+    found = [one for one in found if not any(a <= one.span[0] < b for a, b in inside)][:MOST]
+    if not names or not found:
+        return
+    pairs = [
+        (name, number, reading(number, schemas[name]))
+        for name in names
+        for number in found
+        if reading(number, schemas[name]) is not None
+    ]
+    units_of = {one.span: _measured(filling, one, names) for one in found}
+    near = {(name, one.span): _belongs(filling, name, one, names) + units_of[one.span][name] for name, one, _ in pairs}
+    asked = [pair for pair in pairs if pair[0] in required or near[pair[0], pair[1].span] >= EVIDENCE]
+    worth: dict[tuple[str, Span], float] = {}
+    if len(found) > 1 or len({name for name, _, _ in asked}) > 1:
+        scores = yield from score([(f"{filling.prefix}{name}=", f"{value}") for name, _, value in asked])
+        for (name, one, _), likely in zip(asked, scores, strict=True):
+            worth[name, one.span] = likely + NEAR_WORTH * near[name, one.span]
+    else:
+        worth = {(name, one.span): near[name, one.span] for name, one, _ in asked}
+    rows = [[worth.get((name, one.span)) for one in found] for name in names]
+    # An optional argument must be worth more than nothing: its likelihood is measured against the best of its kind.
+    for name, row in zip(names, rows, strict=True):
+        if name not in required:
+            row[:] = [None if w is None else 5.0 + near[name, one.span] for w, one in zip(row, found, strict=True)]
+    taken = assign(rows, [name in required for name in names])
+    for name, place in zip(names, taken, strict=True):
+        if place is not None:
+            filling.settled[name] = reading(found[place], schemas[name])
+            filling.use(found[place].span)
+        elif name in required:
+            yield from _shared(filling, name, schemas[name])
+
+
+def _belongs(filling: PartialCall, name: str, one: Number, names: Sequence[str]) -> float:
+    """How much the words around a number, or its being a year, speak for an argument."""
+    near = nearness.nearness(filling.text, one.span, filling.cues[name])
+    yearly = [other for other in names if "year" in stems.stems(other.replace("_", " ")) and "years" not in other]
+    bare = isinstance(one.value, int) and one.value in YEARS and one.span[1] - one.span[0] == 4
+    return near + (0.7 if bare and name in yearly else 0.0)
+
+
+def _measured(filling: PartialCall, one: Number, names: Sequence[str]) -> dict[str, float]:
+    """How much a number's unit speaks for each argument, the less the more arguments it speaks for."""
+    speaks = {name: units.spoken_for(filling.text, one, name, filling.cues[name]) for name in names}
+    shared = max(1, sum(worth > 0 for worth in speaks.values()))
+    return {name: worth / shared for name, worth in speaks.items()}
+
+
+def _shared(filling: PartialCall, name: str, schema: Schema) -> Plan[None]:
+    """A number that another argument took too, where one is needed and none is left: the likeliest."""
+    fitting = [value for one in numbers(filling.text) if (value := reading(one, schema)) is not None]
+    if not fitting or "default" in schema:
+        return
+    scores = yield from score([(f"{filling.prefix}{name}=", f"{value}") for value in fitting])
+    filling.settled[name] = fitting[scores.index(max(scores))]
+
+
+def _as_int(value: float) -> int | float:
+    return int(value) if value.is_integer() else value
+
+
+def reading(number: Number, schema: Schema) -> int | float | None:
+    """A number as an argument takes it: 5 % is 0.05 unless percents are asked for; None where it is no whole one."""
+    value = number.value
+    said = f"{described(schema)} {schema.get('title', '')}".casefold()
+    if number.seconds and (unit := _unit_of_time(said)) and unit != number.seconds:
+        value = _as_int(value * number.seconds / unit)
+    if schema.get("type") == "integer":
+        return int(value) if float(value).is_integer() else None
+    decimal = "decimal" in said or "fraction" in said
+    if number.percent and (decimal or not any(word in said for word in ("percent", "%"))):
+        return round(value / 100, 10)
+    return value
+
+
+def _unit_of_time(said: str) -> int:
+    """The seconds of the unit of time that a description asks for, 0 where it asks for none or names several."""
+    told = re.findall(rf"\bin ({'|'.join(SECONDS)})s?\b", said) or re.findall(rf"\b({'|'.join(SECONDS)})s?\b", said)
+    named = {SECONDS[unit] for unit in told}
+    return named.pop() if len(named) == 1 else 0
+
+
+def _settle_lists(filling: PartialCall, schemas: Mapping[str, Schema], required: set[str]) -> None:
+    """Gives the lists that the request writes out, and its runs of numbers, to the arguments that take lists."""
+    names = [name for name, schema in schemas.items() if schema.get("type") == "array"]
+    if not names:
+        return
+    found = written_lists(filling.text)
+    inside = [span for span, _ in found]
+    free = [one for one in numbers(filling.text) if not any(a <= one.span[0] < b for a, b in inside)]
+    for run in runs(filling.text, free):
+        found.append(((run[0].span[0], run[-1].span[1]), [one.value for one in run]))
+    found.sort(key=lambda one: one[0])
+    rows = [
+        [
+            nearness.nearness(filling.text, span, filling.cues[name]) + (0.0 if name in required else -EVIDENCE)
+            if _holds(schemas[name], value)
+            else None
+            for span, value in found
+        ]
+        for name in names
+    ]
+    for name, row in zip(names, rows, strict=True):
+        if name not in required:
+            row[:] = [None if worth is None or worth < 0 else worth for worth in row]
+    taken = assign(rows, [name in required for name in names])
+    for name, place in zip(names, taken, strict=True):
+        if place is not None:
+            span, value = found[place]
+            filling.settled[name] = value
+            filling.use(span)
+
+
+def _holds(schema: Schema, value: Sequence[Any]) -> bool:
+    """Whether a list is one of that kind."""
+    items: Any = schema.get("items")
+    kind = cast("Schema", items).get("type") if isinstance(items, Mapping) else None
+    kinds: dict[Any, tuple[type, ...]] = {
+        "integer": (int,), "number": (int, float), "string": (str,), "array": (list,), "object": (dict,), "boolean": (bool,),
+    }  # fmt: skip
+    if kind == "integer" and any(isinstance(one, float) for one in value):
+        return False
+    return kind is None or all(isinstance(one, kinds.get(kind, (object,))) for one in value)

@@ -1,0 +1,1 @@
+"""Finds values in a request that an argument can take: names, numbers, dates, units."""

@@ -1,0 +1,37 @@
+"""Scores how well the words around a span of a request agree with an argument's.
+
+A weak model does not see that "450 meters" is the distance; that the description of an argument has the same word
+beside it says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from ...stems import WORD, parts, stem
+from .spans import Span
+
+BEFORE, AFTER = 7, 5
+"""Words around a piece that tell what it is."""
+BREAK = re.compile(r"[,;:.!?]\s|[()]|\band\b|\bor\b|\n")
+
+
+def nearness(text: str, span: Span, told: Mapping[str, float]) -> float:
+    """How well the words around a piece of a text agree with an argument's: the nearer, the more."""
+    after = list(WORD.finditer(text, span[1], min(len(text), span[1] + 120)))[:AFTER]
+    before = list(WORD.finditer(text, max(0, span[0] - 160), span[0]))[-BEFORE:][::-1]
+    return _near(text, span[1], after, told) + _near(text, span[0], before, told)
+
+
+def _near(text: str, edge: int, words: Iterable[re.Match[str]], told: Mapping[str, float]) -> float:
+    worth, seen = 0.0, set[str]()
+    for distance, found in enumerate(words):
+        between = text[edge : found.start()] if found.start() >= edge else text[found.end() : edge]
+        away = 1 + 0.35 * distance + 0.8 * len(BREAK.findall(between))
+        for part in parts(found[0]) or [found[0]]:
+            key = stem(part)
+            if key in told and key not in seen:
+                seen.add(key)
+                worth += told[key] / away
+    return worth

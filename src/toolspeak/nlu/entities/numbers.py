@@ -1,0 +1,140 @@
+"""The numbers that a text tells, in digits or in English words, and the lists that it writes out.
+
+A number keeps where it stands, so that what stands around it can tell which argument it belongs to.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+from .spans import Span
+
+DIGITS = re.compile(r"(?<![A-Za-z0-9_.^])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
+UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+SPELLED = {word: value for value, word in enumerate(UNITS.split())} | {
+    word: 10 * value for value, word in enumerate(TENS.split(), 2)
+}
+OFTEN = {"once": 1, "twice": 2, "thrice": 3, "dozen": 12}
+IN_WORDS = re.compile(
+    rf"\b(?:({'|'.join(TENS.split())})[- ](?=(?:{'|'.join(UNITS.split()[1:10])})\b))?({'|'.join([*SPELLED, *OFTEN])})\b",
+    re.IGNORECASE,
+)
+SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "k": 1000}
+SCALE = re.compile(rf"[ -]?((?i:{'|'.join(list(SCALES)[:-1])}))\b|(k)\b")
+POWER = re.compile(r"(?:\s?[x×*]\s?10\s?(?:\^|\*\*)\s?|[eE])([-+]?\d{1,3})(?![\w.])", re.ASCII)
+"""How a number goes on that is written with a power of ten: 6.4e23, 6.4 x 10^23."""
+PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
+HALF = re.compile(r" and a half\b", re.IGNORECASE)
+SECONDS = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600, "hr": 3600, "day": 86400, "week": 604800}
+TIMED = re.compile(rf"[ -]?({'|'.join(SECONDS)})s?\b", re.IGNORECASE)
+GLUED = re.compile(r"[xX×]\d|\.\d|-?[A-Za-z]*\d|[A-Za-z]{4,}")
+"""What follows a number that is part of another thing: 2x2, 4b7, 3rdparty."""
+MOST_WHOLE = 10**15
+"""Below it a number with an exponent is a whole one where it is; above, it is written with its exponent."""
+LONGEST_NUMBER = 40
+"""Characters of what is read as a number."""
+MOST_SCALES = 2
+"""Words such as thousand and million in a row."""
+LONGEST_LIST = 2000
+"""Characters of a list that is read as one."""
+LONGEST_JOINT = 12
+"""Characters between two numbers of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of a text: where it stands with its sign and scale, what it is, and whether a percent sign follows."""
+
+    span: Span
+    value: int | float
+    percent: bool = False
+    seconds: int = 0
+    """The seconds of the unit of time that follows, 0 where none does."""
+
+
+def numbers(text: str) -> list[Number]:
+    """The numbers of a text in its order."""
+    found: list[Number] = []
+    for match in DIGITS.finditer(text):
+        if found and match.start() < found[-1].span[1]:
+            continue  # the exponent of the last
+        power = POWER.match(text, match.end())
+        if len(match[0]) > LONGEST_NUMBER:
+            continue
+        if power:
+            value = float(f"{_value(match[0])}e{power[1]}")
+            if math.isfinite(value):  # JSON knows no infinity
+                whole = value.is_integer() and abs(value) < MOST_WHOLE
+                found.append(Number((match.start(), power.end()), int(value) if whole else value))
+        elif not GLUED.match(text, match.end()):
+            found.append(_whole(text, match.start(), match.end(), _value(match[0])))
+    for match in IN_WORDS.finditer(text):
+        tens = SPELLED[match[1].lower()] if match[1] else 0
+        last = match[2].lower()
+        found.append(_whole(text, match.start(), match.end(), tens + (SPELLED | OFTEN)[last]))
+    return sorted(found, key=lambda one: one.span)
+
+
+def _whole(text: str, start: int, end: int, value: int | float) -> Number:
+    """The number with the scale and the percent sign that follow it."""
+    for _ in range(MOST_SCALES):
+        if not (scale := SCALE.match(text, end)):
+            break
+        value, end = value * SCALES[(scale[1] or scale[2]).lower()], scale.end()
+        value = int(value) if isinstance(value, float) and value.is_integer() else value
+    if half := HALF.match(text, end):
+        value, end = value + 0.5, half.end()
+    percent = PERCENT.match(text, end)
+    timed = TIMED.match(text, end)
+    return Number(
+        (start, percent.end() if percent else end), value, bool(percent), SECONDS[timed[1].lower()] if timed else 0
+    )
+
+
+def _value(text: str) -> int | float:
+    plain = text.replace(",", "").lstrip("+")
+    return float(plain) if "." in plain else int(plain)
+
+
+def written_lists(text: str) -> list[tuple[Span, list[Any]]]:
+    """The lists that a text writes out in brackets, `[1, 2]` or `['a', 'b']`, with their places."""
+    found: list[tuple[Span, list[Any]]] = []
+    opened: list[int] = []
+    for bracket in re.finditer(r"[\[\]]", text):
+        if bracket[0] == "[":
+            opened.append(bracket.start())
+        elif opened:
+            start, end = opened.pop(), bracket.end()
+            value = _read(text[start:end]) if end - start <= LONGEST_LIST else None
+            if value is not None:
+                while found and found[-1][0][0] > start:  # what is inside is a part of it
+                    found.pop()
+                found.append(((start, end), value))
+    return found
+
+
+def _read(text: str) -> list[Any] | None:
+    for written in (text, text.replace("'", '"')):
+        try:
+            return cast("list[Any]", json.loads(written))
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def runs(text: str, found: list[Number]) -> list[list[Number]]:
+    """Numbers that follow one another with nothing but commas, blanks and "and" between them, two or more."""
+    together: list[list[Number]] = []
+    for number in found:
+        before = together[-1][-1] if together else None
+        between = text[before.span[1] : number.span[0]][:LONGEST_JOINT] if before else ""
+        if before and re.fullmatch(r"\s*(?:,\s*(?:and\s)?|\band\b|&|\s)\s*", between):
+            together[-1].append(number)
+        else:
+            together.append([number])
+    return [run for run in together if len(run) > 1]

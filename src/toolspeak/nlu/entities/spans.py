@@ -1,0 +1,301 @@
+"""The pieces of a request that an argument may be copied from: words, numbers, quotations, series.
+
+A span is (start, end) in characters of the request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+
+from ...stems import LETTER, WORD
+
+Span = tuple[int, int]
+
+QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|‘([^’]+)’|(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+)'(?!\w)")
+CLAUSE = re.compile(r"[.;:!?]\s|[.;:!?]$|\n")
+JOINT = re.compile(r"\s*[,、]\s*(?:(?:and|or)\s+)?|\s+(?:and|or|&)\s+", re.IGNORECASE)
+SERIES = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b|&)?\s*", re.IGNORECASE)
+"""What stands between the pieces of a series of quoted ones or of codes."""
+LONGEST_SPAN = 8
+"""Words in a piece of the request that may be copied as a string."""
+LONGEST_ITEM = 4
+"""Words in an item of a series."""
+SIDES = re.compile(r"\b(true|false)\b", re.IGNORECASE)
+"""Where a description of a boolean tells what each value stands for."""
+DENIES = re.compile(
+    r"\b(?:not|no|never|without|don['’]?t|doesn['’]?t|exclud\w*|disabl\w*|ignor\w*|skip\w*|avoid\w*|nor)\b",
+    re.IGNORECASE,
+)
+"""Words that deny what follows them."""
+DENIED_WITHIN = 30
+"""Characters from a word that denies to what it denies."""
+HARDLY = frozenset(
+    [
+        "default",
+        "otherwise",
+        "should",
+        "when",
+        "this",
+        "that",
+        "then",
+        "will",
+        "with",
+        "into",
+        "true",
+        "false",
+        "whether",
+        "value",
+        "result",
+    ]
+)
+"""Words in the description of a switch that tell neither of its sides."""
+ENDING = 4
+"""Letters by which two forms of one word may differ: run and running."""
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two pieces share a letter."""
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def find(text: str, piece: str) -> Span | None:
+    """Where `piece` stands in `text` as whole words, whatever its case."""
+    if not piece.strip():
+        return None
+    before = rf"(?<!{LETTER})" if re.match(LETTER, piece) else ""
+    after = rf"(?!{LETTER})" if re.match(LETTER, piece[-1]) else ""
+    found = re.search(f"{before}{re.escape(piece)}{after}", text, re.IGNORECASE)
+    return found.span() if found else None
+
+
+def find_form(text: str, piece: str) -> Span | None:
+    """As `find`, or where another form of a one-word `piece` stands: miles for mile, run for running."""
+    if exact := find(text, piece):
+        return exact
+    wanted = piece.casefold()
+    if not wanted.isalpha():
+        return None
+    return next((word.span() for word in WORD.finditer(text) if _same_stem(word[0].casefold(), wanted)), None)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    short = short.removesuffix("e") if len(short) > 3 else short
+    return len(short) >= 3 and long.startswith(short) and len(long) - len(short) <= ENDING
+
+
+def _telling_words(text: str) -> set[str]:
+    return {word for word in WORD.findall(text.casefold()) if len(word) > 3 and word not in HARDLY}
+
+
+def side(text: str, description: str) -> bool | None:
+    """The value whose words in a description ("True to lock, false to unlock") alone stand in `text`; None if
+    unclear."""
+    halves = SIDES.split(description)[1:]
+    told = {head.lower(): _telling_words(body) for head, body in zip(halves[::2], halves[1::2], strict=True)}
+    if told.keys() != {"true", "false"}:
+        return None
+    yes, no = told["true"] - told["false"], told["false"] - told["true"]
+    if not yes or not no:
+        return None
+    said = [any(find(text, word) for word in words) for words in (yes, no)]
+    return said[0] if said[0] != said[1] else None
+
+
+def denied(text: str, stems: Set[str]) -> bool | None:
+    """Whether what one of `stems` begins a word of is denied in `text`; None where no word begins so."""
+    for found in WORD.finditer(text):
+        if any(found[0].casefold().startswith(stem) for stem in stems if len(stem) > 2):
+            return denied_at(text, found.span())
+    return None
+
+
+def denied_at(text: str, span: Span) -> bool:
+    """Whether a word that denies stands in front of a piece."""
+    return DENIES.search(text, max(0, span[0] - DENIED_WITHIN), span[1]) is not None
+
+
+CODED = re.compile(r"[@/_\\:]|[a-z][A-Z]|[A-Za-z]-?\d|\d-?[A-Za-z]|\w\.\w")
+"""What a word has that is no plain one: a path, an address, an identifier."""
+PLAIN_NUMBER = re.compile(r"[\d.,:/-]+(?:[a-zA-Z]{1,3})?", re.ASCII)
+"""A number, a date or a time, with its unit."""
+SERIAL = re.compile(r"[A-Z]{2,}\d*$")
+DIGITS_ON = re.compile(r"(?: \d+)+(?![\w.])")
+"""How a sign of capitals goes on: ICE 774."""
+HOUSE = re.compile(r"(?<![\w.])\d+[a-zA-Z]? $")
+STREET = re.compile(
+    r"\b(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|square|place|way|court)\.?$", re.IGNORECASE
+)
+"""What the name of a street ends in; a number in front of it is the house's."""
+NAMED = re.compile(r"[A-Z][\w'’&.-]*(?: (?:of |de |la |the )?[A-Z][\w'’&-]*)*")
+"""A name: words with capitals in a row."""
+
+
+def marked(text: str) -> list[tuple[Span, str]]:
+    """The pieces that are meant word for word: what is quoted, and words that are no plain ones, such as paths."""
+    quoted = quotations(text)
+    coded = [
+        (found.span(), found[0])
+        for found in WORD.finditer(text)
+        if CODED.search(found[0])
+        and not PLAIN_NUMBER.fullmatch(found[0])
+        and not any(start <= found.start() < end for (start, end), _ in quoted)
+    ]
+    return sorted([*quoted, *coded])
+
+
+def grown(text: str, span: Span) -> Span:
+    """A piece with the rest of the word, the name or the quotation that it is a part of; without an article."""
+    for (start, end), piece in quotations(text):
+        if start <= span[0] and span[1] <= end and len(piece) > span[1] - span[0] and span[0] - start <= 2:
+            return (start + 1, end - 1)
+    names = () if _serial(text[slice(*span)]) else NAMED.finditer(text)
+    for found in (*WORD.finditer(text, max(0, span[0] - 80), min(len(text), span[1] + 80)), *names):
+        overlaps = found.start() < span[1] and span[0] < found.end()
+        if overlaps and found.start() >= span[0] and found.end() > span[1]:
+            span = (span[0], found.end())
+        if overlaps and found.start() < span[0] and CODED.search(found[0]):
+            span = (found.start(), span[1])
+    if letters := SERIAL.match(text[slice(*span)]):
+        further = DIGITS_ON.match(text, span[0] + letters.end())
+        span = (span[0], max(span[1], further.end())) if further else span
+    if street := HOUSE.search(text, max(0, span[0] - 8), span[0]):
+        span = (street.start(), span[1]) if STREET.search(text[slice(*span)]) else span
+    article = re.match(r"(?:the|a|an) (?=[A-Z])", text[slice(*span)])
+    return (span[0] + article.end(), span[1]) if article else span
+
+
+def _serial(piece: str) -> bool:
+    """Whether a piece is a code of letters and digits, which no name goes on."""
+    return re.search(r"\d", piece) is not None and re.search(r"[A-Za-z]", piece) is not None and " " not in piece
+
+
+def with_region(text: str, span: Span) -> Span | None:
+    """A place with the region that stands behind it, or in front of the region that `span` is: Paris, France."""
+    place = r"[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*"
+    for found in re.finditer(rf"{place}, ?{place}", text):
+        if found.start() <= span[0] and span[1] <= found.end():
+            return found.span()
+    return None
+
+
+def abbreviation(text: str, description: str) -> str | None:
+    """The short form that a description gives for what `text` says: 'CA' by "'CA' for California"."""
+    for found in re.finditer(
+        r"['\"“‘]([^'\"”’]{1,20})['\"”’] (?:for|as|means|is) (?:the )?([A-Z]\w*(?: [A-Z]\w*)*)", description
+    ):
+        if find(text, found[2]):
+            return found[1]
+    return None
+
+
+def shaped(text: str, written: str, description: str) -> bool:
+    """Whether `written` has the form of an example in the description ('San Francisco, CA'), nothing in the text has,
+    and its first word is the text's."""
+    examples = {form(piece) for _, piece in quotations(description) if form(piece) not in ("a", "A", "Aa", "0")}
+    first = WORD.match(written)
+    return bool(first and find(text, first[0]) and form(written) in examples)
+
+
+def form(text: str) -> str:
+    """The form of a text: `Aa, A` for Berlin, DE; words beyond the first make no difference."""
+    cased = "".join("a" if one.islower() else "A" if one.isupper() else "0" if one.isdigit() else one for one in text)
+    shape = re.sub(r"a+|A+|0+", lambda found: found[0][0], cased)
+    return re.sub(r"(Aa)(?: Aa)+", r"\1", shape)
+
+
+def quoted_series(text: str) -> list[str]:
+    """The longest series of quoted pieces ('Age', 'Income' and 'Education'), [] where there is none."""
+    several = [run for run in in_series(text, quotations(text)) if len(run) > 1]
+    return [piece for _, piece in max(several, key=len)] if several else []
+
+
+def in_series(text: str, found: Sequence[tuple[Span, str]]) -> list[list[tuple[Span, str]]]:
+    """Pieces with their places in a text, in their order; those that nothing but a comma, "and" or "or" parts
+    together."""
+    runs: list[list[tuple[Span, str]]] = []
+    for span, piece in found:
+        if runs and SERIES.fullmatch(text[runs[-1][-1][0][1] : span[0]]):
+            runs[-1].append((span, piece))
+        else:
+            runs.append([(span, piece)])
+    return runs
+
+
+def quotations(text: str) -> list[tuple[Span, str]]:
+    """What stands in quotation marks, with the places of the whole."""
+    return [
+        (found.span(), next(filter(None, found.groups())))
+        for found in QUOTED.finditer(text)
+        if len(found[0]) < 0.8 * len(text)  # a whole request in quotation marks quotes nothing
+    ]
+
+
+def quoted(text: str) -> list[str]:
+    """What stands in quotation marks, be it the whole text."""
+    return [next(filter(None, found.groups())) for found in QUOTED.finditer(text)]
+
+
+def runs(text: str) -> list[Span]:
+    """Every run of a few words that no punctuation breaks."""
+    words = [found.span() for found in WORD.finditer(text)]
+    return [
+        (words[i][0], words[j][1])
+        for i in range(len(words))
+        for j in range(i, min(len(words), i + LONGEST_SPAN))
+        if re.search(r"[,.;:!?]\s", text[words[i][0] : words[j][0]]) is None
+    ]
+
+
+def series(text: str) -> list[Span]:
+    """The parts of the longest series in a text ("eggs, spinach and feta"), [] where there is none.
+
+    The first and the last part hold more than their item: the words of the clause before and after it.
+    """
+    best: list[Span] = []
+    for start, end in _clauses(text):
+        joints = list(JOINT.finditer(text, start, end))
+        edges = [start, *(edge for joint in joints for edge in joint.span()), end]
+        parts = list(zip(edges[::2], edges[1::2], strict=True))
+        anded = [bool(joint[0].strip(" ,、")) for joint in joints]
+        for one, joined in _unbroken(text, parts, anded):
+            told = not any(text[slice(*part)].strip().isdigit() for part in one[1:])  # numbers are no texts
+            if told and len(one) >= max(len(best), 2 if joined else 3):
+                best = one
+    return best
+
+
+def _clauses(text: str) -> list[Span]:
+    breaks = [found.span() for found in CLAUSE.finditer(text)]
+    starts = [0, *(end for _, end in breaks)]
+    return list(zip(starts, [*(start for start, _ in breaks), len(text)], strict=True))
+
+
+def _unbroken(text: str, parts: list[Span], anded: list[bool]) -> list[tuple[list[Span], bool]]:
+    """The parts as series, each with whether a word joins two of it.
+
+    A part too long for an item ends one and begins another; a comma after "and" parts two.
+    """
+    found: list[tuple[list[Span], bool]] = [(parts[:1], False)]
+    for part, before, joined in zip(parts[1:], parts, anded, strict=False):
+        held, anyhow = found[-1]
+        if anyhow and not joined:
+            found.append(([part], False))
+        elif len(held) > 1 and len(WORD.findall(text[slice(*before)])) > LONGEST_ITEM:
+            found.append(([before, part], joined))
+        else:
+            found[-1] = ([*held, part], anyhow or joined)
+    return [(one, joined) for one, joined in found if len(one) > 1 and all(text[slice(*part)].strip() for part in one)]
+
+
+def beginnings(text: str, part: Span) -> list[Span]:
+    """The item at the begin of a part: its first words, one to a few."""
+    words = [found.span() for found in WORD.finditer(text, *part)][:LONGEST_ITEM]
+    return [(words[0][0], end) for _, end in words]
+
+
+def endings(text: str, part: Span) -> list[Span]:
+    """The item at the end of a part: its last words, one to a few."""
+    words = [found.span() for found in WORD.finditer(text, *part)][-LONGEST_ITEM:]
+    return [(start, words[-1][1]) for start, _ in words]

@@ -1,0 +1,96 @@
+"""Uses the words right beside a number to find its argument, if the argument's own words are missing.
+
+Kilometers are a distance though no word says so, "the top 3" is a limit, "a table for 6" a number of people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from ... import stems
+from ...stems import WORD
+from .numbers import Number
+
+WORTH = 0.6
+"""What a unit is worth, where a word of the argument right beside a number is worth 1."""
+PRICES = "price cost amount money budget rent salary income fee total balance investment principal payment"
+MEASURES = (
+    (
+        "distance length height width depth radius diameter altitude elevation mileage thickness side",
+        "m meter metre km kilometer kilometre mile mi foot feet ft inch inches cm centimeter mm millimeter yard",
+    ),
+    ("weight mass load", "kg kilo kilogram g gram lb pound ton tonne ounce oz"),
+    ("temperature temp", "degree celsius fahrenheit kelvin"),
+    ("time duration timeout interval", "s sec second min minute h hr hour"),
+    ("days nights duration period stay years months term time age", "day night week month year"),
+    (PRICES, "dollar euro usd eur pound gbp cent buck yen"),
+    ("speed velocity", "mph kmh kph"),
+    ("volume capacity", "l liter litre ml milliliter gallon"),
+    ("area", "square sqm acre hectare"),
+    ("power", "watt w kw"),
+    ("voltage", "volt v"),
+    ("current", "ampere amp"),
+    ("energy", "joule kwh"),
+    ("frequency", "hz hertz"),
+    ("force", "newton"),
+    ("pressure", "pascal pa bar psi"),
+)
+"""What arguments are called, and the units that they are measured in."""
+COUNTS = (
+    (
+        "people guests passengers persons party adults travelers travellers attendees participants diners seats",
+        "people person guest adult passenger traveler traveller friend",
+    ),
+    ("percent percentage rate tip discount tax", "percent"),
+)
+"""The same of what is counted, and of shares."""
+MONEY = f"{PRICES} value"
+PEOPLE = "people guests passengers persons party diners seats attendees participants size"
+COUNTED = "limit count top n number num max quantity results result size page"
+LEADS = "top first last best next latest recent list show find get give recommend suggest which only most me"
+FULL = {
+    "min": "minute", "mins": "minute", "sec": "second", "secs": "second", "hr": "hour", "hrs": "hour", "h": "hour",
+    "km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter", "ft": "feet", "kg": "kilogram",
+    "g": "gram", "lb": "pound", "lbs": "pound", "ml": "milliliter", "l": "liter", "mi": "mile", "hz": "hertz",
+}  # fmt: skip
+"""What a unit's sign stands for."""
+OF_US = re.compile(r"\s+of (?:us|them)\b", re.IGNORECASE)
+FOR = re.compile(r"\b(?:for|of|we['’]re|we are|us)\s+$", re.IGNORECASE)
+BEFORE = 24
+"""Characters before a number in which the word that leads it is looked for."""
+
+_QUANTITIES = tuple((stems.stems_of(names), stems.each(units)) for names, units in (*MEASURES, *COUNTS))
+_SHARES = _QUANTITIES[-1][0]
+_MEASURED = frozenset(unit for _, units in MEASURES for unit in stems.each(units))
+_MONEY, _PEOPLE, _COUNTED, _LEADS = *map(stems.stems_of, (MONEY, PEOPLE, COUNTED)), stems.each(LEADS)
+
+
+def spoken_for(text: str, one: Number, name: str, told: Container[str]) -> float:
+    """How much the unit of a number, or the word that leads it, speaks for the argument of that `name`, whose
+    description's stems are `told`."""
+    named = {stems.stem(part) for part in stems.parts(name)}
+    unit = _unit(text, one)
+    if one.percent and named & _SHARES:
+        return WORTH
+    if named & _MONEY and text[max(0, one.span[0] - 1) : one.span[0]] in tuple("$€£¥"):
+        return WORTH
+    full = stems.stem(FULL.get(unit, ""))
+    if full and (full in named or full in told):
+        return WORTH
+    if any(named & names and unit in units for names, units in _QUANTITIES):
+        return WORTH
+    lead = text[max(0, one.span[0] - BEFORE) : one.span[0]]
+    if named & _PEOPLE and (OF_US.match(text, one.span[1]) or (FOR.search(lead) and unit not in _MEASURED)):
+        return WORTH
+    if named & _COUNTED and unit not in _MEASURED:
+        last = WORD.findall(lead)
+        return WORTH if last and last[-1].casefold() in _LEADS else 0.0
+    return 0.0
+
+
+def _unit(text: str, one: Number) -> str:
+    """The word behind a number, without a plural's s."""
+    found = WORD.match(text, one.span[1] + (text[one.span[1] : one.span[1] + 1] in tuple(" -")))
+    unit = found[0].casefold() if found else ""
+    return unit[:-1] if len(unit) > 3 and unit.endswith("s") else unit

@@ -1,0 +1,164 @@
+"""Finds text arguments without a model: by the format in the description, after the argument's own name, or among the
+options that the description names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set
+
+from .. import stems as words
+from ..stems import WORD
+from ..types import Schema
+from .entities import dates, spans
+from .entities.spans import Span
+from .partial_call import described, is_text
+
+OPTIONS = re.compile(
+    r"(?:e\.g\.|for example|such as|options(?: are| include)?:?|one of:?|either|like)[,:]?\s+([^.;()]+)", re.IGNORECASE
+)
+"""Where a description lists what a value may be."""
+JOINT = re.compile(r"\s*,\s*(?:or |and )?|\s+(?:or|and)\s+|\s*/\s*")
+BETWEEN = re.compile(r"\s*(?:(?:is|was|of|called|named|number|id|code|no\.?|#)\s+|[:=]\s*|\s)[\"'“‘(#]*", re.IGNORECASE)
+"""What stands between the name of an argument and its value."""
+DIRECTIONS = {
+    "from": words.stems_of("from origin source start departure pickup depart begin initial"),
+    "to": words.stems_of("to destination target end arrival dropoff arrive final"),
+}
+"""How the two ends of a way are called."""
+GENERIC = frozenset(["name", "id", "ids", "number", "code", "text", "value", "type", "date", "time"])
+"""The last words of names that say little of what is named."""
+HAS_FORM = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|\w[/@_]\w")
+"""What a form has that tells it from plain words and numbers."""
+MOST_WORDS = 5
+"""Words of a switch's description of which two are enough."""
+VERBS = words.each(
+    "add analyze analyse arrange ask block book build buy call cancel change check choose close compare compute convert"
+    " count create delete describe determine do draw email enable estimate evaluate explain fetch fill generate give go"
+    " help identify kill let list locate look make merge move need open order pay plan play plot predict provide pull put"
+    " raise read recommend record register remind remove rename reserve reverse run save schedule search send set ship"
+    " show simulate solve sort split start stop suggest switch take tell track transfer translate turn update use what"
+    " which who every each"
+)
+"""First words of requests, which are no value there."""
+ASKING = words.each("every each what which who")
+"""Those of them that are none anywhere."""
+
+
+def by_form(text: str, schemas: Mapping[str, Schema]) -> dict[str, Span]:
+    """The arguments whose descriptions show a form that one piece of the request alone has ('E1187', 'owner/name')."""
+    found: dict[str, Span] = {}
+    tokens = [match.span() for match in WORD.finditer(text)]
+    tokens += [(start + 1, end - 1) for (start, end), _ in spans.quotations(text)]
+    shapes = {name: forms_of(schema) for name, schema in schemas.items()}
+    if not any(shapes.values()):
+        return {}
+    formed = [(span, spans.form(text[slice(*span)])) for span in tokens]
+    for name, forms in shapes.items():
+        fitting = {span for span, form in formed if form in forms}
+        rivals = [other for other in schemas if other != name and shapes[other] & forms]
+        if len(fitting) == 1 and not rivals:
+            found[name] = next(iter(fitting))
+    return found
+
+
+def forms_of(schema: Schema) -> set[str]:
+    """The forms that the examples in a description have, where they are more than words."""
+    if not is_text(schema) or dates.pattern(described(schema)):
+        return set()
+    examples = spans.quoted(described(schema))
+    return {spans.form(example) for example in examples if HAS_FORM.search(example) and " " not in example}
+
+
+def named(text: str, name: str) -> list[Span]:
+    """The pieces of the request that stand right behind the name of an argument: "the repo webshop", "zone=eu-1"."""
+    parts = words.parts(name)
+    if not parts:  # a name of signs alone is never said
+        return []
+    spoken = [r"[ _-]?".join(map(re.escape, parts))]
+    if len(parts) > 1 and parts[-1].casefold() in GENERIC:
+        spoken.append(r"[ _-]?".join(map(re.escape, parts[:-1])))
+    elif len(parts[-1]) > 3:
+        spoken.append(re.escape(parts[-1]))
+    found = directed(text, parts)
+    quoted = {start + 1: end - 1 for (start, end), _ in spans.quotations(text)}
+    for head in re.finditer(rf"(?<!\w)(?:{'|'.join(spoken)})(?!\w)", text, re.IGNORECASE):
+        gap = BETWEEN.match(text, head.end())
+        if gap and (piece := _piece(text, gap.end(), quoted)):
+            found.append(piece)
+    return list(dict.fromkeys(found))
+
+
+def directed(text: str, parts: Sequence[str]) -> list[Span]:
+    """The pieces behind "from" for an argument that is called an origin, and behind "to" for a destination."""
+    stems = {words.stem(part) for part in parts} | {part.casefold() for part in parts}
+    ways = [way for way, names in DIRECTIONS.items() if stems & names]
+    found = [(head.end(), head) for way in ways for head in re.finditer(rf"\b{way}\s+(?:the\s+)?", text, re.IGNORECASE)]
+    return [piece for start, _ in found if (piece := _name(text, start))] if len(ways) == 1 else []
+
+
+def _name(text: str, start: int) -> Span | None:
+    found = spans.NAMED.match(text, start)
+    return found.span() if found else None
+
+
+def assigned(text: str, name: str) -> Span | None:
+    """The value that the request gives an argument as in zone=eu-1; None where it does not."""
+    found = re.search(rf"(?<!\w){re.escape(name)}\s?=\s?([\"']?)([^\s,;\"']+)\1", text, re.IGNORECASE)
+    return found.span(2) if found else None
+
+
+def _piece(text: str, start: int, quoted: Mapping[int, int]) -> Span | None:
+    """The piece that begins there: what is quoted, a code, or a name."""
+    if start in quoted:
+        return (start, quoted[start])
+    if named := _name(text, start):
+        return named
+    found = WORD.match(text, start)
+    return found.span() if found and words.stems(found[0]) else None
+
+
+def option(text: str, schema: Schema) -> str | None:
+    """The one option that a description names and the request has: 'vegan' by "e.g. vegan, kosher"."""
+    said = [one for one in options(described(schema)) if spans.find_form(text, one)]
+    return said[0] if len(said) == 1 else None
+
+
+def options(description: str) -> Sequence[str]:
+    """What a description says that a value may be, two or more; nothing where it lists none."""
+    quoted = spans.quoted(description)
+    if len(quoted) > 1:
+        return quoted
+    listed = OPTIONS.search(description)
+    parts = [part.strip("'\"“”‘’ ") for part in JOINT.split(listed[1])] if listed else []
+    plain = [part for part in parts if part and len(part.split()) <= 3 and words.stems(part)]
+    return plain if len(plain) > 1 else []
+
+
+def hollow(text: str, span: Span, name: str) -> bool:
+    """Whether a piece is no value: the verb of the request, or the name of the argument itself."""
+    piece = text[slice(*span)]
+    stems = words.stems(piece)
+    if stems and stems <= {words.stem(part) for part in words.parts(name)}:
+        return True
+    return piece.casefold() in (VERBS if span[0] == 0 else ASKING)
+
+
+def reserved(text: str, schemas: Mapping[str, Schema]) -> list[Span]:
+    """Where the options of arguments stand in the request: what is one is no text."""
+    options = [str(one) for schema in schemas.values() for one in schema.get("enum", ())]
+    places = [spans.find(text, one.replace("_", " ")) for one in options if one.casefold() not in words.STOP]
+    return [place for place in places if place]
+
+
+def spoken(text: str, name: str, description: str, common: Set[str]) -> bool:
+    """Whether the request has the words of a switch: its whole name, or two words of its short description, those that
+    are `common` to its tool aside."""
+    phrase = " ".join(words.parts(name))
+    if " " in phrase and (place := spans.find(text, phrase)):
+        return not spans.denied_at(text, place)
+    told = words.stems(description) - words.VERBS - common
+    if len(told) > MOST_WORDS:
+        return False
+    said = [found.span() for found in WORD.finditer(text) if words.stem(found[0]) in told]
+    distinct = {words.stem(text[slice(*span)]) for span in said}
+    return len(distinct) > 1 and not any(spans.denied_at(text, span) for span in said)

@@ -1,0 +1,1 @@
+"""Requests that want several calls: how many, and the arguments of each."""

@@ -1,0 +1,87 @@
+"""Finds how many calls a request wants, and how each further call differs from the first.
+
+A weak model cannot tell when to stop. The request itself tells: what is named side by side ("water and
+iron", "at 0 and at 1000 meters"), or told one after another ("the first … the second …"), wants a call each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...plan.effects import Plan
+from ...stems import WORD
+from ...types import Note, Tool
+from ..partial_call import schemas_of
+from ..slots import fill
+from .mentions import mentions
+from .rows import MOST, rows
+
+MOST_CLAUSES = 6
+"""Parts of a request that is for several calls; one with more is a text."""
+SENTENCE = re.compile(r"(?<=[.?!;])[\"'”]?\s+(?=[\"'“A-Z(])|\n+")
+COUNTED = re.compile(
+    r"\b(?:first|second|third|fourth|fifth|sixth|lastly|last one|other one|another one)\b", re.IGNORECASE
+)
+FURTHER = re.compile(
+    r"[,;.?!]?\s+(?:and\s+)?(?:then|finally|lastly|also|after that|afterwards|in addition|additionally)\b,?\s+|"
+    r"[,;]?\s+and\s+(?=(?:how|what|who|when|where|which|can|could|please|for|the same)\b)|"
+    r"[,;]?\s+and\s+(?=the [A-Za-z]+(?: [A-Za-z]+)? ['\"“])|(?<=[.?!;])[\"'”]?\s+(?=(?:what|how|can|could|who|when|where|which|repeat|do the same)\b)",
+    re.IGNORECASE,
+)
+"""Where a request goes on to a further thing."""
+COUNTS = re.compile(r"(?=\bthe (?:first|second|third|fourth|fifth|sixth|last) )", re.IGNORECASE)
+"""Where a request counts things within a sentence."""
+MOST_WORDS_OF_NOTHING = 2
+"""Words of a part that is none by itself."""
+
+
+def calls_for(
+    tool: Tool[..., Any], text: str, *, several: bool = True
+) -> Plan[tuple[list[dict[str, Any]], tuple[Note, ...]]]:
+    """The arguments of each call to `tool` that `text` asks for, one or `several`, and what is doubtful about them."""
+    first, notes = yield from fill(tool, text)
+    if not several:
+        return [first], notes
+    calls, end = alternatives(tool, text, first)
+    parts = clauses(text)
+    end = end or (text.find(parts[1]) if 1 < len(parts) <= MOST_CLAUSES else 0)
+    if not end:
+        return calls, notes
+    # Told of several things at once, the model mixes them up: the first call is what the request tells up to the second.
+    opening, _ = yield from fill(tool, text[:end].rstrip(), part=True)
+    again, _ = alternatives(tool, text, {**first, **_bettered(tool, first, opening)})
+    return again if len(again) > 1 else calls, notes
+
+
+def _bettered(tool: Tool[..., Any], first: Mapping[str, Any], opening: Mapping[str, Any]) -> dict[str, Any]:
+    """What the opening tells of the arguments of the first call, and of those required; nothing of it twice."""
+    required = tool.parameters.get("required", ())
+    known = {name: value for name, value in opening.items() if name in first or name in required}
+    values = [value for value in opening.values() if isinstance(value, str)]
+    return {name: value for name, value in known.items() if name in required or values.count(value) < 2}
+
+
+def clauses(text: str) -> list[str]:
+    """The parts of a request that may each want a call of their own, [] where it is one: sentences that count ("the
+    second …"), or what follows "and then", "how does it compare to"."""
+    sentences = [part.strip() for part in SENTENCE.split(text) if part and part.strip()]
+    told = [part for part in sentences if COUNTED.search(part)]
+    if len(told) > 1:
+        return told
+    counted = [part for part in COUNTS.split(text)[1:] if len(WORD.findall(part)) > MOST_WORDS_OF_NOTHING]
+    if len(counted) > 1:
+        return counted
+    parts = [part.strip() for part in FURTHER.split(text) if part and len(WORD.findall(part)) > MOST_WORDS_OF_NOTHING]
+    return parts if len(parts) > 1 else []
+
+
+def alternatives(tool: Tool[..., Any], text: str, first: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
+    """The arguments of every call, told by the `first` of them, and where the request goes on to its second clause: 0
+    where it is one."""
+    schemas = schemas_of(tool.parameters)
+    needed = set[str](tool.parameters.get("required", ()))
+    found = mentions(text, schemas, first)
+    calls, end = rows(text, found, schemas, needed, first)
+    return (calls, end) if len(calls) <= MOST else ([dict(first)], 0)

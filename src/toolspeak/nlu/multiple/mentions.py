@@ -1,0 +1,336 @@
+"""Finds where a request mentions the values of a call's arguments, and further values of the same arguments.
+
+One call tells what each argument's value looks like (a name, a code, what is quoted, a number with its unit,
+an option) and what stands around it. What looks alike and stands in like surroundings, past a word that goes on to
+another thing ("and", "then", "the second"), is another value of that argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ...stems import WORD
+from ...types import Schema
+from ..assignment import reading
+from ..entities import dates, nearness, spans as pieces
+from ..entities.numbers import Number, numbers, written_lists
+from ..entities.spans import Span
+from ..partial_call import described, is_number, is_text, word_weights
+from .candidates import MOST, candidates
+from .span_similarity import alike, alike_numbers, free_of, kind, side_by_side, two_units, unit_of
+
+ALIKE = 0.8
+"""How much the surroundings of two pieces of one kind must agree for them to be values of one argument."""
+ALIKE_WORDS = 1.1
+"""The same for plain words, of which a request has many."""
+ALIKE_NUMBERS = 1.6
+"""The same for numbers, the words of the argument counted: more than a unit alone."""
+ALIKE_FURTHER = 1.2
+"""The same past a word that surely goes on to another thing."""
+ROUNDS = 3
+"""How often places are compared with those found."""
+ONWARDS = re.compile(
+    r"[,;:\n]|\b(?:and|or|then|also|while|whereas|but|versus|vs|against|compared?|second|third|fourth|fifth|sixth|next|finally|"
+    r"lastly|last one|other one|another|again|instead|repeat|plus|as well|what if|how about|what about|that of|followed)\b|\d\)",
+    re.IGNORECASE,
+)
+"""What goes on to another thing."""
+DENIED = re.compile(
+    r"\b(?:not|nor|never|instead of|rather than|except|without) (?:(?:in|an?|the|as) )*['\"]?$", re.IGNORECASE
+)
+"""What says that an option is not meant."""
+PRONOUN = re.compile(r"\b(?:first|second|third|other|another|last|this|that|each|every|which) one$", re.IGNORECASE)
+"""A one that is no number."""
+FURTHER = re.compile(
+    r"\b(?:then|second|third|fourth|fifth|another|again|instead|repeat|finally|lastly|what if|after that|how (?:does|do|would|will|did)|does it)\b",
+    re.IGNORECASE,
+)
+"""What surely goes on to another thing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place of the request that tells a value of an argument."""
+
+    name: str
+    span: Span
+    value: Any
+
+
+def mentions(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> list[Mention]:
+    """The places of the request that tell the values of the `first` call, and further values of its arguments."""
+    own = _own(text, schemas, first)
+    taken = [one.span for one in own]
+    found = list(own)
+    found += _dates(text, schemas, own, taken)
+    taken = [one.span for one in found]
+    found += _options(text, schemas, first, own, taken)
+    taken = [one.span for one in found]
+    found += _texts(text, schemas, own, taken)
+    found += _lists(text, schemas, own)
+    taken = [one.span for one in found]
+    found += _numbers(text, schemas, own, taken)
+    return _onwards(text, sorted(found, key=lambda one: one.span), own)
+
+
+def _onwards(text: str, found: Sequence[Mention], own: Sequence[Mention]) -> list[Mention]:
+    """Without the places between which and the one before nothing goes on to another thing."""
+    kept: list[Mention] = []
+    last: dict[str, Mention] = {}
+    for one in found:
+        before = last.get(one.name)
+        if before and not ONWARDS.search(text, before.span[1], one.span[0]):
+            if one not in own:
+                continue
+            kept.remove(before)
+        kept.append(one)
+        last[one.name] = one
+    return kept
+
+
+def _own(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> list[Mention]:
+    """The places of the first call's own values; no place is two arguments'."""
+    told = word_weights(schemas)
+    taken: list[Span] = []
+    found: list[Mention] = []
+    for name, value in first.items():
+        schema = schemas.get(name, {})
+        if is_number(schema):
+            continue
+        place = _place(text, schema, value)
+        if place and free_of(place, taken):
+            taken.append(place)
+            found.append(Mention(name, place, value))
+    free = [one for one in numbers(text)[:MOST] if free_of(one.span, taken)]
+    for name, value in first.items():
+        schema = schemas.get(name, {})
+        same = [one for one in free if is_number(schema) and reading(one, schema) == value and free_of(one.span, taken)]
+        if same:
+            best = max(same, key=lambda one: nearness.nearness(text, one.span, told[name]))
+            taken.append(best.span)
+            found.append(Mention(name, best.span, value))
+    return found
+
+
+def _place(text: str, schema: Schema, value: Any) -> Span | None:
+    """Where a value stands."""
+    if isinstance(value, str):
+        if "enum" in schema:
+            return pieces.find_form(text, value.replace("_", " "))
+        layout = dates.pattern(described(schema), schema.get("format"))
+        dated = [one.span for one in dates.dates(text) if layout and dates.written(one, layout) == value]
+        return dated[0] if dated else pieces.find(text, value)
+    if isinstance(value, list):
+        written = [span for span, one in written_lists(text) if one == value]
+        items = [pieces.find(text, item) for item in cast("list[Any]", value) if isinstance(item, str)]
+        if written or not items or None in items:
+            return written[0] if written else None
+        spans = cast("list[Span]", items)
+        return (min(spans)[0], max(spans)[1])
+    return None
+
+
+def _dates(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
+    """The other dates, where one argument takes a date."""
+    layouts = {
+        name: layout
+        for name, schema in schemas.items()
+        if (layout := dates.pattern(described(schema), schema.get("format")))
+    }
+    dated = [one for one in own if one.name in layouts]
+    if len(dated) != 1 or len(layouts) != 1:
+        return []
+    name = dated[0].name
+    return [
+        Mention(name, one.span, dates.written(one, layouts[name]))
+        for one in dates.dates(text)
+        if free_of(one.span, taken)
+    ]
+
+
+def _options(
+    text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any], own: Sequence[Mention], taken: Sequence[Span]
+) -> list[Mention]:
+    """Where the options stand of arguments that have one in the first call; an option of two arguments is neither's."""
+    enums = {
+        name: [one for one in schemas[name]["enum"] if isinstance(one, str)]
+        for name in schemas
+        if "enum" in schemas[name]
+    }
+    found: list[Mention] = []
+    for name, options in enums.items():
+        mine = next((one for one in own if one.name == name), None)
+        others = [one for other in enums if other != name for one in enums[other]]
+        for option in sorted(options, key=len, reverse=True):
+            if option in others or not option or (mine is None and not _defaults(text, schemas[name], first, name)):
+                continue
+            cased = sum(option.casefold() == one.casefold() for one in options) > 1
+            for span in _every(text, option.replace("_", " "), cased):
+                denied = DENIED.search(text, max(0, span[0] - 24), span[0]) is not None
+                if not denied and free_of(span, taken) and free_of(span, [one.span for one in found]):
+                    found.append(Mention(name, span, option))
+    return found
+
+
+def _defaults(text: str, schema: Schema, first: Mapping[str, Any], name: str) -> bool:
+    """Whether an option is left out of the first call for being the default, which the request says."""
+    default = schema.get("default")
+    return name not in first and isinstance(default, str) and pieces.find(text, default.replace("_", " ")) is not None
+
+
+def _every(text: str, piece: str, cased: bool) -> list[Span]:
+    """Everywhere that a piece stands as whole words."""
+    start = r"(?<!\w)" if piece[:1].isalnum() else ""
+    end = r"(?!\w)" if piece[-1:].isalnum() else ""
+    found = re.finditer(f"{start}{re.escape(piece)}{end}", text, 0 if cased else re.IGNORECASE)
+    return [one.span() for one in found][:MOST]
+
+
+def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
+    """The pieces that look like a text of the first call and stand in surroundings like its."""
+    mine = [one for one in own if is_text(schemas.get(one.name, {})) and isinstance(one.value, str)]
+    told = word_weights(schemas)
+    accepted: dict[str, list[Mention]] = {one.name: [one] for one in mine}
+    barred = [*taken, *_spoken_for(text, schemas)]
+    found: list[Mention] = []
+    for _ in range(ROUNDS):  # what is like a place that was found is found the next time
+        scored: list[tuple[float, int, Mention]] = []
+        for name, places in accepted.items():
+            of = kind(text, places[0].span)
+            size = len(WORD.findall(places[0].value))
+            for span in candidates(text, of, [one.span for one in places], told[name]):
+                if free_of(span, barred):
+                    worth = _worth(text, of, places, span, told[name])
+                    if worth >= (ALIKE_WORDS if of == "words" else ALIKE):
+                        one = Mention(name, span, text[slice(*span)])
+                        scored.append((worth, -abs(len(WORD.findall(one.value)) - size), one))
+        grown = False
+        for _, _, one in sorted(scored, key=lambda one: one[:2], reverse=True):
+            if free_of(one.span, barred):
+                found.append(one)
+                barred.append(one.span)
+                accepted[one.name].append(one)
+                grown = True
+        if not grown:
+            break
+    return [one for one in found if not _one_place(text, accepted[one.name])]
+
+
+def _worth(text: str, of: str, places: Sequence[Mention], span: Span, told: Collection[str]) -> float:
+    """How much a piece is like the places of an argument; plain words stand around many things, so theirs are compared
+    with the first call's alone."""
+    if of != "words":
+        return max(alike(text, one.span, span, told) for one in places)
+    listed = max(
+        (alike(text, one.span, span, told) for one in places if side_by_side(text, one.span, span)), default=0.0
+    )
+    return max(alike(text, places[0].span, span, told), listed)
+
+
+def _spoken_for(text: str, schemas: Mapping[str, Schema]) -> list[Span]:
+    """Where options stand, which are no texts."""
+    options = {
+        str(one).replace("_", " ") for schema in schemas.values() for one in schema.get("enum", ()) if len(str(one)) > 2
+    }
+    return [span for option in sorted(options) for span in _every(text, option, cased=False)]
+
+
+def _one_place(text: str, places: Sequence[Mention]) -> bool:
+    """Whether two names are one place: Paris, France."""
+    if len(places) != 2 or kind(text, places[0].span) != "name":
+        return False
+    one, other = sorted(place.span for place in places)
+    return text[one[1] : other[0]].strip() == ","
+
+
+def _lists(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention]) -> list[Mention]:
+    """The other lists that the request writes out, or its other series in quotation marks, where only one argument
+    takes a list."""
+    names = [name for name in schemas if schemas[name].get("type") == "array"]
+    mine = [one for one in own if one.name in names]
+    if len(names) != 1 or not mine:
+        return []
+    written = written_lists(text)
+    if not any(span == mine[0].span for span, _ in written) and kind(text, mine[0].span) == "quoted":
+        written = _quoted_lists(text)
+    taken = [one.span for one in own]
+    return [Mention(names[0], span, value) for span, value in written if free_of(span, taken)]
+
+
+def _quoted_lists(text: str) -> list[tuple[Span, list[str]]]:
+    """The series of quoted pieces, each with its place inside the outer marks."""
+    runs = pieces.in_series(text, pieces.quotations(text))
+    return [((run[0][0][0] + 1, run[-1][0][1] - 1), [piece for _, piece in run]) for run in runs]
+
+
+def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
+    """The numbers that are the same thing as a number of the first call."""
+    told = word_weights(schemas)
+    inside = [*taken, *(span for span, _ in written_lists(text)), *(one.span for one in dates.dates(text))]
+    inside += [span for span, _ in pieces.quotations(text)]
+    every = numbers(text)[:MOST]
+    accepted = {
+        one.name: [number]
+        for one in own
+        if is_number(schemas.get(one.name, {}))
+        for number in every
+        if number.span == one.span
+    }
+    firsts = {name: places[0] for name, places in accepted.items()}
+    found = _rounds(
+        text, schemas, firsts, [one for one in every if free_of(one.span, inside) or one in firsts.values()]
+    )
+    if found:
+        return found
+    for one in every:
+        if not free_of(one.span, inside) or PRONOUN.search(text[max(0, one.span[0] - 10) : one.span[1]]):
+            continue
+        scored = [
+            (worth + 2 * near, worth + near, name)
+            for name, others in accepted.items()
+            for near in [nearness.nearness(text, one.span, told[name])]
+            if reading(one, schemas[name]) is not None
+            and (worth := max(alike_numbers(text, one, other) for other in (others[0], *others[1:][-2:]))) > 0
+            and not _another_unit(text, one, name, firsts)
+        ]
+        _, worth, name = max(scored, default=(0.0, 0.0, ""))
+        least = ALIKE_FURTHER if name and _further(text, one, name, accepted[name][-1], firsts) else ALIKE_NUMBERS
+        if worth >= least:
+            found.append(Mention(name, one.span, reading(one, schemas[name])))
+            accepted[name].append(one)
+    return found
+
+
+def _rounds(
+    text: str, schemas: Mapping[str, Schema], firsts: Mapping[str, Number], every: Sequence[Number]
+) -> list[Mention]:
+    """Where the request tells a number for each argument, and then one for each again: 3 out of 12, 5 out of 20."""
+    names = sorted(firsts, key=lambda name: firsts[name].span)
+    size = len(names)
+    if size < 2 or len(every) < 2 * size or len(every) % size or [firsts[name] for name in names] != list(every[:size]):
+        return []
+    found: list[Mention] = []
+    for i, one in enumerate(every[size:], size):
+        name = names[i % size]
+        value = reading(one, schemas[name])
+        goes_on = i % size or ONWARDS.search(text, every[i - 1].span[1], one.span[0])
+        if value is None or two_units(text, one, firsts[name]) or not goes_on:
+            return []
+        found.append(Mention(name, one.span, value))
+    return found
+
+
+def _further(text: str, one: Number, name: str, last: Number, firsts: Mapping[str, Number]) -> bool:
+    """Whether a request surely goes on to another thing before a number, whose unit no other argument has."""
+    others = [unit_of(text, number) for other, number in firsts.items() if other != name]
+    return FURTHER.search(text, last.span[1], one.span[0]) is not None and unit_of(text, one) not in others
+
+
+def _another_unit(text: str, one: Number, name: str, firsts: Mapping[str, Number]) -> bool:
+    """Whether a number has the unit of another argument's, and not that of this one's."""
+    unit = unit_of(text, one)
+    others = [unit_of(text, number) for other, number in firsts.items() if other != name]
+    return unit != "" and unit in others and unit != unit_of(text, firsts[name])

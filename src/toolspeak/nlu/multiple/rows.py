@@ -1,0 +1,328 @@
+"""The calls that the mentions of a request amount to.
+
+Mentions of one argument in a row are its group. A group of an argument that was told before begins a new clause, which
+has a call for every combination of its groups; what a clause does not tell is what the clause before had, or what the
+request tells once for all.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, product
+from typing import Any
+
+from ... import stems
+from ...types import Schema
+from ..assignment import reading
+from ..entities import nearness, spans
+from ..entities.numbers import Number, numbers
+from ..entities.spans import Span, overlap
+from ..partial_call import described, is_number, is_text, word_weights
+from .candidates import candidates
+from .mentions import FURTHER, ONWARDS, Mention
+from .span_similarity import JOINED, alike, alike_numbers, free_of, kind, left_words, side_by_side, together, two_units
+
+MOST = 12
+"""Calls that one request may come to: a request for more is misread."""
+RESPECTIVELY = re.compile(r"\brespectively\b|\bin (?:that|this|the same) order\b", re.IGNORECASE)
+"""Where as many values of two arguments are paired in their order; elsewhere they are crossed."""
+AGAIN = re.compile(r"\b(?:same|again|repeat|instead|once more|what if|how (?:would|does|do|will))\b", re.IGNORECASE)
+"""Where a clause keeps what the one before had."""
+TRAILING = re.compile(r"^[^.?!]{0,20},\s*(?:while\s+|but\s+)?(?:\w+ing|all|both|each)\b")
+"""What follows the last clause and holds for all: ", ignoring the weights"."""
+LEAST = 0.6
+"""How much a piece of a clause must be like that of another, where each has one."""
+ALL = re.compile(r"\b(?:both|each|all|every|either)\b", re.IGNORECASE)
+"""Where something holds for all clauses."""
+BESIDE = re.compile(r"[^.?!;]{0,20}(?:,|\band\b|\bor\b)[^.?!;,]{0,40}")
+"""What may stand between two mentions behind the same words."""
+SENTENCE = re.compile(r"[.?!;][\"'”)]?\s+|\n")
+
+
+@dataclass(slots=True)
+class Clause:
+    """A part of a request that tells calls: its groups of mentions, and where it stands."""
+
+    groups: dict[str, list[Mention]] = field(default_factory=dict[str, list[Mention]])
+    span: Span = (0, 0)
+
+    def begins(self) -> int:
+        return min(one.span[0] for group in self.groups.values() for one in group)
+
+    def ends(self) -> int:
+        return max(one.span[1] for group in self.groups.values() for one in group)
+
+    def holds(self, place: Span) -> bool:
+        """Whether a place begins in this part."""
+        return self.span[0] <= place[0] < self.span[1]
+
+
+def rows(
+    text: str,
+    found: Sequence[Mention],
+    schemas: Mapping[str, Schema],
+    required: set[str],
+    first: Mapping[str, Any],
+) -> tuple[list[dict[str, Any]], int]:
+    """The arguments of every call, told by the mentions `found` of the request and by the `first` call; and where the
+    second clause begins, 0 where there is one."""
+    varied = _varied(found)
+    parts = clauses(text, [one for one in found if one.name in varied])
+    if not parts or len(parts) > MOST:
+        return [dict(first)], 0
+    _bound(text, parts)
+    if len(parts) > 1:
+        more = completed(text, found, parts, schemas, set(first) - varied)
+        more += completed(text, found, parts, schemas, varied)
+        if more:
+            found = sorted([*found, *more], key=lambda one: one.span)
+            varied = _varied(found)
+            parts = clauses(text, [one for one in found if one.name in varied])
+            _bound(text, parts)
+    calls: list[dict[str, Any]] = []
+    before: dict[str, list[Any]] = {}
+    for i, part in enumerate(parts):
+        told = {name: _values(group) for name, group in part.groups.items()}
+        again = AGAIN.search(text, *part.span) is not None
+        for name in sorted(varied - told.keys()):
+            once = [other for other in parts if name in other.groups]
+            if (
+                name in required
+                or (again and name in before)
+                or (len(once) == 1 and _for_all(text, once[0], name, parts))
+            ):
+                told[name] = before.get(name) or _values(once[0].groups[name])
+        shared = {name: value for name, value in first.items() if name not in varied}
+        shared = _local(text, shared, found, schemas, required, parts, i, again)
+        if math.prod(map(len, told.values())) > MOST * MOST:
+            return [dict(first)], 0
+        calls += [_ordered(first, {**shared, **values}) for values in _combined(text, told)]
+        before = {**told, **before}
+    distinct = [one for i, one in enumerate(calls) if one not in calls[:i]]
+    return distinct, parts[1].span[0] if len(parts) > 1 else 0
+
+
+def _varied(found: Sequence[Mention]) -> set[str]:
+    """The arguments that have several values."""
+    values = {one.name: one.value for one in found}
+    return {one.name for one in found if one.value != values[one.name]}
+
+
+def clauses(text: str, found: Sequence[Mention]) -> list[Clause]:
+    """The mentions in groups, cut where an argument comes again, not side by side with where it came."""
+    parts: list[Clause] = []
+    last: Mention | None = None
+    for one in found:
+        if last and one.name == last.name and _beside(text, last, one):
+            parts[-1].groups[one.name].append(one)
+        elif not parts or one.name in parts[-1].groups or _goes_on(text, parts, last, one):
+            parts.append(Clause({one.name: [one]}))
+        else:
+            parts[-1].groups[one.name] = [one]
+        last = one
+    return parts
+
+
+def _goes_on(text: str, parts: Sequence[Clause], last: Mention | None, one: Mention) -> bool:
+    """Whether a further thing begins between two mentions, where the second was told of before."""
+    if last is None or not any(one.name in part.groups for part in parts):
+        return False
+    order = list(parts[0].groups)
+    turned = one.name in order and last.name in order and order.index(one.name) < order.index(last.name)
+    onwards = (ONWARDS if turned else FURTHER).search(text, last.span[1], one.span[0])
+    return onwards is not None
+
+
+def _beside(text: str, one: Mention, other: Mention) -> bool:
+    """Whether two mentions stand side by side: with a joint between, and behind the same words, or none."""
+    if isinstance(one.value, str):
+        if side_by_side(text, one.span, other.span):
+            return True
+    elif together(text, one.span, other.span) or JOINED.fullmatch(text, one.span[1], other.span[0]):
+        return True
+    between = text[one.span[1] : other.span[0]]
+    near = BESIDE.fullmatch(between) is not None and FURTHER.search(between) is None
+    return near and left_words(text, one.span[0]) == left_words(text, other.span[0])
+
+
+def completed(
+    text: str, found: Sequence[Mention], parts: Sequence[Clause], schemas: Mapping[str, Schema], names: set[str]
+) -> list[Mention]:
+    """What each clause has for an argument that is told in one, where each has something of its kind."""
+    taken = [one.span for one in found]
+    more: list[Mention] = []
+    for name in (name for name in schemas if name in names):  # in their order: what one takes the next has no more
+        mine = [one for one in found if one.name == name]
+        if not mine or "enum" in schemas.get(name, {}):
+            continue
+        lacking = [part for part in parts if not any(part.holds(one.span) for one in mine)]
+        if not lacking or len(lacking) == len(parts):
+            continue
+        new = [_weak(text, name, mine, part, schemas[name], [*taken, *(one.span for one in more)]) for part in lacking]
+        if all(new):
+            more += [one for group in new for one in group]
+    return more
+
+
+def _weak(
+    text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
+) -> list[Mention]:
+    """The likest piece of a clause of the kind that an argument has elsewhere, and those side by side with it."""
+    scored: list[tuple[float, Mention]] = []
+    if is_number(schema):
+        scored = _weak_numbers(text, name, mine, part, schema, taken)
+    elif is_text(schema) and isinstance(mine[0].value, str):
+        places = [one.span for one in mine]
+        for span in candidates(text, kind(text, places[0]), places):
+            if part.holds(span) and free_of(span, taken):
+                worth = max(alike(text, span, place) for place in places)
+                if worth >= LEAST:
+                    scored.append((worth, Mention(name, span, text[slice(*span)])))
+    if not scored:
+        return []
+    group = [max(scored, key=lambda one: (one[0], -one[1].span[0]))[1]]
+    for other in sorted((one for _, one in scored), key=lambda one: one.span):
+        if not overlap(other.span, group[-1].span) and _beside(text, *sorted((group[-1], other), key=lambda x: x.span)):
+            group.append(other)
+    return sorted(group, key=lambda one: one.span)
+
+
+def _weak_numbers(
+    text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
+) -> list[tuple[float, Mention]]:
+    """The numbers of a clause that may be an argument's, with their worth: the only ones there need not be much like
+    its own."""
+    every = numbers(text)
+    own = [number for number in every for one in mine if number.span == one.span]
+    if not own:
+        return []
+    told = word_weights({name: schema})[name]
+    free = [one for one in every if part.holds(one.span) and free_of(one.span, taken)]
+    least = 0.0 if _one_group(text, free) else LEAST
+    scored: list[tuple[float, Mention]] = []
+    for number in free:
+        if (value := reading(number, schema)) is not None:
+            worth = max(_apart(text, number, one) for one in own) + nearness.nearness(text, number.span, told)
+            if worth >= least:
+                scored.append((worth, Mention(name, number.span, value)))
+    return scored
+
+
+def _one_group(text: str, free: Sequence[Number]) -> bool:
+    """Whether the numbers are one, or stand side by side."""
+    return all(together(text, one.span, other.span) for one, other in pairwise(free))
+
+
+def _apart(text: str, one: Number, other: Number) -> float:
+    """How much two numbers are the same thing, below zero for those of two units."""
+    alike = alike_numbers(text, one, other)
+    return -9.0 if alike == 0.0 and two_units(text, one, other) else alike
+
+
+def _bound(text: str, parts: Sequence[Clause]) -> None:
+    """Sets where each clause stands: from the last word before it that goes on to another thing."""
+    starts = [0]
+    for one, other in pairwise(parts):
+        begin, end = one.ends(), other.begins()
+        breaks = [found.end() for found in SENTENCE.finditer(text, begin, end)]
+        joints = [found.start() for found in ONWARDS.finditer(text, begin, end)]
+        starts.append(breaks[0] if breaks else joints[-1] if joints else begin)
+    for part, start, end in zip(parts, starts, [*starts[1:], len(text)], strict=True):
+        part.span = (start, end)
+
+
+def _values(group: Sequence[Mention]) -> list[Any]:
+    values: list[Any] = []
+    for one in group:
+        if one.value not in values:
+            values.append(one.value)
+    return values
+
+
+def _for_all(text: str, part: Clause, name: str, parts: Sequence[Clause]) -> bool:
+    """Whether what one clause alone tells holds for the others: before all, in a sentence of its own, or said so."""
+    return _everywhere(text, part.groups[name][0].span, part.groups[name][-1].span[1], parts)
+
+
+def _everywhere(text: str, span: Span, end: int, parts: Sequence[Clause]) -> bool:
+    others = [one for part in parts for group in part.groups.values() for one in group if one.span != span]
+    if all(span[0] < one.span[0] for one in others):
+        return True
+    start, stop = _sentence(text, span)
+    alone = free_of((start, stop), [one.span for one in others])
+    if alone:
+        return True
+    return ALL.search(text, max(start, span[0] - 40), min(stop, end + 40)) is not None
+
+
+def _sentence(text: str, span: Span) -> Span:
+    """The sentence around a place."""
+    start = max((found.end() for found in SENTENCE.finditer(text, 0, span[0])), default=0)
+    after = SENTENCE.search(text, span[1])
+    return start, after.start() if after else len(text)
+
+
+def _local(
+    text: str,
+    shared: Mapping[str, Any],
+    found: Sequence[Mention],
+    schemas: Mapping[str, Schema],
+    required: set[str],
+    parts: Sequence[Clause],
+    i: int,
+    again: bool,
+) -> dict[str, Any]:
+    """What the clauses share, as far as it holds for clause `i`: an option told in another clause alone does not."""
+    if len(parts) == 1:
+        return dict(shared)
+    kept: dict[str, Any] = {}
+    for name, value in shared.items():
+        place = next((one.span for one in found if one.name == name), None)
+        if schemas.get(name, {}).get("type") == "boolean":
+            value = _switch(text, name, schemas[name], value, parts, i)
+            if value is None:
+                continue
+        elif name not in required and place:
+            at = next(k for k, part in enumerate(parts) if part.holds(place))
+            if at != i and not (at < i and again) and not _everywhere(text, place, place[1], parts):
+                continue
+        kept[name] = value
+    return kept
+
+
+def _switch(text: str, name: str, schema: Schema, value: Any, parts: Sequence[Clause], i: int) -> Any:
+    """What a switch is in clause `i`, None where another clause alone tells of it."""
+    told = [_switch_state(text[slice(*part.span)], name, schema) for part in parts]
+    if TRAILING.search(text[parts[-1].ends() :]) and all(one is None for one in told[:-1]):
+        return value
+    if told[i] is not None:
+        return told[i]
+    return value if all(one is None for one in told) else None
+
+
+def _switch_state(text: str, name: str, schema: Schema) -> bool | None:
+    side = spans.side(text, described(schema))
+    if side is not None:
+        return side
+    denied = spans.denied(text, stems.stems(name.replace("_", " ")) - stems.VERBS)
+    return None if denied is None else not denied
+
+
+def _combined(text: str, told: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """As many values are paired in their order where the request says so, others are crossed."""
+    lengths: dict[int, list[str]] = {}
+    pair = RESPECTIVELY.search(text) is not None
+    for k, (name, values) in enumerate(told.items()):
+        lengths.setdefault(len(values) if pair else -k, []).append(name)
+    rows = [
+        [dict(zip(names, row, strict=True)) for row in zip(*(told[name] for name in names), strict=True)]
+        for names in lengths.values()
+    ]
+    return [{key: value for one in parts for key, value in one.items()} for parts in product(*rows)]
+
+
+def _ordered(first: Mapping[str, Any], call: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: call[name] for name in (*first, *call) if name in call}

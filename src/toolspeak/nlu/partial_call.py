@@ -1,0 +1,111 @@
+"""A call while it is filled: what is given so far, what of the request is used up, and what schemas ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from .. import stems
+from ..schema.walk import resolve
+from ..types import Note, Schema
+from .entities import spans
+from .entities.spans import Span
+from .prompt import literal
+
+MISSING: Any = object()
+"""An argument that is not given."""
+
+
+@dataclass(slots=True)
+class PartialCall:
+    """The call so far, and which pieces of the request it has used up."""
+
+    text: str
+    prefix: str
+    cues: Mapping[str, Mapping[str, float]]
+    """What each word says for each argument."""
+    common: Set[str] = frozenset()
+    """The stems of the words that describe the tool itself, which say nothing of its switches."""
+    reserved: Sequence[Span] = ()
+    """What stands in the request as an option of some argument, and is no text therefore."""
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+    used: list[Span] = field(default_factory=list[Span])
+    notes: list[Note] = field(default_factory=list[Note])
+    settled: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What numbers and lists are, before their turn to be written."""
+
+    def lead(self, name: str) -> str:
+        """Everything up to the value of the next argument."""
+        return f"{self.prefix}{self.joint}{name}="
+
+    @property
+    def joint(self) -> str:
+        return ", " if self.arguments else ""
+
+    def give(self, name: str, value: Any) -> None:
+        self.prefix = self.lead(name) + literal(value)
+        self.arguments[name] = value
+        if isinstance(value, str):
+            self.use(self.find(value))
+
+    def find(self, piece: str) -> Span | None:
+        return spans.find(self.text, piece)
+
+    def free(self, span: Span) -> bool:
+        return not any(span[0] < end and start < span[1] for start, end in self.used)
+
+    def use(self, span: Span | None) -> None:
+        if span:
+            self.used.append(span)
+
+
+def described(schema: Schema) -> str:
+    """What the schema says of its value."""
+    return str(schema.get("description", ""))
+
+
+def schemas_of(given: Schema, root: Schema | None = None) -> dict[str, Schema]:
+    """The schema of each property of an object's schema, made simple; references are followed in `root`."""
+    properties: Mapping[str, Any] = given.get("properties", {})
+    return {name: simple(schema, given if root is None else root) for name, schema in properties.items()}
+
+
+def word_weights(schemas: Mapping[str, Schema]) -> dict[str, dict[str, float]]:
+    """What each word says for each argument, by the names and descriptions."""
+    return stems.weights({name: (name, described(schema)) for name, schema in schemas.items()})
+
+
+def is_text(schema: Schema) -> bool:
+    """Whether a value is copied from the request as it stands."""
+    kind = schema.get("type", "string" if not schema.keys() & {"anyOf", "oneOf", "allOf", "properties"} else None)
+    return kind == "string" and not schema.keys() & {"enum", "const", "pattern"}
+
+
+def is_number(schema: Schema) -> bool:
+    """Whether a value is one number."""
+    return schema.get("type") in ("integer", "number") and not schema.keys() & {"enum", "const"}
+
+
+def simple(schema: Any, root: Schema) -> Schema:
+    """The schema with its reference followed and `null` taken out of a union of two."""
+    seen = 0
+    while isinstance(schema, Mapping) and "$ref" in schema and seen < 16:
+        schema, seen = {**cast("Schema", resolve(root, str(schema["$ref"])) or {}), **_without_ref(schema)}, seen + 1  # pyright: ignore[reportUnknownArgumentType]
+    if not isinstance(schema, Mapping):
+        return {}
+    plain = cast("Schema", schema)
+    for union in ("anyOf", "oneOf"):
+        real = [option for option in plain.get(union, ()) if option != {"type": "null"}]
+        if len(real) == 1:
+            rest = {key: value for key, value in plain.items() if key != union}
+            return {**simple(real[0], root), **rest}
+    kind = plain.get("type")
+    if isinstance(kind, list):
+        kinds = [k for k in cast("list[str]", kind) if k != "null"]
+        return {**plain, "type": kinds[0]} if len(kinds) == 1 else plain
+    return plain
+
+
+def _without_ref(schema: Mapping[str, Any]) -> Schema:
+    return {key: value for key, value in schema.items() if key != "$ref"}

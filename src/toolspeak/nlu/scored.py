@@ -1,0 +1,96 @@
+"""Tool calling by likelihood, for a model that was never taught tools: the one door of this room.
+
+The plan scores which tool makes the request most likely (`intent`), then fills each argument from what the request
+holds (`slots`), for as many calls as it wants (`multiple`). Nothing is sampled: temperature, seed and the like have no
+effect, which a note tells. A call whose arguments the request does not hold is not made; the model then answers in words.
+After a result, the model puts it into words and is offered no tools again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Noted, TextDelta
+from ..plan.effects import Plan, spending, tell
+from ..plan.prompted import check_parts, last_question, offered, words
+from ..plan.stops import Stops
+from ..plan.summarize import conclude
+from ..schema.check import check
+from ..types import Note, Request, Tool, Usage
+from ..wire.dialect import Dialect
+from ..wire.reading.collect import add_usage
+from .intent import choose
+from .multiple.calls import calls_for
+
+
+def scored(
+    request: Request, dialect: Dialect, can: Collection[str], ids: Callable[[], str], without_tools: Plan[None]
+) -> Plan[None]:
+    """Tells the events of the reply to a request: calls decided by likelihood, or words in the dialect. `without_tools`
+    is the plan of a request that offers none.
+
+    Raises UsageError for a request that holds parts which are no text, or asks for logprobs.
+    """
+    tools = offered(request)
+    if not tools:
+        yield from without_tools
+        return
+    check_parts(request, True, True)
+    question, results = last_question(request.messages)
+    if not (results and request.choice == "auto"):
+        yield from _decided(request, tools, question, dialect, can, ids)
+    elif request.schema is not None:
+        yield from words(request, dialect, can, ids)
+    else:
+        yield from _concluded(request, question, results)
+
+
+def _concluded(request: Request, question: str, results: list[str]) -> Plan[None]:
+    """What the results of earlier calls come to, in words."""
+    reply = yield from conclude(question, results[0] if len(results) == 1 else "\n".join(results))
+    said = Stops(request.stop).feed([TextDelta(reply.text), Finished("stop", reply.usage)])
+    yield from tell(*(Noted(note) for note in reply.notes), *said)
+
+
+def _call_events(name: str, call_id: str, arguments: Mapping[str, Any]) -> tuple[Event, ...]:
+    return CallStart(name, call_id), ArgumentsDelta(json.dumps(arguments, ensure_ascii=False)), CallEnd()
+
+
+def _decided(
+    request: Request,
+    tools: Sequence[Tool[..., Any]],
+    question: str,
+    dialect: Dialect,
+    can: Collection[str],
+    ids: Callable[[], str],
+) -> Plan[None]:
+    """The tool that the question wants, with its arguments; or words."""
+    spent: list[Usage] = []
+    choice = yield from choose(tools, question, may_reply=request.choice == "auto", ranked=request.ranked)
+    if choice is None:
+        yield from words(request, dialect, can, ids)
+        return
+    tool = choice.tool
+    calls, notes = yield from spending(calls_for(tool, question, several=request.parallel), spent)
+    problems = [problem for arguments in calls for problem in check(tool, arguments)]
+    unfilled = tuple(Note("unfilled", problem.message) for problem in problems)
+    if request.choice == "auto" and (problems or not choice.stands(notes)):
+        # No tool is called on arguments that the request does not hold.
+        yield from tell(*(Noted(note) for note in unfilled))
+        yield from words(request, dialect, can, ids)
+        return
+    yield from tell(
+        *(event for arguments in calls for event in _call_events(tool.name, ids(), arguments)),
+        *(Noted(note) for note in (*notes, *unfilled, *_unsampled(request))),
+        Finished("tool_calls", reduce(add_usage, spent, Usage())),
+    )
+
+
+def _unsampled(request: Request) -> tuple[Note, ...]:
+    """What a decision by likelihood makes no use of."""
+    given = {"temperature": request.temperature, "seed": request.seed, "max_tokens": request.max_tokens}
+    names = [name for name, value in given.items() if value is not None] + sorted(request.sampling)
+    return (Note("not-sampled", f"decided by likelihood, without {', '.join(names)}"),) if names else ()

@@ -1,0 +1,74 @@
+"""Images and other parts of messages that are no text, carried past the writing of a prompt untouched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, cast
+
+from ..errors import UsageError
+from ..types import Message
+
+MARK = "\ufffc"
+"""The character for an object that stands in a text."""
+PLACE = re.compile(f"{MARK}([0-9]{{1,6}}){MARK}")
+Part = dict[str, Any]
+
+
+def has_parts(messages: Sequence[Message]) -> bool:
+    """Whether some message holds more than text."""
+    return any(
+        not isinstance(part.get("text"), str)
+        for message in messages
+        if isinstance(content := message.get("content"), list)
+        for part in content
+    )
+
+
+def detach(messages: Sequence[Message]) -> tuple[list[Message], list[Part]]:
+    """The messages with a mark for each part that is no text, and those parts."""
+    parts: list[Part] = []
+    out: list[Message] = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, str):
+            message = cast("Message", {**message, "content": content.replace(MARK, "")})
+        elif isinstance(content, list):
+            message = cast("Message", {**message, "content": "".join(_marked(part, parts) for part in content)})
+        out.append(message)
+    return out, parts
+
+
+def _marked(part: Part, parts: list[Part]) -> str:
+    text = part.get("text")
+    if isinstance(text, str):
+        return text.replace(MARK, "")
+    parts.append(part)
+    return f"{MARK}{len(parts) - 1}{MARK}"
+
+
+def put_back(messages: Sequence[Message], parts: Sequence[Part]) -> list[Message]:
+    """The messages with each mark replaced by its part. Raises UsageError where one was lost on the way."""
+    if not parts:
+        return list(messages)
+    found: list[int] = []
+
+    def filled(content: str) -> list[Part]:
+        made: list[Part] = []
+        for place, piece in enumerate(PLACE.split(content)):
+            if place % 2 and int(piece) < len(parts):
+                found.append(int(piece))
+                made.append(parts[found[-1]])
+            elif piece and not place % 2:
+                made.append({"type": "text", "text": piece})
+        return made
+
+    out: list[Message] = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, str) and MARK in content:
+            message = cast("Message", {**message, "content": filled(content)})
+        out.append(message)
+    if sorted(found) != list(range(len(parts))):
+        raise UsageError("an image or another part of a message that is no text cannot be told to this model there")
+    return out

@@ -1,0 +1,94 @@
+"""A text that must be JSON of a schema: asked for in words, and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from ..schema import json_pieces
+from ..schema.bounded_cache import BoundedCache
+from ..schema.check import check
+from ..schema.validators import judge
+from ..schema.weight import weight
+from ..types import Message, Note, Reply, Request, Schema, Tool
+
+OPEN = ("additionalProperties", "unevaluatedProperties")
+ANY_OBJECT = {"type": "object"}
+
+
+def in_words(request: Request, schema: Schema) -> Request:
+    """The request with its schema asked for in words: of a model that nothing holds to it."""
+    if request.tools and request.choice not in ("auto", "none"):
+        return replace(request, schema=None)  # a call is wanted, no text
+    asked = order(schema, bool(request.tools) and request.choice != "none")
+    first, *rest = request.messages or [cast("Message", {})]
+    if first.get("role") not in ("system", "developer"):
+        messages: list[Message] = [{"role": "system", "content": asked}, *request.messages]
+        return replace(request, schema=None, messages=messages)
+    content = first.get("content")
+    if isinstance(content, list):
+        said: Any = [*content, {"type": "text", "text": f"\n\n{asked}"}]
+    else:
+        said = f"{content}\n\n{asked}" if content else asked
+    return replace(request, schema=None, messages=[cast("Message", {**first, "content": said}), *rest])
+
+
+def order(schema: Schema, tools: bool = False) -> str:
+    """The sentence that asks for a text of a schema."""
+    where = "When you call no tool, answer" if tools else "Answer"
+    if schema == ANY_OBJECT:
+        return f"{where} with one JSON object and nothing else: no other words, no code fence."
+    text = json.dumps(schema, ensure_ascii=False)
+    return f"{where} with one JSON value and nothing else: no other words, no code fence. It must fit this JSON Schema:\n{text}"
+
+
+def streams(request: Request, can: Collection[str]) -> bool:
+    """Whether the text may be passed on as it comes: none is demanded of it, or the model is held to its schema."""
+    return request.schema is None or ("schema" in can and not request.tools)
+
+
+def json_text(reply: Reply, schema: Schema) -> tuple[Reply, str]:
+    """The reply with its text as the JSON alone, and what is wrong with it, "" for nothing.
+
+    A code fence around the whole text is taken off, with a note.
+    """
+    text = reply.text.strip()
+    if text.startswith("```") and text.endswith("\n```"):
+        text = text[:-4].partition("\n")[2].strip()
+        reply = replace(reply, text=text, notes=(*reply.notes, Note("unfenced", "the JSON stood in a code fence")))
+    try:
+        value: Any = json_pieces.loads(text, parse_constant=_no_number)
+    except RecursionError:
+        return reply, "it nests too deep"
+    except ValueError as error:
+        return reply, f"it is not JSON ({error})"
+    problems = check(_tool(schema), cast("Mapping[str, Any]", value))
+    return reply, "; ".join(
+        f"{one.path or 'the value'}: expected {one.expected}, got {one.received}" for one in problems
+    )
+
+
+def check_form(schema: Schema) -> None:
+    """Raises InvalidTool for a schema that means nothing."""
+    judge(_tool(schema).parameters, "reply")
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_tools = BoundedCache[int, tuple[Schema, Tool[..., Any]]](8_000_000)
+
+
+def _tool(schema: Schema) -> Tool[..., Any]:
+    """What a text is checked as: other properties than those that it lists are allowed where the schema says
+    nothing."""
+    known = _tools.get(id(schema))
+    if known is not None and known[0] is schema:
+        return known[1]
+    says = any(word in schema for word in OPEN)
+    made: Tool[..., Any] = Tool("reply", parameters=schema if says else {**schema, "additionalProperties": True})
+    _tools.put(id(schema), (schema, made), weight(schema)[0])  # holding the schema keeps its id its own
+    return made

@@ -1,0 +1,13 @@
+"""Messages with something added."""
+
+from __future__ import annotations
+
+from ..types import Message
+
+
+def with_text(message: Message, text: str) -> Message:
+    """The message with a text behind its own: a paragraph, or a part of its own where the content is a list."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return {**message, "content": [*content, {"type": "text", "text": text}]}
+    return {**message, "content": f"{content}\n\n{text}" if content else text}

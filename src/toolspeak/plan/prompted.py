@@ -1,0 +1,240 @@
+"""Tool calling for a model that only writes text: its prompt shows the tools, and its reply is read, in a dialect.
+
+A plan asks once. The prompt is laid out by the model's own chat template where that knows tools, else by the dialect;
+the reply passes through the dialect's decoder as it comes. Pitfalls: the user's stop strings could cut a call, so they
+are applied to the text that was read; images are taken out of the messages before they are rendered and put back
+behind it; markers that were broken in the prompt are mended in the reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from ..errors import UsageError
+from ..events import CallStart, Event, Finished, Noted, TextDelta
+from ..schema.suggestions import listed
+from ..types import Message, Note, Request, Tool, copy_with
+from ..wire.decode import Decoder
+from ..wire.dialect import Dialect, When
+from ..wire.prompt.control_markers import was_broken
+from ..wire.reading.restoring import Restorer
+from ..wire.render import Rendered, render
+from .attachments import detach, has_parts, put_back
+from .constrain import constrain, unheld
+from .effects import Ask, Plan
+from .json_reply import in_words
+from .late_tools import apart
+from .stops import Stops
+from .stray_markers import StrayMarkers
+
+Reads = Callable[[Event | None], Iterable[Event]]
+"""What reads the events of a model's text; None ends it."""
+
+
+def prompted(
+    request: Request,
+    dialect: Dialect,
+    can: Collection[str],
+    *,
+    template: str | None = None,
+    variables: Mapping[str, Any] | None = None,
+    now: datetime | None = None,
+    ids: Callable[[], str] | None = None,
+    raw: bool = False,
+) -> Plan[None]:
+    """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
+    where that knows tools; `raw` is for a model that continues prompts and answers no conversation."""
+    if request.prompt is not None and not request.tools:  # the very bytes to continue
+        yield Ask(request, live=True, recorded=False)
+        return
+    tools = offered(request)
+    if not tools and not raw:
+        yield from words(request, dialect, can, ids)
+        return
+    raw = raw or bool(template)
+    check_parts(request, bool(tools), raw)
+    request = request if request.schema is None else in_words(request, request.schema)
+    request = _thoughtful(request, dialect, template)
+    yield _rendered(request, tools, dialect, can, template, variables, now, ids, raw)
+
+
+def _rendered(
+    request: Request,
+    tools: Sequence[Tool[..., Any]],
+    dialect: Dialect,
+    can: Collection[str],
+    template: str | None,
+    variables: Mapping[str, Any] | None,
+    now: datetime | None,
+    ids: Callable[[], str] | None,
+    raw: bool,
+) -> Ask:
+    """The question with the tools told in the dialect."""
+    listed, messages = apart(request.messages, tools, request.late)
+    messages, parts = detach(messages) if has_parts(messages) else (messages, ())
+    rendered = render(messages, listed, dialect, template, request.thinking, now, None, variables, request.choice, raw)
+    if parts:
+        rendered = replace(rendered, messages=put_back(rendered.messages, parts))
+    prompt = rendered.prompt if raw else ""
+    callable_too = request.hidden if request.choice in ("auto", "required") else ()
+    reads = _read_by(Decoder(dialect, (*tools, *callable_too), prompt, ids=ids))
+    if not raw and was_broken(rendered.messages):  # a decoder sees by itself what was broken in its prompt
+        reads = _restored(reads)
+    thinking = None if _says_thinking(dialect, template) else request.thinking
+    asked = _question(request, rendered, reads, raw, thinking)
+    held_to = constrain(asked.request, request.choice, tools, dialect, can, prompt, bool(template))
+    asked = asked if held_to is asked.request else replace(asked, request=held_to)
+    free = unheld(held_to, tools)
+    return replace(asked, read=_noting(free, asked.read)) if free else asked
+
+
+def _thoughtful(request: Request, dialect: Dialect, template: str | None) -> Request:
+    """The request with what the prompt can say of reasoning as `thinking` alone: prompts know some and none. What it
+    cannot say is left for the model's server."""
+    if not _says_thinking(dialect, template) or "reasoning_effort" not in request.sampling:
+        return request
+    sampling = dict(request.sampling)
+    effort = sampling.pop("reasoning_effort", None)
+    asked = effort != "none" if effort is not None and request.thinking is None else request.thinking
+    return replace(request, sampling=sampling, thinking=asked)
+
+
+def _says_thinking(dialect: Dialect, template: str | None) -> bool:
+    """Whether the prompt says how much to reason."""
+    return bool(template) or _opening_says_thinking(dialect)
+
+
+@lru_cache(512)
+def _opening_says_thinking(dialect: Dialect) -> bool:
+    return any(isinstance(part, When) and part.what == "thinking" for part in dialect.speech.opening)
+
+
+def check_parts(request: Request, tools: bool, text: bool) -> None:
+    """Raises UsageError for what cannot be had from a model whose tools stand in its prompt."""
+    if request.logprobs is not None and tools:
+        raise UsageError("logprobs cannot be told together with tools: this model writes its calls as text")
+    if text and has_parts(request.messages):
+        raise UsageError("this model takes text alone, and a message holds an image or another part that is none")
+
+
+def offered(request: Request) -> tuple[Tool[..., Any], ...]:
+    """The tools that may be called in this request. Raises UsageError when the one demanded is not among them."""
+    tools = request.tools or ()
+    if request.choice == "none":
+        return ()
+    if request.choice == "required" and not tools:
+        raise UsageError("a call is required, and no tool is offered: give tools=[…]")
+    if request.choice in ("auto", "required"):
+        return tools
+    named = tuple(tool for tool in tools if tool.name == request.choice)
+    if not named:
+        names = listed([tool.name for tool in tools]) or "none"
+        raise UsageError(
+            f"choice: expected auto, none, required or an offered tool ({names}), received {request.choice!r}"
+        )
+    return named
+
+
+def _question(request: Request, rendered: Rendered, heard: Reads, raw: bool, thinking: bool | None) -> Ask:
+    """One question through a dialect, its answer read as it comes."""
+    # The user's stop strings could cut a call: they are held to the text that is read.
+    if raw:
+        told: dict[str, Any] = {"prompt": rendered.prompt, "stop": rendered.stop}
+    else:  # a chat server ends a turn by itself, and the stops of a raw prompt could cut a text
+        told = {"messages": rendered.messages, "stop": ()}
+    asked = copy_with(request, tools=None, hidden=(), choice="auto", thinking=thinking, **told)
+    if not request.stop:
+        return Ask(asked, live=True, read=heard, recorded=False)
+    stops = Stops(request.stop)
+    return Ask(asked, live=True, read=lambda event: stops.feed(heard(event)), recorded=False)
+
+
+def _noting(free: Collection[str], read: Reads | None) -> Reads:
+    """The same reading, with a note behind each call of these tools: nothing held the format of its text while it was
+    written."""
+
+    def noted(event: Event | None) -> Iterable[Event]:
+        for one in read(event) if read else ():
+            yield one
+            match one:
+                case CallStart(name) if name in free:
+                    yield Noted(Note("format-not-held", name))
+                case _:
+                    pass
+
+    return noted
+
+
+def _restored(read: Reads) -> Reads:
+    """The same reading, with what was broken in the question whole."""
+    restorer = Restorer()
+    return lambda event: restorer.feed(read(event))
+
+
+def _read_by(decoder: Decoder) -> Reads:
+    """What reads a model's text by a decoder."""
+
+    def read(event: Event | None) -> Iterable[Event]:
+        nonlocal last
+        match event:
+            case TextDelta(text):
+                return stray.feed(decoder.feed(text))
+            case Finished():
+                last = event
+                return ()
+            case None:
+                events = stray.feed(decoder.close())
+                return [_finish(e, last) if isinstance(e, Finished) else e for e in events]
+            case _:
+                return (event,)
+
+    last = Finished()
+    stray = StrayMarkers()
+    return read
+
+
+def _finish(read: Finished, told: Finished) -> Finished:
+    """Why a reply ended: the decoder knows of calls, the model of its own limit, and what it spent."""
+    finish = told.finish if told.finish in ("length", "content_filter") else read.finish
+    return Finished(finish, told.usage)
+
+
+def words(
+    request: Request, dialect: Dialect, can: Collection[str], ids: Callable[[], str] | None
+) -> Plan[None]:  # fmt: skip
+    """An answer in words, earlier calls and results told in the dialect. Where none of the tools may be called, a
+    call is read as one all the same: it is no text."""
+    if request.schema is not None and "schema" not in can:
+        request = in_words(request, request.schema)
+    messages, parts = detach(request.messages) if has_parts(request.messages) else (request.messages, ())
+    told = put_back(render(messages, (), dialect, laid_out=False).messages, parts)
+    asked = replace(request, messages=told, tools=None, hidden=(), choice="auto")
+    unwanted = (*(request.tools or ()), *request.hidden) if request.choice == "none" else ()
+    reads = _read_by(Decoder(dialect, unwanted, ids=ids)) if dialect.thinking or unwanted else None
+    if was_broken(told):
+        reads = _restored(reads or (lambda event: () if event is None else (event,)))
+    yield Ask(asked, live=True, recorded=False) if reads is None else Ask(asked, live=True, read=reads, recorded=False)
+
+
+def last_question(messages: Sequence[Message]) -> tuple[str, list[str]]:
+    """What the user last asked, and the results that came since."""
+    results: list[str] = []
+    for message in reversed(messages):
+        text = text_of(message)
+        if message.get("role") == "tool":
+            results.insert(0, text)
+        elif message.get("role") == "user":
+            return text, results
+    return "", results
+
+
+def text_of(message: Message) -> str:
+    """The text of a message, its parts joined."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content)
+    return content or ""

@@ -1,0 +1,268 @@
+"""Results of tools that are too large for a model: it reads a part of each, and more of it page by page.
+
+Nothing is stored for that. Whoever asks sends the conversation whole with every request, so a result is known by a
+digest of its text, and what was left out of a prompt is looked up in the request itself. So any process can answer,
+nothing outlives the conversation, and no one can read what is not in it.
+
+A result is cut at the same places in every request, and stands before its tool is defined, so that the beginning of the
+prompt stays as it is. Results that were cleared (`plan.clearing`) can be read again in the same way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from ..api.json_stream import records
+from ..policy.origin import framed_part
+from ..tool_results import fair_share
+from ..types import Message, Tool
+from .clearing import NOTE, clear_results
+from .token_estimate import LETTERS, about
+
+NAME = "read_more"
+DESCRIPTION = (
+    "Reads more of the result of a tool, where it was too long to be shown whole or was cleared to make room. The text that "
+    "stands where something is missing says which `result`, and where to `start`."
+)
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "result": {"type": "string", "description": "The id of the result."},
+        "start": {"type": "integer", "description": "The number of the character to begin with."},
+        "find": {"type": "string", "description": "Begin where this text stands next instead."},
+    },
+    "required": ["result"],
+}
+LONGEST = 1_000_000
+"""Characters of one result that stay in a conversation, so that all of it can be read."""
+LONGEST_IN_ALL = 4_000_000
+"""Characters of all results of a conversation that do."""
+TAIL = 3
+"""The end of a result gets one part of so many, its beginning the others."""
+LISTED = 20
+"""Ids that a problem names at most."""
+GONE = "This result is no longer in the conversation: call its tool again."
+BEFORE = 200
+"""Characters that are shown before a text that was looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSize:
+    """How much of a result is read at once: so many estimated `tokens`, and at most so many `characters`. The results of
+    one turn have so many tokens `together`."""
+
+    tokens: int
+    characters: int = LONGEST
+    together: int = LONGEST
+
+    def fits(self, text: str) -> bool:
+        """Whether a text is read whole."""
+        if len(text) > self.characters:
+            return False
+        return len(text) <= self.tokens or about(text) <= self.tokens
+
+    def within(self, text: str) -> int:
+        """How many characters of the beginning of a text fit, at least one."""
+        end = min(len(text), self.characters, LETTERS * self.tokens)
+        while end > 1 and (tokens := about(text[:end])) > self.tokens:
+            end = max(1, min(end - 1, end * self.tokens // tokens))
+        return end
+
+    def beside(self, texts: Sequence[str]) -> PageSize:
+        """The same for each of these texts, which are the results of one turn."""
+        if sum(map(len, texts)) <= self.together:
+            return self
+        sizes = [min(self.tokens, about(text)) for text in texts]
+        if sum(sizes) <= self.together:
+            return self
+        return PageSize(min(self.tokens, fair_share(sizes, self.together)), self.characters, self.together)
+
+    def part(self, share: int, of: int) -> PageSize:
+        """A share of it."""
+        return PageSize(max(1, self.tokens * share // of), max(1, self.characters * share // of))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a result that was read: the characters from `start` to `end`; or the `problem` of a call that reads
+    none."""
+
+    result: str
+    start: int = 0
+    end: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A message as the model reads it. `whole` is the text of a result that was cut, `read` whether it is a page that
+    was read."""
+
+    message: Message
+    whole: str = ""
+    read: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text of a result, all of it."""
+        return self.whole or "\n".join(_texts(self.message.get("content")))
+
+
+def read_tool(names: Collection[str]) -> Tool[..., Any]:
+    """The tool, by a name that no other has."""
+    name, number = NAME, 1
+    while name in names:
+        number += 1
+        name = f"{NAME}_{number}"
+    return Tool(name, DESCRIPTION, PARAMETERS)
+
+
+def too_large(messages: Sequence[Message], size: PageSize) -> bool:
+    """Whether any result is more than a page, or those of a turn are more than they may be together."""
+    turns = (texts_of(turn) for is_result, turn in groupby(messages, _is_result) if is_result)
+    return any(not size.beside(texts).fits(text) for texts in turns for text in texts)
+
+
+def texts_of(results: Iterable[Message]) -> list[str]:
+    """The texts of results."""
+    return [text for message in results for text in _texts(message.get("content"))]
+
+
+def _is_result(message: Message) -> bool:
+    return message.get("role") == "tool"
+
+
+def page(texts: Mapping[str, str], arguments: Mapping[str, Any], size: PageSize) -> Page:
+    """What a call reads. Small mistakes are forgiven: a number as text, one that is out of bounds, an id that is
+    cut."""
+    given, start, find = _text(arguments, "result"), _number(arguments.get("start")), _text(arguments, "find")
+    name = _named(texts, given)
+    if name is None:
+        return Page(
+            "", problem=f"There is no result {given[:100]!r} to read. There are {', '.join([*texts][-LISTED:])}."
+        )
+    text = texts[name]
+    at = text.find(find, min(start, len(text)))
+    if at < 0:
+        return Page("", problem=f"{find[:100]!r} does not stand in {name} from character {start} on.")
+    start = max(start, at - BEFORE)
+    if start >= len(text):
+        return Page("", problem=f"{name} has {len(text)} characters: nothing follows character {start}.")
+    return Page(name, start, start + size.within(text[start : start + size.characters]))
+
+
+def page_text(texts: Mapping[str, str], read: Page, tool: str) -> str:
+    """What the model reads of a page."""
+    if read.problem:
+        return read.problem
+    text = texts.get(read.result)
+    if text is None:
+        return GONE
+    rest = f'{tool}(result="{read.result}", start={read.end}) reads on' if read.end < len(text) else "this is the end"
+    return (
+        f"{framed_part(text, read.start, read.end)}\n[… characters {read.start} to {read.end} of {len(text)}; {rest} …]"
+    )
+
+
+def _named(texts: Mapping[str, str], given: str) -> str | None:
+    """The id that is meant; None where there is none, or several."""
+    if given in texts:
+        return given
+    begun = [name for name in texts if name.startswith(given)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _text(arguments: Mapping[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+class ResultPages:
+    """The results of one conversation, cut and cleared. `tool` is the name of the tool that reads more, "" where it
+    cannot be called; `texts` are the results that it can read, by their ids."""
+
+    def __init__(self, size: PageSize, tool: str) -> None:
+        self.texts: dict[str, str] = {}
+        self._size = size
+        self._tool = tool
+
+    def cut(self, messages: Sequence[Message]) -> list[Row]:
+        """The messages, with the texts of results cut where they are too large."""
+        rows: list[Row] = []
+        for is_result, turn in groupby(messages, _is_result):
+            together = list(turn)
+            size = self._size.beside(texts_of(together)) if is_result else self._size
+            rows += [self._cut(message, size) if is_result else Row(message) for message in together]
+        return rows
+
+    def _cut(self, message: Message, size: PageSize) -> Row:
+        content = message.get("content")
+        if all(map(size.fits, _texts(content))):
+            return Row(message)
+        if isinstance(content, str):
+            return Row({**message, "content": self._beginning_and_end(content, size)}, content)
+        parts = [self._part(part, size) for part in records(content)]
+        return Row({**message, "content": parts}, Row(message).text)
+
+    def clear(self, rows: Sequence[Row], tokens: int, last: int) -> tuple[list[Row], int]:
+        """The rows with old results cleared; how many are. See `plan.clearing`."""
+        _, places = clear_results([row.message for row in rows], tokens, last)
+        cleared = list(rows)
+        for place in places:
+            cleared[place] = self._cleared(rows[place])
+        return cleared, len(places)
+
+    def know(self, rows: Sequence[Row]) -> None:
+        """Has every result of these readable: any may have been cleared, and read again, before."""
+        for row in rows if self._tool else ():
+            if row.message.get("role") == "tool":
+                self._name(row.text)
+
+    def first(self, rows: Sequence[Row]) -> int | None:
+        """The place of the first message that names a result to read."""
+        readable = rows if self._tool else ()
+        return next((place for place, row in enumerate(readable) if row.whole), None)
+
+    def _cleared(self, row: Row) -> Row:
+        whole = "" if row.read else row.text
+        if not self._tool or len(whole) <= len(NOTE):
+            return Row({**row.message, "content": NOTE})
+        said = f'This result was cleared to make room: {self._tool}(result="{self._name(whole)}") shows it again.'
+        return Row({**row.message, "content": f"({said})"}, whole)
+
+    def _part(self, part: dict[str, Any], size: PageSize) -> dict[str, Any]:
+        text = part.get("text")
+        return {**part, "text": self._beginning_and_end(text, size)} if isinstance(text, str) else part
+
+    def _beginning_and_end(self, text: str, size: PageSize) -> str:
+        if size.fits(text):
+            return text
+        start = size.part(TAIL - 1, TAIL).within(text)
+        end = len(text) - size.part(1, TAIL).within(text[: start - 1 : -1])
+        missing = f"characters {start} to {end} of {len(text)} are not shown"
+        if self._tool:
+            missing += f'; {self._tool}(result="{self._name(text)}", start={start}) reads on'
+        return f"{text[:start]}\n[… {missing} …]\n{text[end:]}"
+
+    def _name(self, text: str) -> str:
+        """The id of a text, which can be read from now on."""
+        name = "r" + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=5).hexdigest()
+        self.texts[name] = text
+        return name
+
+
+def _texts(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [part["text"] for part in records(content) if isinstance(part.get("text"), str)]
+
+
+def _number(value: Any) -> int:
+    try:
+        return max(0, int(value))
+    except (TypeError, ValueError, OverflowError):
+        return 0

@@ -1,0 +1,117 @@
+"""Turns a question and a tool's result into a sentence (`conclude`), and checks the sentence against the result.
+
+If a model's sentences fail the check of `plan.faithful`, the result is stated plainly instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from ..types import Note, Reply, Request, Usage
+from ..wire.prompt.control_markers import cleaner, control_markers, restore
+from ..wire.reading.collect import add_usage
+from .effects import Plan, ask
+from .faithful import faults
+
+CONFORMITY = """
+Please generate a natural language description based on the following question and answer.
+Question: [Content of the question]
+Answer: [Content of the answer]
+Generated Description: The result of [key phrase from the question] is [answer].
+If necessary, you can polish the description.
+Only output the Description, with {language} language.
+"""
+"""The prompt of the source document, to the byte for `language="Chinese"`."""
+
+LONGEST = 2000
+"""Characters of a result beyond which no model is asked to say it all again."""
+
+
+def conclude(question: str, result: Any, language: str = "English", *, tries: int = 2) -> Plan[Reply]:
+    """The result in words: every number and string of it, and no number of the model's own.
+
+    A note says `stated-plainly` where the model could not.
+    """
+    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    value = read(result)
+    asked = f"{CONFORMITY.format(language=language)}\n\nThe question:{question}\nThe answer:{text}"
+    clean = cleaner(control_markers(None), [])  # of what asks in its own words: nothing of it is a marker
+    messages: list[Any] = [{"role": "user", "content": clean(asked)}]
+    wrong = ["there is nothing to say"] if value in (None, "", [], {}) else []
+    wrong = ["the result is too long to say again"] if len(text) > LONGEST else wrong
+    usage = Usage()
+    for _ in range(0 if wrong else tries):
+        reply = yield from ask(Request(messages=messages, temperature=0, max_tokens=len(text) + 200))
+        usage = add_usage(usage, reply.usage)
+        said = restore(reply.text).strip()
+        # A weak model says it, and goes on: what comes after the paragraph that says it all is not wanted.
+        first = said.partition("\n\n")[0]
+        said = said if faults(question, value, first, language) else first
+        found = faults(question, value, said, language)
+        if said and not found:
+            return Reply(text=said, notes=reply.notes, usage=usage)
+        wrong = found or ["it was empty"]
+        mend = f"That was not right: {'; '.join(wrong)}. Write the description again."
+        messages = [*messages, {"role": "assistant", "content": clean(said)}, {"role": "user", "content": clean(mend)}]
+    return Reply(text=plainly(result, language), notes=(Note("stated-plainly", "; ".join(wrong)),), usage=usage)
+
+
+def read(result: Any) -> Any:
+    """The value that a result is: a text that is JSON counts as what it holds."""
+    if not isinstance(result, str):
+        return result
+    try:
+        value: Any = json.loads(result)
+    except (ValueError, RecursionError):
+        return result
+    return result if isinstance(value, str) else value
+
+
+def plainly(result: Any, language: str = "English") -> str:
+    """The result stated as it is, readable by a person."""
+    value = read(result)
+    english = language == "English"
+    if value is None:
+        return "Done: there is no result." if english else "null"
+    if isinstance(value, bool | int | float):
+        text = str(result) if isinstance(result, str) else json.dumps(value)
+        said = {True: "yes", False: "no"}[value] if isinstance(value, bool) else text
+        return f"The answer is {said}." if english else text
+    if isinstance(value, str):
+        return _sentence(value, english)
+    if value in ([], {}):
+        return "The result is empty." if english else json.dumps(value)
+    if isinstance(value, Mapping) and list(cast("Mapping[str, Any]", value)) == ["error"]:
+        told: Any = value["error"]  # pyright: ignore[reportUnknownVariableType]
+        message = str(told.get("message", told) if isinstance(told, Mapping) else told)  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
+        return f"That did not work: {message}" if english else message
+    return "\n".join(_lines(value)) if not _flat(value) else ", ".join(_lines(value))
+
+
+def _sentence(text: str, english: bool) -> str:
+    if not text.strip():
+        return "The result is empty." if english else '""'
+    # A text of some length speaks for itself; a word or two does not.
+    return f"The answer is {text}." if english and len(text.split()) <= 3 and text[-1].isalnum() else text
+
+
+def _flat(value: Any) -> bool:
+    parts: Any = value.values() if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
+    return not any(isinstance(part, Mapping | list | tuple | set) for part in parts)
+
+
+def _lines(value: Any, path: str = "") -> Iterator[str]:
+    """A mapping or list as `path: value`, one for each leaf."""
+    if isinstance(value, Mapping):
+        for key, part in cast("Mapping[Any, Any]", value).items():
+            yield from _lines(part, f"{path} {key}".strip())
+    elif isinstance(value, list | tuple | set | frozenset):
+        rows = list(cast("list[Any]", value))
+        flat = _flat(rows)
+        for i, part in enumerate(rows, 1):
+            yield from _lines(part, path if flat else f"{path} {i}".strip())
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        yield f"{path}: {text}" if path else text

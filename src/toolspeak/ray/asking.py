@@ -1,0 +1,93 @@
+"""Answers rows in one process for as long as it lives, all of them within one limit; see `batch.runner`.
+
+An actor of a cluster gets batches one after another, and several at once. All their rows go through one Runner that
+never ends: so the server's refusals slow all of them down, and a slow row of one batch does not hold up the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..batch.row import Item, Record, Row
+from ..batch.runner import Answer, Runner
+from ..batch.store import WAITING
+from ..batch.summary import Summary
+
+
+class RowAsker:
+    """Has rows answered, at most `concurrency` at once. Belongs to the event loop on which it is first used."""
+
+    def __init__(self, answer: Answer, concurrency: int) -> None:
+        self.count = 0
+        self._answers: dict[int, asyncio.Future[Record]] = {}
+        self._rows: deque[Row] = deque()
+        self._come = asyncio.Event()
+        self._runner = Runner(self, answer, Summary(Path()), concurrency=concurrency)
+        self._running: asyncio.Task[Any] | None = None
+
+    async def records(self, rows: Sequence[Row]) -> list[Record]:
+        """The record of each row. Raises the error that would come for every row, as `Runner.run` does."""
+        if not rows:
+            return []
+        if self._running is None:
+            self._running = asyncio.create_task(self._runner.run(self._feed, self))
+            self._running.add_done_callback(self._ended)
+        if self._running.done():
+            await self._running
+        futures: list[asyncio.Future[Record]] = []
+        for row in rows:
+            future = asyncio.get_running_loop().create_future()
+            self._answers[self.count] = future
+            self._rows.append(replace(row, place=self.count))
+            self.count += 1
+            futures.append(future)
+        self._come.set()
+        return await asyncio.gather(*futures)
+
+    def _ended(self, run: asyncio.Task[Any]) -> None:
+        error = None if run.cancelled() else run.exception()
+        for future in self._answers.values():
+            if error is None:
+                future.cancel()
+            elif not future.done():
+                future.set_exception(error)
+
+    # -------------------------------------------------------------- what the runner asks for
+
+    async def _feed(self) -> Sequence[Item]:
+        await self._come.wait()
+        self._come.clear()
+        return [Item(row.data, row.where) for row in self._rows]
+
+    def identify(self, items: Sequence[Item]) -> Iterator[tuple[Row, int]]:
+        """The next rows, which are new."""
+        for _ in items:
+            yield self._rows.popleft(), WAITING
+
+    def part(self, place: int) -> int:
+        """The only part that there is."""
+        return 0
+
+    def begun(self, place: int) -> str:
+        """What is known of a row that was begun before: nothing."""
+        return ""
+
+    def add(self, place: int, record: Record, state: int | None = None) -> None:
+        """Hands a record to who waits for it."""
+        future = self._answers.pop(place)
+        if not future.done():
+            future.set_result(record)
+
+    def commit(self) -> None:
+        """Nothing is written here."""
+
+    def write_part(self, part: int) -> None:
+        """Nothing is written here."""
+
+    def write_rest(self) -> None:
+        """Nothing is written here."""

@@ -1,0 +1,233 @@
+"""The job of `ts.batch` on a cluster: the directory and its journal are the driver's, the asking is done by actors.
+
+The driver gives every row its id and its place, as in one process, and writes those that are to be asked about into blocks.
+Ray Data reads the blocks, has actors ask about their rows, and writes the records with its row checkpoints; meanwhile the
+driver merges every block that is whole into the directory. So the output is that of one process, in the order of the input, and
+a job can go on in one process or on a cluster, whichever began it.
+
+The directory must be one that all machines see under the same path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from ..batch import openai_batch
+from ..batch.ask import Asker
+from ..batch.formats import Format
+from ..batch.identify import Identifier
+from ..batch.inputs import Input
+from ..batch.job import BatchJob, BatchOptions, Here, feed
+from ..batch.openai_batch import OpenAITask
+from ..batch.prompts import Prompt
+from ..batch.row import Record, Row
+from ..batch.store import DONE, FAILED, UNREADABLE, Store
+from ..batch.summary import Summary
+from ..batch.task import Task, Verb
+from ..calling_thread import run_sync_here
+from ..errors import UsageError
+from ..models.resolve import DEFAULT, VARIABLE
+from ..schema.infer import as_tools
+from ..types import Tool
+from .actor import Work
+from .connect import check_address, cluster
+from .dataset import Pipeline
+from .staging import BLOCK, HOME, Merge, Staging, new_run
+
+POLL = 0.2
+"""Seconds between two looks at what workers have written."""
+
+
+def batch(
+    rows: Any,
+    out: Path | str,
+    prompt: str = "text",
+    id: str | None = "id",  # noqa: A002 - as in `ts.batch`
+    verb: Verb = "decide",
+    tools: Any = (),
+    kind: Any = None,
+    model: Any = None,
+    *,
+    address: str | None = None,
+    workers: int | None = None,
+    **options: Unpack[BatchOptions],
+) -> Summary:
+    """`ts.batch` on a Ray cluster: the same job, the same directory, every id once.
+
+    `address` is that of the cluster; None is $RAY_ADDRESS, else the one that runs on this machine, else one that is started
+    here for the job. `workers` is the number of actors that ask, by default one a machine, and `concurrency` the most rows
+    that one of them asks about at once. `out` must be a directory that all machines see. With `verb="run"` calls may run again
+    when a worker is lost: `may_have_run="again"` says that they may.
+
+    Raises MissingExtra without Ray, UsageError for an address where no cluster is, and all that `ts.batch` raises.
+    """
+    # workers have settings of their own: what the model is called is decided here
+    settings = {**options, "model": os.environ.get(VARIABLE, DEFAULT) if model is None else model}
+    job = ClusterJob(
+        rows, Path(out).expanduser(), prompt, id, verb, tools, kind, settings, address=address, workers=workers
+    )
+    return run_sync_here(job.run, job.stop)
+
+
+@dataclass
+class ClusterJob(BatchJob):
+    """A BatchJob whose rows are asked about by the actors of a cluster."""
+
+    address: str | None = None
+    workers: int | None = None
+    staging: Staging | None = None
+
+    def stop(self) -> None:
+        """Ends the job in order: workers finish the rows that they have begun."""
+        self.stopped = True
+        if self.staging is not None:
+            self.staging.stop.touch()
+
+    async def _asker(self, source: Input, form: Format, prompt: Prompt, own: Mapping[str, Any]) -> Asker:
+        check_address(self.address)
+        if self.workers is not None and self.workers < 1:
+            raise UsageError(f"workers: expected a whole number from 1, received {self.workers}")
+        if self.verb == "run" and own.get("may_have_run", "error") != "again":
+            raise UsageError(
+                "verb: on a cluster calls run again when a worker is lost. Where your tools know a call again by its "
+                'idempotency key, say so: may_have_run="again" (--may-have-run again)'
+            )
+        return await BatchJob._asker(self, source, form, prompt, own)
+
+    async def _run(
+        self,
+        source: Input,
+        store: Store,
+        asker: Asker,
+        prompt: Prompt,
+        summary: Summary,
+        own: Mapping[str, Any],
+        here: Here,
+    ) -> Summary:
+        merge = Merge(store)
+        self.staging = staging = new_run((store.path / HOME / asker.task.fingerprint).absolute(), merge)
+        run = ClusterRun(self, store, merge, staging, summary, own)
+        try:
+            await run.write_blocks(source, prompt, here)
+            summary.interrupted = self.stopped
+            if staging.blocks and not self.stopped:
+                await run.ask(asker, prompt, source.form)
+            store.write_rest()
+        finally:
+            staging.remove()
+        return summary
+
+
+@dataclass
+class ClusterRun:
+    """One run of a job: rows into blocks, blocks to the cluster, records into the directory."""
+
+    job: ClusterJob
+    store: Store
+    merge: Merge
+    staging: Staging
+    summary: Summary
+    own: Mapping[str, Any]
+
+    @property
+    def settled(self) -> set[int]:
+        """The states of rows that are not asked about again."""
+        return {DONE} if self.own.get("retry_errors") else {DONE, FAILED}
+
+    @property
+    def concurrency(self) -> int:
+        """The most rows that an actor asks about at once."""
+        return self.own.get("concurrency", 16)
+
+    async def write_blocks(self, source: Input, prompt: Prompt, here: Here) -> None:
+        """Reads the input: ids and columns are checked, and the rows that are to be asked about written into blocks."""
+        prompt = openai_batch.PROMPT if source.form == "openai" else prompt
+        identifier = Identifier(self.store, self.job.id, prompt)
+        if source.columns is not None:
+            identifier.check_columns(source.columns, source.name)
+        columns = None if source.form == "openai" else set(prompt.columns)
+        block: list[Row] = []
+        read = feed(source, here)
+        while items := await read():
+            rows = [row for row, state in identifier.identify(items) if self._is_to_ask(row, state)]
+            self.merge.left.update(self.store.part(row.place) for row in rows)
+            block += [_needed(row, columns) for row in rows]
+            if len(block) >= max(BLOCK, self.concurrency):
+                self.staging.write_block(block)
+                block = []
+            self._note_progress()
+            await asyncio.sleep(0)
+        if block:
+            self.staging.write_block(block)
+        self.store.commit()
+        self.summary.rows = identifier.count
+
+    def _is_to_ask(self, row: Row, state: int) -> bool:
+        """Whether a row is to be asked about; counts one that is not."""
+        if row.problem:
+            record = Record(row.id, error=f"UnreadableRow: {row.where}: {row.problem}")
+            self.store.add(row.place, record, UNREADABLE)
+            self.summary.add(record)
+            return False
+        if state in self.settled:
+            self.summary.done += 1
+            self.summary.before += 1
+            self.summary.standing += state == FAILED
+            return False
+        return True
+
+    async def ask(self, asker: Asker, prompt: Prompt, form: str) -> None:
+        """Has the cluster ask about the blocks, and merges what comes. Raises what ended it early."""
+        job, task = self.job, asker.task
+        work = Work(
+            form=form, prompt=prompt, verb=job.verb, tools=_sendable(job.tools, task), kind=job.kind,
+            settings=job.options, further={name: self.own.get(name) for name in ("tries", "dialect")},
+            concurrency=self.concurrency, again=asker.again, parts=json.dumps(task.parts, default=str),
+            fingerprint=task.fingerprint, run=self.staging.path, folder=Path.cwd(),
+        )  # fmt: skip
+        with contextlib.ExitStack() as stack:
+            there = await asyncio.to_thread(stack.enter_context, cluster(job.address))
+            workers = job.workers or there.machines
+            self.summary.limit = self.concurrency * workers
+            pipeline = Pipeline(self.staging, work, workers)
+            thread = threading.Thread(target=pipeline.run, daemon=True)
+            thread.start()
+            while thread.is_alive():
+                await asyncio.sleep(POLL)
+                self._merge()
+                await there.check()
+        self._merge()
+        self.summary.interrupted = job.stopped or pipeline.error is not None
+        if pipeline.error is not None:
+            raise self.staging.error() or pipeline.error
+
+    def _merge(self) -> None:
+        for record in self.merge.merge(self.staging):
+            self.summary.add(record)
+        self._note_progress()
+
+    def _note_progress(self) -> None:
+        if (progress := self.own.get("progress")) is not None:
+            progress(self.summary)
+
+
+def _sendable(tools: Any, task: Task | OpenAITask) -> tuple[Tool[..., Any], ...]:
+    """The tools for a worker: without functions, which it need not know, unless they are to be run."""
+    if isinstance(task, OpenAITask) or task.verb == "extract":
+        return ()
+    offered = as_tools(tools) if task.verb == "run" else task.template.tools
+    return offered or ()
+
+
+def _needed(row: Row, columns: set[str] | None) -> Row:
+    """The row with the columns that its prompt needs; None are all of them."""
+    data = row.data if columns is None else {name: value for name, value in row.data.items() if name in columns}
+    return Row(row.place, row.id, data, row.where)

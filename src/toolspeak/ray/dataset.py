@@ -1,0 +1,97 @@
+"""The pipeline of Ray Data: numbers of blocks in, actors that ask about their rows, records written with checkpoints."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from pathlib import Path
+from pickle import PicklingError
+from types import ModuleType
+from typing import Any
+
+from ..errors import ModelError, UsageError
+from .actor import BlockAsker, Work
+from .connect import library
+from .staging import Staging
+
+SHARE = 0.25
+"""The part of a processor that a task reserves which writes. An actor, which mostly waits, reserves none: Ray's own tasks want
+a whole one, which a machine with one must have left."""
+PACKAGE = Path(__file__).parents[1]
+LARGEST = 8 * 2**20
+"""Bytes that Ray expects a block to have at most: with its own 128 MB a small object store would hold none."""
+AT_ONCE = 2
+"""Blocks that an actor works on at once: the last rows of one do not hold up the next."""
+
+
+class Pipeline:
+    """One run over the blocks of a Staging. `error` is what ended it early."""
+
+    def __init__(self, staging: Staging, work: Work, workers: int) -> None:
+        _check_sendable(work)
+        self.staging, self.work, self.workers = staging, work, workers
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Runs until every block is written, or keeps the error that ended it. Blocks the thread."""
+        try:
+            self._dataset().write_parquet(str(self.staging.records), ray_remote_args={"num_cpus": SHARE})
+        except Exception as error:  # noqa: BLE001 - raised again by who started the thread
+            self.error = _cause(error)
+
+    def _dataset(self) -> Any:
+        data, checkpoint = library("ray.data"), library("ray.data.checkpoint")
+        # a row a block: what Ray reads as one it may also write as one, and files it would put together as it likes
+        blocks = data.range(self.staging.blocks, override_num_blocks=self.staging.blocks)
+        asked = blocks.map_batches(
+            BlockAsker,
+            fn_constructor_args=[self.work],
+            batch_format="pyarrow",
+            batch_size=1,
+            num_cpus=0,
+            compute=data.ActorPoolStrategy(size=self.workers, max_concurrent_calls_per_actor=AT_ONCE),
+        )
+        context: Any = asked.context
+        context.enable_progress_bars = False
+        context.target_max_block_size = LARGEST
+        context.checkpoint_config = checkpoint.CheckpointConfig(
+            id_column="id", checkpoint_path=str(self.staging.checkpoint), delete_checkpoint_on_success=False
+        )
+        return asked
+
+
+def _check_sendable(work: Work) -> None:
+    """Has what is defined in the user's own files sent whole, since workers may not have them.
+
+    Raises UsageError for what cannot be sent.
+    """
+    pickle = library("ray.cloudpickle")
+    for value in (work.kind, *(tool.function for tool in work.tools)):
+        module = sys.modules.get(getattr(value, "__module__", ""))
+        if module is not None and not _is_installed(module):
+            pickle.register_pickle_by_value(module)
+    try:
+        pickle.dumps(work)
+    except (TypeError, AttributeError, PicklingError, ValueError) as error:
+        raise UsageError(
+            f"the job cannot be sent to workers: {error}. Give the model by its name, and tools as functions of a file"
+        ) from error
+
+
+def _is_installed(module: ModuleType) -> bool:
+    """Whether a module is part of a library, or of Python, which workers have too."""
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return True
+    paths = sysconfig.get_paths()
+    libraries = [*(paths[name] for name in ("stdlib", "purelib", "platlib")), PACKAGE]
+    return any(Path(file).is_relative_to(path) for path in libraries)
+
+
+def _cause(error: BaseException) -> ModelError:
+    """What Ray says of the innermost error, in one line."""
+    inner = error
+    while isinstance(deeper := getattr(inner, "cause", inner.__cause__), BaseException):
+        inner = deeper
+    line = str(inner).strip().partition("\n")[0]
+    return ModelError(f"the cluster gave up: {type(inner).__name__}: {line}")

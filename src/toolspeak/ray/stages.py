@@ -1,0 +1,190 @@
+"""`render` and `parse`: tool calls inside the stages of `ray.data.llm.build_processor`, which know of none.
+
+    processor = build_processor(config, preprocess=ts.ray.render(tools, dialect), postprocess=ts.ray.parse(tools, dialect))
+
+Rows go in, rows come out: both are pure functions that can be sent to a worker. The engine only has to continue a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..batch.prompts import Prompt, prompt as read_prompt
+from ..batch.row import Row
+from ..batch.task import RowOutcome, fill_record
+from ..errors import GenerationError, ServerFailed, UsageError
+from ..plan import decide as deciding
+from ..schema.infer import as_tools
+from ..text import dialect as named_dialect, parse as parse_text, render as render_text
+from ..types import Message, Reply, Request, Tool, Usage
+from ..wire.dialect import Dialect
+from .columns import OUTPUT
+
+Rows = dict[str, Any]
+Tools = tuple[Tool[..., Any], ...]
+ENGINE = {
+    *("messages", "prompt", "sampling_params", "payload", "http_response"),
+    *("tokenized_prompt", "prompt_token_ids", "generated_tokens"),
+}
+"""Columns that the stages of an engine work with: `parse` leaves them out."""
+FAILED = "__inference_error__"
+"""The column by which Ray's stages know a row that has failed; they pass it on as it is."""
+ADDED = tuple(name for name in OUTPUT if name not in ("attempts", "seconds", "fingerprint"))
+
+
+def render(
+    tools: Any,
+    dialect: str | Dialect,
+    prompt: str = "text",
+    *,
+    system: str | None = None,
+    template: str | None = None,
+    thinking: bool | None = None,
+    variables: Mapping[str, Any] | None = None,
+    sampling: Mapping[str, Any] | None = None,
+    payload: Mapping[str, Any] | None = None,
+) -> Render:
+    """The `preprocess` that tells a model of tools: what a row asks, in the dialect, for a stage of an engine.
+
+    `prompt` is a column, or a text with columns in braces. A row gets `prompt`, the exact text for an engine without its
+    stage for chat templates; `messages`, the same for one with it; and `sampling_params`: `sampling`, and the dialect's
+    stops. With `payload`, for the stage that asks a server, it gets a `payload` of these fields and the messages. `template`
+    is the model's own chat template; it, `thinking` and `variables` are as in `ts.render`. A row without a text is passed on
+    with an error, in Ray's column for it. Raises UsageError for a missing column.
+    """
+    return Render(
+        read_prompt(prompt), _tools(tools), _dialect(dialect), system, template, thinking, dict(variables or {}),
+        dict(sampling or {}), None if payload is None else dict(payload),
+    )  # fmt: skip
+
+
+def parse(tools: Any, dialect: str | Dialect) -> Parse:
+    """The `postprocess` that reads calls out of what an engine wrote, and checks them.
+
+    A row keeps its columns, without those that the stages work with, and gets `calls` (JSON text), `text`, `thought`,
+    `finish`, `notes`, `error`, `tokens`, `prompt_tokens` and `completion_tokens`, as in the output of `ts.batch`; they replace
+    columns of the same name. Calls that do not fit their tools are an error: nobody is asked again here.
+    """
+    return Parse(_tools(tools), _dialect(dialect))
+
+
+@dataclass(frozen=True, slots=True)
+class Render:
+    """What `render` gives: a function of a row."""
+
+    prompt: Prompt
+    tools: Tools
+    dialect: Dialect
+    system: str | None
+    template: str | None
+    thinking: bool | None
+    variables: dict[str, Any]
+    sampling: dict[str, Any]
+    payload: dict[str, Any] | None
+
+    def __call__(self, row: Rows) -> Rows:
+        """The columns that the row gets."""
+        if wrong := self.prompt.missing(row):
+            raise UsageError(wrong)
+        try:
+            messages = self.prompt.messages(_plain(row))
+        except UsageError as error:
+            return {FAILED: f"{type(error).__name__}: {error}"}
+        first: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
+        made = render_text(
+            [*first, *messages], self.tools, self.dialect, self.template, self.thinking, variables=self.variables
+        )
+        stop = {"stop": list(made.stop)} if made.stop else {}
+        if self.payload is not None:
+            return {"payload": {**stop, **self.payload, "messages": made.messages}}
+        sampling = {"skip_special_tokens": False, **stop, **self.sampling}
+        return {"prompt": made.prompt, "messages": made.messages, "sampling_params": sampling}
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    """What `parse` gives: a function of a row."""
+
+    tools: Tools
+    dialect: Dialect
+
+    def __call__(self, row: Rows) -> Rows:
+        """The row with its calls."""
+        usage = Usage()
+        reply = error = None
+        try:
+            text, finish, usage = _generated(row)
+            reply = self._checked(text, finish, row.get("prompt"))
+        except (GenerationError, ServerFailed) as failure:
+            error = failure
+        record = fill_record(Row(0, 0, row, ""), RowOutcome(reply, error, [usage]), "")
+        columns = {name: value for name, value in row.items() if name not in ENGINE}
+        return {**columns, **{name: getattr(record, name) for name in ADDED}}
+
+    def _checked(self, text: str, finish: str, prompt: Any) -> Reply:
+        """The reply with its calls checked. Raises GenerationError where they do not fit."""
+        reply = parse_text(text, self.dialect, self.tools, prompt if isinstance(prompt, str) else None)
+        if finish == "length":
+            reply = replace(reply, finish="length")
+        plan = deciding.decide(Request(messages=[], tools=self.tools), tries=1)
+        next(plan)
+        try:
+            plan.send(reply)
+        except StopIteration as end:
+            return end.value
+        raise AssertionError("a plan of one try asks once")
+
+
+def _generated(row: Rows) -> tuple[str, str, Usage]:
+    """What the engine or the server wrote, why it ended, and what it cost. Raises ServerFailed for a server's error."""
+    if "generated_text" in row:
+        usage = Usage(_count(row, "num_input_tokens"), _count(row, "num_generated_tokens"))
+        return _word(row, "generated_text"), _word(row, "finish_reason"), usage
+    if "http_response" in row:
+        return _answered(row["http_response"])
+    raise UsageError(
+        "parse: expected the column generated_text of an engine's stage or http_response of the HTTP stage; "
+        f"the columns are: {', '.join(row)}"
+    )
+
+
+def _answered(body: Any) -> tuple[str, str, Usage]:
+    """The same of a server's response."""
+    try:
+        choice = body["choices"][0]
+        text = _word(choice["message"], "content") if "message" in choice else _word(choice, "text")
+        usage = body.get("usage")
+        cost = Usage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens")) if usage else Usage()
+        return text, _word(choice, "finish_reason"), cost
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise ServerFailed(f"the server answered without a reply: {body!r:.300}") from None
+
+
+def _word(fields: Mapping[str, Any], name: str) -> str:
+    """A text that may be missing or empty."""
+    value = fields.get(name)
+    return "" if value is None else str(value)
+
+
+def _count(fields: Mapping[str, Any], name: str) -> int:
+    """A number that may be missing."""
+    value = fields.get(name)
+    return 0 if value is None else int(value)
+
+
+def _plain(row: Rows) -> Rows:
+    """The row with lists of Python's own where Ray gives arrays."""
+    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()}
+
+
+def _tools(tools: Any) -> Tools:
+    """The tools without their functions: nothing is run, and a function may not be known to a worker."""
+    return tuple(replace(tool, function=None) for tool in as_tools(tools) or ())
+
+
+def _dialect(dialect: str | Dialect) -> Dialect:
+    if isinstance(dialect, str | Dialect):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return named_dialect(dialect)
+    raise UsageError(f"dialect: expected a name or a Dialect, received {type(dialect).__name__}; see ts.dialects()")

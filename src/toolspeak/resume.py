@@ -1,0 +1,271 @@
+"""Goes on with a run that waited for somebody's leave: in this process or another one, now or later.
+
+An answer holds for what was shown: the tool's definition, the arguments, the conversation before the call. What is not as
+it was is refused before anything runs. Whether a call may run is decided by the person, within what the policy denies.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import fields, replace
+from typing import Any, Unpack, cast
+
+from . import drive
+from .approval_store import ApprovalStore, StoredResult
+from .approvals import Answer, Edit
+from .drive import Done
+from .errors import CallError, NotApproved, StaleApproval, UsageError
+from .events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished
+from .plan.calls import answer as answer_message, arguments_text
+from .plan.loop import labelled, loop
+from .policy.digests import call_digest, canonical, definition_digest
+from .policy.policy import Policy
+from .running import in_thread
+from .schema.call_dicts import read_call
+from .schema.suggestions import listed
+from .tool_results import error_text, result_text
+from .toolbox import Toolbox
+from .types import Message, Pending, Reply, Step, ToolCall, ToolResult
+from .verbs import Job, Options, job
+
+log = logging.getLogger(__name__)
+
+FIELDS = {field.name for field in fields(Pending)}
+
+
+Answers = Mapping[str, bool | str | Edit | Answer]
+"""By the ids of pending calls: True runs one, a text is the reason why not."""
+
+
+def resume(
+    reply: Reply | str | Mapping[str, Any],
+    answers: Answers,
+    *,
+    tools: Any = (),
+    store: str | os.PathLike[str] | None = None,
+    **options: Unpack[Options],
+) -> Reply:
+    """The reply of a run that goes on with these answers to its pending calls.
+
+    `reply` is the Reply that had `pending`, or its JSON: the text of `reply.to_json()`, or the data in it. `tools` and the
+    options are those of `run`, given again; without a `policy` everything is asked about. `answers` has by the ids of
+    calls True, the reason why not, `Edit(arguments)` or `Answer(result)`; calls without an answer stay pending. An
+    approval is used up before its call runs, in the SQLite file `store` ($TOOLSPEAK_APPROVALS, else the user's own), and
+    never used again. The call's result is kept there: given the same answers once more, because the model failed, say,
+    the run goes on with it. A call of which nobody knows whether it has run is not run again, and its result says so.
+    Raises StaleApproval, before anything runs, where a call is not what was shown, or it has expired.
+    """
+    return drive.run_sync(aresume(reply, answers, tools=tools, store=store, **options))
+
+
+async def aresume(
+    reply: Reply | str | Mapping[str, Any],
+    answers: Answers,
+    *,
+    tools: Any = (),
+    store: str | os.PathLike[str] | None = None,
+    **options: Unpack[Options],
+) -> Reply:
+    """As `resume`, awaited."""
+    return await drive.value(play(reply, answers, tools=tools, store=store, **options))
+
+
+async def play(
+    reply: Reply | str | Mapping[str, Any],
+    answers: Answers,
+    *,
+    tools: Any = (),
+    store: str | os.PathLike[str] | None = None,
+    **options: Unpack[Options],
+) -> AsyncGenerator[Event | Done[Reply], None]:
+    """The events of a run that goes on, those of the calls that were answered first, and `Done` with what `resume` gives."""
+    if options.get("system"):
+        raise UsageError("system: the conversation that goes on has its system message already")
+    messages, pending = read_paused(reply)
+    policy = options["policy"] = options.get("policy") or Policy()
+    task = job(messages, tools, options)
+    task.box.check_injected()
+    approvals = ApprovalStore(store)
+    kept = await in_thread(lambda: approvals.results([one.digest for one in pending]))
+    paused = _Paused(messages, pending, kept)
+    calls = paused.answered(answers, task.box)
+    task = await task.ready()
+    for event in _events(calls):
+        yield event
+    results = await _results(calls, answers, paused, task, replace(policy, allow=(), ask=("*",)), approvals)
+    for result in results:
+        yield CallResult(result)
+    step = Step(Reply(calls=tuple(calls), finish="tool_calls"), results)
+    messages, left = paused.with_results(results), paused.left(answers)
+    if left:
+        waiting = tuple(paused.open[one.id] for one in left)
+        yield Done(Reply(calls=waiting, finish="tool_calls", messages=messages, steps=(step,), pending=left))
+        return
+    plan = loop(replace(task.request, messages=messages), task.limits, task.reask.strategies)
+    async with aclosing(task.play(plan)) as events:
+        async for event in events:
+            yield Done(replace(event.value, steps=(step, *event.value.steps))) if isinstance(event, Done) else event
+
+
+def _events(calls: Sequence[ToolCall]) -> list[Event]:
+    """The events of a turn with these calls, before their results."""
+    made: list[Event] = []
+    for call in calls:
+        made += [CallStart(call.name, call.id), ArgumentsDelta(arguments_text(call)), CallEnd()]
+    return [*made, Finished("tool_calls")]
+
+
+async def _results(
+    calls: Sequence[ToolCall], answers: Answers, paused: _Paused, task: Job, policy: Policy, store: ApprovalStore
+) -> tuple[ToolResult, ...]:
+    """The result of each call that was answered. Those that were approved run, each approval used up before, unless they
+    did so before and their results were kept."""
+    given = {call.id: canonical(call.arguments) for call in calls}
+
+    def consume(call: ToolCall) -> bool | str:
+        one = paused.pending[call.id]
+        return store.consume(one.digest, one.expires) or (
+            "the approval was used before. The call may have run, so it is not run again"
+        )
+
+    async def keep(result: ToolResult) -> None:
+        if isinstance(result.error, CallError):  # it did not run
+            return
+        one = paused.pending[result.id]
+        try:
+            await in_thread(lambda: store.keep(one.digest, one.expires, given[one.id], result))
+        except (OSError, sqlite3.Error) as error:
+            log.warning("the result of the call %s cannot be kept in %s: %s", one.id, store.path, error)
+
+    approved = [call for call in calls if _is_approved(answers[call.id])]
+    before = {call.id: paused.ran_before(call) for call in approved}
+    new = [call for call in approved if before[call.id] is None]
+    ran = await task.run_calls(new, paused.before, policy=policy, approve=consume, ended=keep)
+    by_id = {result.id: result for result in (*before.values(), *ran) if result}
+    return tuple(by_id.get(call.id) or _without_running(call, answers[call.id]) for call in calls)
+
+
+def _is_approved(given: Any) -> bool:
+    return given is True or isinstance(given, Edit)
+
+
+def _without_running(call: ToolCall, given: Any) -> ToolResult:
+    """The result of a call that was refused, or answered by a person."""
+    if isinstance(given, Answer):
+        return ToolResult(call.id, call.name, result_text(given.result), given.result, origin="trusted")
+    reason = f": {given}" if given else ""
+    error = NotApproved(f"the call of {call.name!r} was not approved{reason}", call=call)
+    return ToolResult(call.id, call.name, error_text(error), error=error, origin="trusted")
+
+
+class _Paused:
+    """A conversation that ends with calls, some of which have no result yet: `open`, by their ids. `kept` has, by the
+    digests of approvals, the results of calls that ran before."""
+
+    def __init__(
+        self, messages: Sequence[Message], pending: Sequence[Pending], kept: Mapping[str, StoredResult]
+    ) -> None:
+        places = [at for at, message in enumerate(messages) if message.get("tool_calls")]
+        if not places or not pending:
+            raise UsageError("there is nothing to resume: expected a reply with pending calls, received one without")
+        at = places[-1]
+        self.before, self.asking, self.results = list(messages[:at]), messages[at], list(messages[at + 1 :])
+        self.pending, self.kept = {one.id: one for one in pending}, kept
+        done = {message.get("tool_call_id") for message in self.results}
+        calls = [read_call(call) for call in self.asking.get("tool_calls", [])]
+        self.ids = [call.id for call in calls]
+        self.open = {call.id: call for call in calls if call.id not in done}
+
+    def answered(self, answers: Answers, box: Toolbox) -> list[ToolCall]:
+        """The calls that are answered, as they will run. Raises UsageError, and StaleApproval."""
+        calls: list[ToolCall] = []
+        for key, given in answers.items():
+            if key not in self.pending:
+                raise UsageError(f"no call {key[:80]!r} is pending. Pending are: {listed(list(self.pending))}")
+            if not isinstance(given, bool | str | Edit | Answer):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(f"{key[:80]}: expected True, a reason, Edit or Answer, received {given!r:.80}")
+            call = self._call(self.pending[key])
+            if _is_approved(given):
+                self._check(self.pending[key], box)
+            calls.append(replace(call, arguments=dict(given.arguments), json="") if isinstance(given, Edit) else call)
+        return calls
+
+    def left(self, answers: Answers) -> tuple[Pending, ...]:
+        """The calls that still wait."""
+        return tuple(one for one in self.pending.values() if one.id not in answers)
+
+    def ran_before(self, call: ToolCall) -> ToolResult | None:
+        """What the call gave, if it ran before with these arguments."""
+        kept = self.kept.get(self.pending[call.id].digest)
+        return kept.result(call.id, call.name) if kept and kept.arguments == canonical(call.arguments) else None
+
+    def with_results(self, results: Sequence[ToolResult]) -> list[Message]:
+        """The conversation with further results, all in the order of their calls."""
+        new = [labelled(answer_message(self.open[one.id], one.text), one) for one in results]
+        rows = sorted([*self.results, *new], key=lambda row: self.ids.index(row.get("tool_call_id", "")))
+        return [*self.before, self.asking, *rows]
+
+    def _call(self, one: Pending) -> ToolCall:
+        """The call that was shown to who answers. Raises StaleApproval where the conversation holds another one."""
+        call = self.open.get(one.id)
+        if call is None or self.ids.count(one.id) != 1:
+            raise _stale(one, "the conversation holds no such call without a result")
+        if (call.name, canonical(call.arguments)) != (one.tool, canonical(one.arguments)):
+            raise _stale(one, f"the conversation holds another call: {call.name} {canonical(call.arguments)[:500]}")
+        return call
+
+    def _check(self, one: Pending, box: Toolbox) -> None:
+        """Raises StaleApproval where an approval would be one of something else than was shown."""
+        if one.digest not in self.kept:  # else there is nothing to run any more
+            self._check_tool(one, box)
+        if call_digest(one.definition, one.id, one.arguments, self.before, one.expires) != one.digest:
+            raise _stale(
+                one, "the conversation before the call, or the time until which it can be approved, has changed"
+            )
+        if time.time() >= one.expires:
+            raise _stale(one, "it has expired")
+
+    def _check_tool(self, one: Pending, box: Toolbox) -> None:
+        """Raises StaleApproval where the tool is not the one that was shown."""
+        if one.tool not in box:
+            raise _stale(one, f"the tool is not there. There are: {listed([tool.name for tool in box])}")
+        if (definition := definition_digest(box[one.tool])) != one.definition:
+            raise _stale(one, f"the tool's definition has changed, from {one.definition} to {definition}")
+
+
+def _stale(one: Pending, why: str) -> StaleApproval:
+    return StaleApproval(f"the call {one.id!r:.80} of {one.tool!r:.80} cannot be approved as it was shown: {why}")
+
+
+# ------------------------------------------------------------------ what is resumed
+
+
+def read_paused(reply: Reply | str | Mapping[str, Any]) -> tuple[list[Message], tuple[Pending, ...]]:
+    """The conversation and what is pending. Raises UsageError for what is neither a reply nor its JSON."""
+    if isinstance(reply, Reply):
+        return reply.messages, reply.pending
+    try:
+        data: Any = json.loads(reply) if isinstance(reply, str) else reply
+        rows, messages = data["pending"], data["messages"]
+        pending = tuple(_pending(row) for row in rows)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise UsageError(
+            f"expected a Reply, or its JSON with messages and pending (reply.to_json()), received {str(reply)[:80]!r}"
+        ) from error
+    if not isinstance(messages, list):
+        raise UsageError(f"messages: expected a list, received {messages!r:.80}")
+    return cast("list[Message]", messages), pending
+
+
+def _pending(row: Any) -> Pending:
+    one = Pending(**{name: row[name] for name in FIELDS})
+    texts: list[Any] = [one.id, one.tool, one.why, one.origin, one.digest, one.definition]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text was expected")
+    return replace(one, arguments=dict(one.arguments), expires=float(one.expires))

@@ -1,0 +1,84 @@
+"""A call from whatever dict it stands in: ours, a provider's, or one of the older packages'."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
+
+from ..errors import InvalidCall
+from ..types import Problem, ToolCall
+from .phrases import short
+
+NAMES = ("name", "functionName", "function_name", "tool", "tool_name")
+ARGUMENTS = ("arguments", "args", "tool_input", "input", "parameters")
+
+
+def looks_like_call(x: Any) -> bool:
+    """Whether `x` is a dict that names a tool, in one of the forms that `read_call` reads."""
+    if not isinstance(x, Mapping):
+        return False
+    given = cast("Mapping[str, Any]", x)
+    inner = given.get("function")
+    if isinstance(inner, Mapping):
+        given = cast("Mapping[str, Any]", inner)
+    return any(isinstance(given.get(key), str) and given[key] for key in NAMES)
+
+
+def read_call(x: Any) -> ToolCall:
+    """The call that `x` is: a ToolCall, or a dict with a name and arguments (a dict, or their JSON text).
+
+    OpenAI's `{"id", "function": {"name", "arguments"}}`, Anthropic's `{"id", "name", "input"}`,
+    `{"functionName", "args"}`, `{"tool", "tool_input"}`, `{"type": "tool-call", "tool", "args"}`. Arguments that
+    are not there, or null, are none. Raises InvalidCall; nothing is guessed.
+    """
+    if isinstance(x, ToolCall):
+        return x
+    if not isinstance(x, Mapping):
+        _refuse("", "a call", x, f"a call is an object with a name and arguments; got {short(x)}")
+    outer = cast("Mapping[str, Any]", x)
+    inner = outer.get("function")
+    given = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else outer
+    name = _only_name(given, outer)
+    raw = _only_arguments(given, outer)
+    call_id = outer.get("id")
+    text = raw if isinstance(raw, str) else _dumped(raw)
+    return ToolCall(call_id if isinstance(call_id, str) else "", name, _arguments(raw, name), text)
+
+
+def _only_name(given: Mapping[str, Any], outer: Mapping[str, Any]) -> str:
+    names = {str(given[key]) for key in NAMES if isinstance(given.get(key), str) and given[key]}
+    if len(names) != 1:
+        what = "it has none" if not names else f"it has {len(names)}: {short(sorted(names))}"
+        _refuse("", "one name", outer, f"a call needs exactly one tool name; {what}, in {short(outer, 200)}")
+    return names.pop()
+
+
+def _only_arguments(given: Mapping[str, Any], outer: Mapping[str, Any]) -> Any:
+    found = [key for key in ARGUMENTS if given.get(key) is not None]
+    if len(found) > 1:
+        _refuse("", "arguments once", outer, f"a call gives its arguments once; here are {' and '.join(found)}")
+    return given[found[0]] if found else {}
+
+
+def _arguments(raw: Any, name: str) -> dict[str, Any]:
+    given: Any = raw
+    if isinstance(raw, str):
+        try:
+            given = json.loads(raw) if raw.strip() else {}
+        except (ValueError, RecursionError) as error:
+            _refuse("", "JSON", raw, f"the arguments of {short(name)} are not JSON ({error}): {short(raw, 200)}")
+    if not isinstance(given, dict):
+        _refuse("", "object", given, f"the arguments of {short(name)} must be an object; got {short(given)}")
+    return cast("dict[str, Any]", given)
+
+
+def _dumped(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _refuse(path: str, expected: str, value: Any, message: str) -> NoReturn:
+    raise InvalidCall(message, problems=[Problem(path, expected, short(value), message)])

@@ -1,0 +1,129 @@
+"""Schemas and values in a few words, for messages that a model and a person can act on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+
+def describe(schema: Any) -> str:
+    """What a schema wants, in a few words: `integer`, `one of "a", "b"`, `array of string`."""
+    if not isinstance(schema, Mapping):
+        return "nothing" if schema is False else "any JSON value"
+    node = cast("Mapping[str, Any]", schema)
+    if "const" in node:
+        return short(node["const"])
+    if isinstance(node.get("enum"), list):
+        return "one of " + _short_list(node["enum"])
+    for key in ("anyOf", "oneOf"):
+        if isinstance(node.get(key), list):
+            return " or ".join(dict.fromkeys(describe(part) for part in node[key]))
+    return _described_type(node)
+
+
+def _described_type(node: Mapping[str, Any]) -> str:
+    kind = node.get("type")
+    if isinstance(kind, list):
+        return " or ".join(str(one) for one in cast("list[Any]", kind))
+    if kind == "array" and isinstance(node.get("items"), Mapping):
+        return f"array of {describe(node['items'])}"
+    if kind == "string" and "format" in node:
+        return _format(node["format"])
+    if kind is None:
+        return "object" if "$ref" in node else "any JSON value"
+    return str(kind)
+
+
+def spoken(wanted: str) -> str:
+    """What is wanted with its article, to stand in a sentence: `an integer or null`."""
+    parts = wanted.split(" or ")
+    return " or ".join(_ARTICLES.get(part.partition(" ")[0], "") + part for part in parts)
+
+
+_AN = ("integer", "object", "array", "email")
+_A = ("number", "string", "boolean", "date", "date-time", "time", "duration", "uuid", "uri")
+_ARTICLES = {**dict.fromkeys(_AN, "an "), **dict.fromkeys(_A, "a ")}
+
+
+def short(value: Any, at_most: int = 80) -> str:
+    """A value as JSON, cut to `at_most` characters, for a message."""
+    if isinstance(value, str):
+        value = value[: at_most * 2]
+    text = ""
+    try:
+        for piece in _PIECES.iterencode(value):  # the rest of a million values is not written to be thrown away
+            text += piece
+            if len(text) > at_most:
+                break
+    except (TypeError, ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= at_most else text[: at_most - 1] + "…"
+
+
+_PIECES = json.JSONEncoder(ensure_ascii=False, check_circular=False)
+"""What it would check for circles with is itself one, and holds the value until the garbage is looked for."""
+
+
+def clipped(text: str, at_most: int = 600) -> str:
+    """A text as it is, or one that is too long with its middle left out: what is said of a value stands at its ends."""
+    return text if len(text) <= at_most else f"{text[: at_most // 2]} … {text[-at_most // 2 :]}"
+
+
+def _short_list(values: list[Any]) -> str:
+    shown = ", ".join(short(value, 40) for value in values[:20])
+    return shown + (f", … ({len(values)} in all)" if len(values) > 20 else "")
+
+
+def _format(name: str) -> str:
+    example = {
+        "date": "2026-01-31",
+        "date-time": "2026-01-31T09:30:00Z",
+        "time": "09:30:00Z",
+        "duration": "PT1H30M",
+        "uuid": "123e4567-e89b-12d3-a456-426614174000",
+        "email": "name@example.org",
+        "uri": "https://example.org/",
+    }.get(name)
+    return f"{name} string" + (f" such as {example}" if example else "")
+
+
+_LIMITS = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "greater than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "at least {} characters long",
+    "maxLength": "at most {} characters long",
+    "minItems": "a list of at least {} items",
+    "maxItems": "a list of at most {} items",
+    "minProperties": "an object of at least {} fields",
+    "maxProperties": "an object of at most {} fields",
+    "pattern": "a string that matches {}",
+}
+
+
+def expected(error: Any) -> str:
+    """What one of the judge's errors says should have come."""
+    kind = error.kind
+    name = kind.name
+    if name == "type":
+        return " or ".join(kind.types)
+    if name == "enum":
+        return "one of " + _short_list(kind.options)
+    if name == "const":
+        return short(kind.value)
+    if name == "format":
+        return _format(kind.value)
+    if name in _LIMITS:
+        return _LIMITS[name].format(kind.value)
+    if name == "uniqueItems":
+        return "a list without repetitions"
+    if name == "not":
+        return f"anything but {describe(kind.value)}"
+    if name == "falseSchema":
+        return "left out"
+    if name in ("required", "additionalProperties"):
+        return "an object with other fields"
+    return f"what the schema says ({error.message[:200]})"

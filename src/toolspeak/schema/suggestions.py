@@ -1,0 +1,40 @@
+"""The names nearest to one that is not known, for messages that help."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import islice
+
+from .phrases import clipped
+
+
+def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...]:
+    """Up to `at_most` of `names` that `name` was probably meant to be, the likeliest first.
+
+    Case, `_`, `-` and `.` do not count, so that `getWeather` finds `get_weather`.
+    """
+    import difflib
+
+    plain: dict[str, list[str]] = {}
+    for known in names:
+        plain.setdefault(_plain(known), []).append(known)
+    wanted = _plain(name)[:200]
+    found = difflib.get_close_matches(wanted, plain, n=at_most, cutoff=0.6)
+    if len(wanted) >= 3:
+        found += [key for key in plain if key not in found and (wanted in key or (len(key) >= 3 and key in wanted))]
+    return tuple(known for key in found for known in plain[key])[:at_most]
+
+
+def did_you_mean(found: tuple[str, ...]) -> str:
+    """` Did you mean 'a' or 'b'?`, or nothing where nothing is near."""
+    return f" Did you mean {' or '.join(repr(clipped(name, 200)) for name in found)}?" if found else ""
+
+
+def listed(names: Collection[str], at_most: int = 40) -> str:
+    """Names side by side; of many the first ones, and how many more there are."""
+    told = ", ".join(clipped(name, 200) for name in islice(names, at_most))
+    return told if len(names) <= at_most else f"{told} and {len(names) - at_most:,} more"
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name.casefold() if c not in "_-. ")

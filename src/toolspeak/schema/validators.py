@@ -1,0 +1,187 @@
+"""The one judge of arguments: a schema's validator (draft 2020-12, formats on), made once; it fetches nothing.
+
+A schema that lists its properties and does not speak of others is taken to allow no others: a model
+that invents an argument is told so. That holds also where the lists stand in schemas that it unites or refers to.
+
+Validators are kept within a bound of bytes, not of their number: one of a schema with thousands of patterns takes more
+than a thousand small ones. See `weight` for how their size is known before they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn, Protocol, cast
+
+from ..errors import InvalidTool
+from ..types import Schema
+from .bounded_cache import BoundedCache
+from .phrases import clipped
+from .text_grammars import KEYWORD, Fits
+from .walk import escape, nodes, rebuild, resolve
+from .weight import weight
+
+
+class Judge(Protocol):
+    """The validator of one schema, as far as it is used here."""
+
+    def is_valid(self, instance: Any) -> bool: ...
+
+    def iter_errors(self, instance: Any) -> Iterator[Any]: ...
+
+
+JUDGES, BRANCHES = 64_000_000, 16_000_000
+"""Bytes of the validators that are kept: of whole schemas, and of the alternatives inside them."""
+PATTERNS = 16_000_000
+"""Bytes that the patterns of one schema may take when they are compiled, which takes about a tenth of a second."""
+
+_judges = BoundedCache[int, tuple[Schema, Judge]](JUDGES)
+_branches = BoundedCache[tuple[int, int], tuple[Schema, Schema, Judge]](BRANCHES)
+_DFA = 256_000
+"""Bytes that one pattern may take for the states that it has met while it matched."""
+_ROOT = "urn:toolspeak:parameters"
+
+OPEN = ("additionalProperties", "unevaluatedProperties")
+"""The words by which a schema says itself what else may be there."""
+COMPOSED = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "if", "dependentSchemas")
+"""The words that put a schema together of others, each of which may list properties."""
+UNEVALUATED = 5_000
+"""What a validator makes of `unevaluatedProperties` grows with every way to a schema: at most so many are followed."""
+
+
+def judge(schema: Schema, tool: str = "") -> Judge:
+    """The judge of a schema, made once for each; InvalidTool where the schema is none."""
+    known = _judges.get(id(schema))
+    if known is not None and known[0] is schema:
+        return known[1]
+    whole = judged(schema, tool)
+    size, patterns = weight(whole)
+    if patterns > PATTERNS:
+        said = f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take {PATTERNS // 1_000_000}"
+        raise InvalidTool(
+            f"the schema of the tool {tool!r} cannot be taken: {said}. Make them fewer, or repeat less", tool=tool
+        )
+    made = _compile(whole, tool)
+    _judges.put(id(schema), (schema, made), size)  # holding the schema keeps its id its own
+    return made
+
+
+def branch_judge(root: Schema, branch: Schema) -> Judge:
+    """The judge of one schema inside `root`, whose `$ref`s still speak of `root`."""
+    known = _branches.get((id(root), id(branch)))
+    if known is not None and known[0] is root and known[1] is branch:
+        return known[2]
+    import jsonschema_rs as rs
+
+    def outward(node: dict[str, Any], _path: str) -> dict[str, Any]:
+        nonlocal refers
+        ref = node.get("$ref")
+        if not (isinstance(ref, str) and ref.startswith("#")):
+            return node
+        refers = True
+        return {**node, "$ref": _ROOT + ref}
+
+    refers = False
+    inside = rebuild(branch, outward)
+    made = _validator(inside, rs.Registry([(_ROOT, dict(root))]) if refers else None)
+    size = weight(branch)[0] + (weight(root)[0] if refers else 0)
+    _branches.put((id(root), id(branch)), (root, branch, made), size)
+    return made
+
+
+def _compile(schema: Schema, tool: str) -> Judge:
+    import jsonschema_rs as rs
+
+    try:
+        return _validator(schema)
+    except rs.ValidationError as error:
+        path = "".join("/" + escape(str(part)) for part in error.instance_path)
+        where = f", at {path}" if path else ""
+        why = clipped(error.message)
+    except ValueError as error:
+        raise InvalidTool(f"the schema of the tool {tool!r} is not JSON: {error}", tool=tool) from None
+    raise InvalidTool(f"the schema of the tool {tool!r} means nothing{where}: {why}", tool=tool, path=path) from None
+
+
+def _validator(schema: Schema, registry: Any = None) -> Judge:
+    """The validator of a schema. Raises what the library raises for a schema that is none."""
+    import jsonschema_rs as rs
+
+    def made(options: Any) -> Judge:
+        return cast(
+            "Judge",
+            rs.Draft202012Validator(
+                dict(schema),
+                validate_formats=True,
+                retriever=_fetch_nothing,
+                registry=registry,
+                pattern_options=options,
+                keywords=cast("Any", {KEYWORD: Fits}),
+            ),
+        )
+
+    try:
+        return made(rs.RegexOptions(dfa_size_limit=_DFA))
+    except rs.ValidationError:
+        # A pattern that looks around needs the other engine, which is not linear: it is held to a bound.
+        return made(rs.FancyRegexOptions(backtrack_limit=100_000, dfa_size_limit=_DFA))
+
+
+def _fetch_nothing(uri: str) -> NoReturn:
+    raise LookupError(f"{uri} is not part of the schema, and nothing is fetched")
+
+
+def closed(schema: Schema) -> Schema:
+    """The schema of arguments as it is told: without others than those that it lists, where it says nothing of them.
+
+    One that is put together of others is left as it is; see `judged`.
+    """
+    if any(key in schema for key in (*OPEN, *COMPOSED)):
+        return schema
+    return {**schema, "additionalProperties": False}
+
+
+def judged(schema: Schema, tool: str = "") -> Schema:
+    """The schema of arguments as it is judged: closed, also where it is put together of others, each of which may list
+    properties. Raises InvalidTool where that would be too much work."""
+    made: Schema = closed(schema)
+    if not any(key in made for key in OPEN):
+        required: list[Any] = made.get("required") or []
+        listed: dict[str, Any] = {name: True for name in required if isinstance(name, str)}  # if nowhere else
+        listed |= cast("Mapping[str, Any]", made.get("properties") or {})
+        made = {**made, "properties": listed, "unevaluatedProperties": False}
+    left = UNEVALUATED
+    for path, node in nodes(made):
+        if node.get("unevaluatedProperties", True) is not True or node.get("unevaluatedItems", True) is not True:
+            left -= _applied(made, node, left)
+            if left < 0:
+                raise InvalidTool(
+                    f"the schema of the tool {tool!r} asks for too much work, at {path or '/'}: it unites more than"
+                    f" {UNEVALUATED:,} alternatives and properties, counted wherever a reference leads to them; list the"
+                    " properties in one place and say additionalProperties",
+                    tool=tool,
+                    path=path,
+                )
+    return made
+
+
+def _applied(root: Schema, top: Mapping[str, Any], most: int) -> int:
+    """How many schemas and properties are applied to a value to which this schema is applied, not far beyond `most`."""
+    found = 0
+    todo: list[tuple[Any, frozenset[str]]] = [(top, frozenset())]
+    while todo and found <= most:
+        node, within = todo.pop()
+        if not isinstance(node, Mapping):
+            continue
+        here = cast("Mapping[str, Any]", node)
+        listed = here.get("properties")
+        found += 1 + (len(cast("Mapping[str, Any]", listed)) if isinstance(listed, Mapping) else 0)
+        todo += [(here[word], within) for word in ("if", "then", "else") if word in here]
+        unites = [here.get(word) for word in ("anyOf", "oneOf", "allOf")]
+        todo += [(part, within) for parts in unites if isinstance(parts, list) for part in cast("list[Any]", parts)]
+        if isinstance(depending := here.get("dependentSchemas"), Mapping):
+            todo += [(part, within) for part in cast("Mapping[str, Any]", depending).values()]
+        for word in ("$ref", "$dynamicRef"):
+            ref = here.get(word)
+            if isinstance(ref, str) and ref not in within:  # a circle is followed once
+                todo.append((resolve(root, ref), within | {ref}))
+    return found

@@ -1,0 +1,337 @@
+"""Tools in groups: the tree that a choice by levels goes down through.
+
+A list of members, tools and groups, is short: it is what a model chooses from at once. Groups come from whoever gives
+the tools (`plain`, `given`), from what names begin with (`by_prefix`), and for what neither of these orders from a
+`Split`, which parts a list in a few named groups: see `search.groups` for one by words.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard, cast
+
+from .. import stems
+from ..errors import UsageError
+from ..schema.infer import AnyTool, as_tool
+from ..schema.phrases import short
+from ..schema.suggestions import did_you_mean, near
+from ..types import Tool
+
+LIST = 8
+"""Members of a list, about: a list may hold half as many more."""
+LEAST = 3
+"""Tools that a common beginning of their names makes a group of."""
+LONGEST_NAME, DEEP = 200, 8
+"""Characters of a name, and words of it, that are looked at."""
+VERBS = frozenset(
+    [
+        "add",
+        "analyze",
+        "apply",
+        "assign",
+        "build",
+        "calc",
+        "calculate",
+        "cancel",
+        "change",
+        "check",
+        "close",
+        "compare",
+        "compute",
+        "convert",
+        "count",
+        "create",
+        "decode",
+        "delete",
+        "describe",
+        "determine",
+        "disable",
+        "do",
+        "download",
+        "enable",
+        "encode",
+        "estimate",
+        "evaluate",
+        "execute",
+        "fetch",
+        "filter",
+        "find",
+        "format",
+        "generate",
+        "get",
+        "group",
+        "has",
+        "identify",
+        "insert",
+        "invoke",
+        "is",
+        "join",
+        "list",
+        "load",
+        "lookup",
+        "make",
+        "merge",
+        "modify",
+        "move",
+        "open",
+        "order",
+        "parse",
+        "plot",
+        "post",
+        "predict",
+        "print",
+        "process",
+        "put",
+        "query",
+        "read",
+        "recommend",
+        "remove",
+        "rename",
+        "replace",
+        "reset",
+        "resolve",
+        "retrieve",
+        "run",
+        "save",
+        "search",
+        "select",
+        "send",
+        "set",
+        "show",
+        "solve",
+        "sort",
+        "start",
+        "stop",
+        "submit",
+        "sum",
+        "sync",
+        "track",
+        "update",
+        "upload",
+        "use",
+        "validate",
+        "verify",
+        "view",
+        "write",
+    ]
+)
+"""What many names of tools hold whatever they are about."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Tools under a name. `members` are tools and further groups, `description` says in words what they are for.
+
+    Where groups are given by hand, members may also be names and patterns of names: `Group("mail", ["mail_*"])`.
+    """
+
+    name: str
+    members: Sequence[Any] = ()
+    description: str = ""
+
+
+Member = Tool[..., Any] | Group
+Split = Callable[[Sequence[Member], int], Sequence[Group]]
+"""Parts a list in at most so many groups, at least two. Each is named, and none is empty."""
+
+
+def tools_in(group: Group) -> Iterator[AnyTool]:
+    """All tools of a group, those of the groups in it too."""
+    for member in group.members:
+        if isinstance(member, Group):
+            yield from tools_in(member)
+        else:
+            yield member
+
+
+# ------------------------------------------------------------------ groups that are given
+
+
+def plain(spec: Any) -> tuple[Group, ...]:
+    """Groups that somebody wrote down, with nothing but names, patterns and further groups in them.
+
+    `spec` is a mapping of names to members, or a list of Groups. Members are names and patterns (`mail_*`) of tools;
+    Tools, functions and dicts; a Toolbox or another list of these; or a mapping of further groups. Raises UsageError
+    for what is none of these.
+    """
+    if not (_is_groups(spec) or isinstance(spec, Group) or _is_list(spec)) or not spec:
+        raise UsageError(f"groups: expected a mapping such as {{'mail': ['mail_*']}}, received {short(spec)}")
+    members = _plain_members(spec)
+    if strays := [member for member in members if not isinstance(member, Group)]:
+        raise UsageError(f"groups: expected names with tools under them, received the tool {short(strays[0])} in none")
+    return cast("tuple[Group, ...]", members)
+
+
+def _plain_members(spec: Any) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for one in _each(spec):
+        if isinstance(one, Group):
+            found.append(replace(one, members=_plain_members(one.members)))
+        else:
+            found.append(one if isinstance(one, str) else as_tool(one).name)
+    return tuple(found)
+
+
+def own_tools(spec: Any) -> Iterator[AnyTool]:
+    """The tools that groups hold themselves, not by name."""
+    for one in _each(spec):
+        if isinstance(one, Group):
+            yield from own_tools(one.members)
+        elif not isinstance(one, str):
+            yield as_tool(one)
+
+
+def resolve_groups(spec: Iterable[Group], tools: Iterable[AnyTool], *, strict: bool = True) -> Group:
+    """Plain groups with tools in place of names, as one group. A tool is in the first group that names it. If `strict`,
+    a name of no tool is a UsageError."""
+    known = {tool.name: tool for tool in tools}
+    left = dict(known)
+
+    def filled(group: Group, where: str) -> Group | None:
+        where = f"{where}, {group.name}"
+        members: list[Member] = []
+        for one in group.members:
+            if isinstance(one, Group):
+                inner = filled(one, where)
+                members += [inner] if inner else []
+            else:
+                members += [left.pop(name) for name in _named(one, known, where, strict) if name in left]
+        return replace(group, members=tuple(members)) if members else None
+
+    return Group("", tuple(filter(None, (filled(group, "groups") for group in spec))))
+
+
+def _named(pattern: str, known: Mapping[str, AnyTool], where: str, strict: bool) -> list[str]:
+    if pattern in known:
+        return [pattern]
+    if found := fnmatch.filter(known, pattern):
+        return found
+    if strict:
+        raise UsageError(f"{where}: there is no tool {short(pattern)}.{did_you_mean(near(pattern, known))}")
+    return []
+
+
+def _is_list(spec: Any) -> bool:
+    return isinstance(spec, (list, tuple))
+
+
+def _is_groups(spec: Any) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether it is a mapping of groups, and not a tool as a dict."""
+    if not isinstance(spec, Mapping):
+        return False
+    said = cast("Mapping[Any, Any]", spec)
+    return not isinstance(said.get("name"), str) and not isinstance(said.get("function"), Mapping)
+
+
+def _each(spec: Any) -> Iterator[Any]:
+    """What a mapping of groups, a list, with those in it, or a single thing holds."""
+    if _is_groups(spec):
+        yield from (one if isinstance(one, Group) else Group(str(name), one) for name, one in spec.items())
+    elif isinstance(spec, (str, Tool, Group, Mapping)) or not isinstance(spec, Iterable):
+        yield spec
+    else:
+        for one in cast("Iterable[Any]", spec):
+            yield from _each(one)
+
+
+# ------------------------------------------------------------------ groups that are made
+
+
+def by_prefix(tools: Sequence[AnyTool], long: int = LIST) -> list[Member]:
+    """The tools with those in groups whose names begin alike: `github_…`, `stripe.customers.…`.
+
+    Groups stand where their first tool stood. One that is longer than `long` is parted by how the names go on.
+    """
+    return _by_piece(tools, [_pieces(tool.name) for tool in tools], 0, long)
+
+
+def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int, long: int) -> list[Member]:
+    places: dict[str, list[int]] = {}
+    for place, said in enumerate(pieces):
+        if len(said) > at:
+            places.setdefault(_alike(said[at]), []).append(place)
+    if len(places) == 1 and all(len(said) > at for said in pieces):
+        return _by_piece(tools, pieces, at + 1, long)  # they all begin so
+    grouped: dict[int, Group] = {}
+    inside: set[int] = set()
+    for found in places.values():
+        if len(found) < LEAST:
+            continue
+        alike = [tools[place] for place in found]
+        inner: Sequence[Member] = alike
+        if len(found) > long:
+            inner = _by_piece(alike, [pieces[place] for place in found], at + 1, long)
+        grouped[found[0]] = Group("_".join(pieces[found[0]][: at + 1]), tuple(inner))
+        inside.update(found)
+    return [
+        grouped.get(place) or tools[place] for place in range(len(tools)) if place in grouped or place not in inside
+    ]
+
+
+def _pieces(name: str) -> list[str]:
+    """What a name says, without its verbs: `list_users` is about what `create_user` is about."""
+    pieces = [piece.lower() for piece in stems.PART.findall(name[:LONGEST_NAME])[:DEEP]]
+    return [piece for piece in pieces if piece not in VERBS] or pieces
+
+
+def _alike(piece: str) -> str:
+    """What a word has in common with its plural."""
+    return piece[:-1] if len(piece) > 3 and piece.endswith("s") and piece[-2] not in "su" else piece
+
+
+def tree(root: Group, tools: Iterable[AnyTool], split: Split, most: int = LIST) -> Group:
+    """The groups of `root` with all `tools` in them and no others: those in no group are put in groups by their names,
+    and lists that are longer than half as much again as `most` are parted."""
+    wanted = {tool.name: tool for tool in tools}
+    kept = only(root, wanted) or Group("")
+    grouped = {tool.name for tool in tools_in(kept)}
+    rest = [tool for name, tool in wanted.items() if name not in grouped]
+    return replace(root, members=_shaped([*kept.members, *rest], split, most))
+
+
+def only(group: Group, wanted: Collection[str]) -> Group | None:
+    """The group with those of its tools that are wanted; None where there are none."""
+    members: list[Member] = []
+    for member in group.members:
+        if not isinstance(member, Group):
+            members += [member] if member.name in wanted else []
+        elif inner := only(member, wanted):
+            members.append(inner)
+    return replace(group, members=tuple(members)) if members else None
+
+
+def _shaped(members: Sequence[Member], split: Split, most: int) -> tuple[Member, ...]:
+    """A list that is short, of groups whose lists are."""
+    long = most + most // 2
+    if len(members) > long:
+        groups, tools = _apart(members)
+        members = [*groups, *by_prefix(tools, long)]
+    if len(members) > long:
+        groups, tools = _apart(members)
+        # Where there is room the groups stay where they are, and the tools beside them go into some.
+        members = (
+            [*groups, *split(tools, most - len(groups))] if len(groups) <= most - 2 else list(split(members, most))
+        )
+    return tuple(_plain(member, split, most) for member in members)
+
+
+def _apart(members: Sequence[Member]) -> tuple[list[Group], list[AnyTool]]:
+    groups = [member for member in members if isinstance(member, Group)]
+    return groups, [member for member in members if not isinstance(member, Group)]
+
+
+def _plain(member: Member, split: Split, most: int) -> Member:
+    """A member with short lists in it; what stands in a group alone stands for itself."""
+    if not isinstance(member, Group):
+        return member
+    inner = _shaped(member.members, split, most)
+    return inner[0] if len(inner) == 1 else replace(member, members=inner)
+
+
+def in_order(members: Sequence[Member], most: int) -> list[Group]:
+    """A list in parts of equal length, as it stands: the Split that knows nothing."""
+    parts = min(most, max(2, -(-len(members) // LIST)))
+    ends = [len(members) * part // parts for part in range(parts + 1)]
+    return [Group(f"part_{i + 1}", tuple(members[ends[i] : ends[i + 1]])) for i in range(parts)]

@@ -1,0 +1,196 @@
+"""Indexes of the tools of requests: made once for each set, off the event loop, and kept within a bound."""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import hashlib
+import sys
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+from ..plan.token_estimate import about_tool
+from ..types import Tool
+from .index import ToolIndex
+from .priority import own
+
+Toolset = tuple[Tool[..., Any], ...]
+
+QUESTIONS = 64
+"""Questions whose findings are kept, for each set of tools."""
+
+QUESTION, FOUND, VIEWED = 2_100, 120, 130
+"""Bytes that a question takes, and each of the tools found for it, of which there are at most so many."""
+
+
+@runtime_checkable
+class Finder(Protocol):
+    """What finds tools for a question: a ToolIndex."""
+
+    def search(self, question: str, k: int = 10) -> list[tuple[Tool[..., Any], float]]:
+        """The at most `k` best with their scores, best first."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, name: object) -> bool: ...
+
+
+class IndexedTools:
+    """The tools of a request, where each stands among them, and what finds them: at once if `quick`."""
+
+    def __init__(self, tools: Toolset, finder: Finder, *, quick: bool) -> None:
+        self.tools = tools
+        self.quick = quick
+        self.places = {tool.name: place for place, tool in enumerate(tools)}
+        self.finder = finder
+        self._sizes: dict[int, int] = {}
+        self._matching: tuple[tuple[str, ...], tuple[int, ...]] = ((), ())
+        self._searched: dict[tuple[str, int], list[tuple[int, float]]] = {}
+
+    def size(self, place: int) -> int:
+        """About how many tokens the definition of a tool has."""
+        if place not in self._sizes:
+            self._sizes[place] = about_tool(self.tools[place])
+        return self._sizes[place]
+
+    def matching(self, patterns: tuple[str, ...]) -> tuple[int, ...]:
+        """The places of the tools whose names are among the patterns, or fit one."""
+        known, found = self._matching
+        if known != patterns:
+            found = tuple(place for name, place in self.places.items() if _fits(name, patterns))
+            self._matching = patterns, found  # as one: other threads ask with other patterns
+        return found
+
+    @cached_property
+    def own(self) -> list[int]:
+        """The places of the tools that are the client's own; see `priority.own`."""
+        return own([tool.name for tool in self.tools])
+
+    def search(self, question: str, k: int) -> list[tuple[int, float]]:
+        """The places of the at most `k` tools that fit a question best, with their scores. The questions of a
+        conversation come again with each request of it: what they found is kept for the latest."""
+        others = max(0, len(self.finder) - len(self.tools))  # that the finder knows, and that are not offered
+        if (kept := self._searched.get((question, k + others))) is not None:
+            return kept
+        found = self.finder.search(question, k + others)
+        places = [(self.places[tool.name], score) for tool, score in found if tool.name in self.places][:k]
+        if len(self._searched) >= QUESTIONS:
+            self._searched = dict(list(self._searched.items())[QUESTIONS // 2 :])
+        self._searched[question, k + others] = places
+        return places
+
+
+def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+class Indexes:
+    """Makes an index for each set of tools, and keeps those used last, `sets` with `tools` in all that take `size` bytes
+    in memory, by an estimate: the tools are held as long as their index is.
+
+    A set is known again when it holds the same tools, or tools that say the same. Threads and event loops may share
+    one; whoever comes while an index is made waits for it.
+    """
+
+    def __init__(self, sets: int = 64, tools: int = 50_000, size: int = 96_000_000) -> None:
+        self._sets = sets
+        self._tools = tools
+        self._size = size
+        self._kept: OrderedDict[tuple[int, ...], _Entry] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    async def of(self, tools: Toolset, finder: Finder | None = None) -> IndexedTools:
+        """The set with an index of it: `finder` where that knows all of its tools. Raises MissingExtra."""
+        made = self._begun(tools, finder)
+        return made.result() if made.done() else await asyncio.wrap_future(made)
+
+    def now(self, tools: Toolset, finder: Finder | None = None) -> IndexedTools:
+        """As `of`, waited for."""
+        return self._begun(tools, finder).result()
+
+    def _begun(self, tools: Toolset, finder: Finder | None) -> Future[IndexedTools]:
+        with self._lock:
+            for entry in reversed(self._kept.values()):
+                if entry.tools is tools and entry.finder is finder:
+                    self._kept.move_to_end(entry.key)
+                    return entry.made
+            key = (id(finder), *map(id, tools))
+            if entry := self._kept.get(key):
+                entry.tools = tools
+                self._kept.move_to_end(key)
+                return entry.made
+            entry = self._kept[key] = _Entry(key, tools, finder)
+            self._let_go()
+        threading.Thread(target=self._make, args=(entry,), name="toolspeak-index", daemon=True).start()
+        return entry.made
+
+    def _let_go(self) -> None:
+        held = sum(len(entry.tools) for entry in self._kept.values())
+        size = sum(entry.size for entry in self._kept.values())
+        while len(self._kept) > 1 and (len(self._kept) > self._sets or held > self._tools or size > self._size):
+            _, old = self._kept.popitem(last=False)
+            held -= len(old.tools)
+            size -= old.size
+
+    def _make(self, entry: _Entry) -> None:
+        try:
+            finder = self._finder(entry)
+            if finder is not entry.finder:
+                with self._lock:
+                    entry.size += sys.getsizeof(finder)
+                    self._let_go()
+            # One that was made here finds by words alone; one that was given may have to ask a model.
+            entry.made.set_result(IndexedTools(entry.tools, finder, quick=finder is not entry.finder))
+        except BaseException as error:  # noqa: BLE001 - handed to those who wait
+            with self._lock:
+                if self._kept.get(entry.key) is entry:
+                    del self._kept[entry.key]
+            entry.made.set_exception(error)
+
+    def _finder(self, entry: _Entry) -> Finder:
+        given = entry.finder
+        if given is not None and all(tool.name in given for tool in entry.tools):
+            return given
+        entry.digest, said = _content_key(entry.tools)
+        with self._lock:
+            entry.size = in_memory(len(entry.tools), said)
+            self._let_go()
+            others = [one for one in self._kept.values() if one.digest == entry.digest and one.made.done()]
+        for one in others:
+            if not one.made.exception():
+                return one.made.result().finder
+        return ToolIndex(entry.tools)
+
+
+class _Entry:
+    """A set that is kept, and its index, made or being made."""
+
+    def __init__(self, key: tuple[int, ...], tools: Toolset, finder: Finder | None) -> None:
+        self.key = key
+        self.tools = tools  # holds them, so that no other tool gets the id of one of them
+        self.finder = finder
+        self.digest, self.size = b"", 0
+        self.made: Future[IndexedTools] = Future()
+        self.made.set_running_or_notify_cancel()  # one who no longer waits must not take it from the others
+
+
+def in_memory(count: int, said: int) -> int:
+    """Bytes that so many tools take in memory that say so much, and what is found for their questions, at most."""
+    return 1_000 * count + 8 * said + QUESTIONS * (QUESTION + FOUND * min(count, VIEWED))
+
+
+def _content_key(tools: Toolset) -> tuple[bytes, int]:
+    """The same for tools that say the same, and how many bytes they say."""
+    made, size = hashlib.blake2b(digest_size=16), 0
+    for tool in tools:
+        told = repr((tool.name, tool.description, tool.parameters, tool.examples)).encode("utf-8", "replace")
+        made.update(told)
+        size += len(told)
+    return made.digest(), size

@@ -1,0 +1,121 @@
+"""An index in a file: its tools and their example questions, as JSON in one zip file.
+
+Terms and weights are not kept. They are made anew from the tools when the file is read, in about the time that reading
+them would take: so an index gives the same answers after loading, and no file can hold weights that do not fit.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import UsageError
+from ..files import replacing
+from ..schema.infer import AnyTool, as_tool
+from ..toolbox import Toolbox
+from .group_tree import Group
+
+FORMAT, VERSION = "toolspeak-index", 1
+MEMBER = "index.json"
+MOST = 1 << 30
+"""Bytes of a file's text that are read: a small zip file can hold far more than it seems."""
+BROKEN = (OSError, LookupError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading a file raises that is no zip file, or a damaged one (a ValueError: its text is no JSON)."""
+
+
+def write(
+    path: Path, tools: Iterable[AnyTool], examples: Mapping[str, Iterable[str]], groups: Iterable[Group] = ()
+) -> None:
+    """Writes the file whole or not at all."""
+    said = {
+        "format": FORMAT,
+        "version": VERSION,
+        "tools": [_tool_record(tool) for tool in tools],
+        "examples": {name: list(asked) for name, asked in examples.items()},
+    }
+    if told := [_group_record(group) for group in groups]:
+        said["groups"] = told
+    try:
+        _put(path, json.dumps(said))
+    except OSError as error:
+        raise UsageError(f"the index cannot be written to {path}: {error.strerror or error}") from error
+
+
+def _put(path: Path, text: str) -> None:
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo(MEMBER), text, zipfile.ZIP_DEFLATED)  # no time: equal indexes, equal files
+
+
+def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[str]], tuple[Group, ...]]:
+    """The tools, the examples and the groups in a file, each tool with the function of the one of its name in
+    `functions`."""
+    said = _read_content(path)
+    if said.get("format") != FORMAT:
+        raise UsageError(f"{path} is no index of tools: ToolIndex.save writes one")
+    if said.get("version") != VERSION:
+        raise UsageError(
+            f"{path} is an index of version {said.get('version')}, and this is read: {VERSION}. Make it anew"
+        )
+    try:
+        tools = [_tool(one, functions) for one in said["tools"]]
+        examples = {str(name): [str(one) for one in asked] for name, asked in said["examples"].items()}
+        groups = tuple(_group(one) for one in said.get("groups", ()))
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is a broken index: {error}. Make it anew") from error
+    return tools, examples, groups
+
+
+def _read_content(path: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(MEMBER) as member:
+            text = member.read(MOST + 1)
+        if len(text) > MOST:
+            raise UsageError(f"{path} holds more than {MOST >> 20} MB: that is no index of tools")
+        said = json.loads(text)
+    except FileNotFoundError:
+        raise UsageError(f"there is no index {path}") from None
+    except UsageError:
+        raise
+    except BROKEN as error:
+        raise UsageError(f"{path} is no index of tools, or a broken one: {error}") from error
+    return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+
+
+def _tool_record(tool: AnyTool) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    if tool.injected:
+        said["injected"] = tool.injected
+    if tool.timeout is not None:
+        said["timeout"] = tool.timeout
+    if tool.strict:
+        said["strict"] = True
+    return said
+
+
+def _group_record(group: Group) -> dict[str, Any]:
+    members = [_group_record(one) if isinstance(one, Group) else one for one in group.members]
+    return {"name": group.name, "description": group.description, "members": members}
+
+
+def _group(said: Mapping[str, Any]) -> Group:
+    members = tuple(one if isinstance(one, str) else _group(one) for one in said["members"])
+    return Group(str(said["name"]), members, str(said["description"]))
+
+
+def _tool(said: Mapping[str, Any], functions: Toolbox) -> AnyTool:
+    made = as_tool({key: said[key] for key in ("name", "description", "parameters")})
+    made = replace(
+        made,
+        injected=tuple(map(str, said.get("injected", ()))),
+        timeout=said.get("timeout"),
+        strict=said.get("strict") is True,
+    )
+    if made.name in functions:
+        lent = functions[made.name]
+        made = replace(made, function=lent.function, build=lent.build, injected=lent.injected)
+    return made

@@ -1,0 +1,335 @@
+"""Of many tools a model is shown those that fit what is asked, and may search for others.
+
+    model = ToolRouter(ts.model("ollama:NAME"), shown=10, pinned=["ask_user", "files_*"])
+    ts.run("Will it rain in Xiamen?", tools=five_thousand, model=model)
+
+`run` and its like, and the gateway, do this by themselves where there are more tools than a model can be shown.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+from ..errors import MissingExtra, UsageError
+from ..events import Event
+from ..models.base import Counter, Model
+from ..models.context import context_of
+from ..models.fallback import calling
+from ..models.wrapper import Wrapper
+from ..plan.token_estimate import about_tool
+from ..running import in_thread
+from ..types import Note, Request, Tool, ToolCall
+from .index_cache import Finder, IndexedTools, Indexes
+from .inner_calls import Ear, answered_here, events_of
+from .priority import servers
+from .query import AnsweredCalls, AnsweredRound, Names, Remember
+from .search_tool import SearchConversation, query, replayed, search_tool
+from .token_ratio import known, learn, ratio
+from .tool_views import MOST, Room, View, view, weighed
+
+log = logging.getLogger(__name__)
+
+ALL = 64
+"""Tools that are all shown to a model whose context nobody knows."""
+HALF = 0.5
+"""The share of a known context that definitions may have."""
+FEW, MANY = 10, 20
+"""Tools that are chosen for a question where not all can be shown: for a model that tells likelihoods, which are those
+that run here and were taught no tools, and for any other."""
+FEW_TOKENS, MANY_TOKENS = 2_000, 8_000
+"""What the definitions of those may have, in tokens."""
+SPARE, WEIGHED_SPARE = 2, 4
+"""A model that tells likelihoods is shown up to so many times as many at once, where their definitions fit; one that
+decides by them reads one definition at a time, so that it can be given more of them."""
+RESULTS = 5
+"""Tools that one search finds."""
+SEARCHES = 3
+"""How often a model may search before it must do with what it has found."""
+INDEXES = Indexes()
+"""The indexes of this process."""
+FINDS = AnsweredCalls[Names]()
+"""What was found in the conversations of this process."""
+
+
+def _check_count(name: str, value: Any) -> None:
+    if value is not None and (type(value) is not int or value < 1):
+        raise UsageError(f"{name}: expected a whole number of 1 or more, received {value!r}")
+
+
+class ToolRouter(Wrapper[Model]):
+    """A model that is shown all tools where there is room for them, and else those that a conversation needs.
+
+    There is room for definitions that take half of the model's `context` (without one: what the model tells of itself)
+    or `tokens`; where nothing is known of it, for 64 tools. A model that tells likelihoods is shown fewer. Where there
+    is no room for all, shown are the tools whose names are `pinned` (or fit such a pattern), those that the
+    instructions name, the client's own before those of its servers, and beside these `shown` tools that fit the first
+    question best, or any. What the conversation calls, what later questions are about and what the model finds by
+    `search_tools` is added where it came up, so that the beginning of the prompt stays as it is; see `tool_views`. The
+    search is answered here. Whatever was not shown can be called too, by its exact name.
+
+    Without an `index`, or where a request offers others than that knows, one is made for the request's tools and kept.
+    Where the extra `search` is missing all tools are shown, with a warning; if `strict`, MissingExtra is raised. A text
+    model is spoken for.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        index: Finder | None = None,
+        *,
+        shown: int | None = None,
+        tokens: int | None = None,
+        context: int | None = None,
+        pinned: Sequence[str] = (),
+        strict: bool = True,
+        indexes: Indexes = INDEXES,
+        finds: AnsweredCalls[Names] | None = None,
+    ) -> None:
+        if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"model: expected a model, such as ts.model('local'), received {model!r}")
+        if index is not None and not isinstance(index, Finder):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"index: expected a ToolIndex, received {type(index).__name__}")
+        for name, value in (("shown", shown), ("tokens", tokens), ("context", context)):
+            _check_count(name, value)
+        if isinstance(pinned, str) or not all(isinstance(one, str) for one in pinned):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"pinned: expected a list of names or patterns, received {pinned!r}")
+        super().__init__(calling(model))
+        self.index = index
+        self.pinned = tuple(pinned)
+        self.strict = strict
+        self._shown = shown
+        self._tokens = tokens
+        self._context = context
+        self._indexes = indexes
+        self._finds = FINDS if finds is None else finds
+
+    def around(self, model: Model) -> Self:
+        """The same around another model."""
+        made = copy.copy(self)
+        made.model = calling(model)
+        return made
+
+    def searching(self, index: Finder) -> Self:
+        """The same, with this index."""
+        made = copy.copy(self)
+        made.index = index
+        return made
+
+    @property
+    def tool_count(self) -> int:
+        """How many tools are chosen for a question where not all can be shown."""
+        return self._shown or (FEW if self._scored else MANY)
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the definitions of those may have."""
+        return self._tokens or (FEW_TOKENS if self._scored else MANY_TOKENS)
+
+    @property
+    def whole(self) -> int | None:
+        """How many tokens the definitions of all that is shown may have; None where nobody knows."""
+        if self._tokens or self._scored:
+            return self.tokens
+        context = self._context or context_of(self.model)
+        return int(HALF * context) if context else None
+
+    @property
+    def _by_room(self) -> bool:
+        """Whether all tools are shown that there is room for; else their number decides."""
+        return self._shown is None and not self._scored
+
+    @property
+    def _scored(self) -> bool:
+        return "score" in self.capabilities
+
+    # asking
+
+    def stream(self, request: Request) -> AsyncIterator[Event]:
+        """The reply's events; see the protocol."""
+        return self.model.stream(request) if self.fits(request) else self._routed(request)
+
+    async def count(self, request: Request) -> int | None:
+        """The tokens of what the model would be asked first; None where it cannot tell."""
+        return await super().count(await self.narrowed(request)) if isinstance(self.model, Counter) else None
+
+    async def narrowed(self, request: Request) -> Request:
+        """The request as the model is asked it first."""
+        if self.fits(request):
+            return request
+        view = await self._view(request)
+        return self._begun(request, view)[0] if view and view.hidden else request
+
+    def narrowed_now(self, request: Request) -> Request:
+        """As `narrowed`, for code that does not await."""
+        if self.fits(request):
+            return request
+        try:
+            indexed = self._indexes.now(request.tools or (), self.index)
+        except MissingExtra as error:
+            self._do_without(error)
+            return request
+        return self._begun(request, self._chosen(indexed, request))[0]
+
+    def fits(self, request: Request) -> bool:
+        """Whether all tools of a request are surely shown."""
+        tools = request.tools or ()
+        if request.prompt is not None or not tools:
+            return True
+        if request.deferred and "scored" not in self.capabilities:
+            return False
+        if not self._by_room:
+            return self._few(tools)
+        if self.whole is None:
+            return len(tools) <= ALL
+        whole = sum(map(about_tool, tools))
+        return whole * ratio(self.model) <= self.whole and known(self.model, whole, self.whole)
+
+    def _few(self, tools: Sequence[Tool[..., Any]]) -> bool:
+        """The same where the number decides."""
+        if len(tools) <= min(self.tool_count, MOST):
+            return True
+        if self._shown is not None or len(tools) > MOST:
+            return False
+        if "scored" in self.capabilities:
+            return len(tools) <= WEIGHED_SPARE * self.tool_count
+        return len(tools) <= SPARE * self.tool_count and sum(map(about_tool, tools)) * ratio(self.model) <= self.tokens
+
+    async def _routed(self, request: Request) -> AsyncGenerator[Event]:
+        view = await self._view(request)
+        if view is None or not view.hidden:
+            async with aclosing(events_of(self.model, request)) as events:
+                async for event in events:
+                    yield event
+            return
+        begun, search = self._begun(request, view)
+        inner = _Searches(begun, view, search, partial(self._finds.remember, request.messages))
+        notes = [Note("tools-shown", f"{len(view.places)} of {len(view.indexed.tools)}")]
+        ask = partial(events_of, self.model)
+        async with aclosing(answered_here(inner, ask, notes, held=request.schema is not None)) as events:
+            async for event in events:
+                yield event
+
+    def _begun(self, request: Request, view: View) -> tuple[Request, Tool[..., Any]]:
+        """The request as the model is asked it first, and the tool to search by, whether or not it is offered."""
+        indexed = view.indexed
+        first, every = set(view.first), set(view.places)
+        apart = [tool.name for place, tool in enumerate(indexed.tools) if place not in first]
+        hidden = tuple(tool for place, tool in enumerate(indexed.tools) if place not in every)
+        search = search_tool(indexed.places, len(apart), servers(apart) if indexed.own else [])
+        offered = request.choice not in indexed.places and self._searches(request, apart)
+        ranked = {indexed.tools[place].name: view.best[place] for place in view.best if place in every}
+        messages, late = replayed(view, request.messages, SEARCHES)
+        tools = (*view.at_head(), *([search] if offered else []), *view.added())
+        asked = replace(request, messages=messages, tools=tools, late=late, hidden=hidden, ranked=ranked, deferred={})
+        return asked, search
+
+    def _searches(self, request: Request, apart: Sequence[str]) -> bool:
+        """Whether the model can search for what is not at the head; for what is deferred the client may have a
+        search."""
+        if "scored" in self.capabilities:
+            return False
+        return bool(apart) if request.search else not request.deferred.keys() >= set(apart)
+
+    # choosing
+
+    async def _view(self, request: Request) -> View | None:
+        """What is shown for a request; None for all."""
+        try:
+            indexed = await self._indexes.of(request.tools or (), self.index)
+        except MissingExtra as error:
+            self._do_without(error)
+            return None
+        view = await self._choose(indexed, request)
+        bound = self.whole or self.tokens
+        if await learn(self.model, view.at_head(), bound):
+            view = await self._choose(indexed, request)
+        return view
+
+    def _do_without(self, error: MissingExtra) -> None:
+        if self.strict:
+            raise error
+        global _warned  # noqa: PLW0603 - told once a process
+        if not _warned:
+            _warned = True
+            log.warning("all tools are shown, however many: %s", error)
+
+    async def _choose(self, indexed: IndexedTools, request: Request) -> View:
+        """As `_chosen`, beside the loop where a search may take long."""
+        if indexed.quick:
+            return self._chosen(indexed, request)
+        return await in_thread(lambda: self._chosen(indexed, request))
+
+    def _chosen(self, indexed: IndexedTools, request: Request) -> View:
+        """What is shown of the tools."""
+        times, whole = ratio(self.model), self.whole
+        room = Room(self.tool_count, self.tokens / times, None if whole is None else whole / times)
+        if "scored" in self.capabilities:
+            return weighed(indexed, request, self.pinned, room)
+        opened = [place for name, place in indexed.places.items() if name not in request.deferred]
+        if self._by_room and _room_for(indexed, opened, room):
+            if not request.deferred:
+                return View(indexed, tuple(opened), {})
+            room = replace(room, all=True)
+        return view(indexed, request, self._finds.recall(request.messages), self.pinned, room)
+
+
+def _room_for(indexed: IndexedTools, places: Sequence[int], room: Room) -> bool:
+    """Whether these can all be shown."""
+    return sum(map(indexed.size, places)) <= room.whole if room.whole else len(places) <= ALL
+
+
+_warned = False
+
+
+class _Searches:
+    """Answers the searches within one reply; see `inner_calls`."""
+
+    most = SEARCHES
+    what = "searches"
+
+    def __init__(self, begun: Request, view: View, search: Tool[..., Any], remember: Remember[Names]) -> None:
+        self.name = search.name
+        self.names: Collection[str] = view.indexed.places
+        self._rounds: list[AnsweredRound[Names]] = []
+        self._remember = remember
+        self._begun = begun
+        self._indexed = view.indexed
+        self._tool = search
+        self._turn = SearchConversation(list(begun.messages), dict(begun.late), list(begun.tools or ()))
+
+    def next_request(self, *, last: bool) -> Request:
+        """The request as the conversation has gone on."""
+        return self._turn.next_request(self._begun, without=self._tool if last else None)
+
+    async def answer(self, ear: Ear, calls: Sequence[ToolCall], *, beside: bool) -> list[Note]:
+        """Searches, and adds what is found to the tools."""
+        shown, found, notes = {tool.name for tool in self._turn.tools}, list[Names](), list[Note]()
+        asked = [replace(call, arguments={"query": query(call)}, whole=True) for call in calls]
+        for call in asked:
+            names = await self._search(shown, call.arguments["query"])
+            shown.update(names)
+            found.append(tuple(names))
+            notes.append(Note("tools-searched", f"{call.arguments['query']}: {', '.join(names) or 'nothing'}"))
+        self._rounds.append(AnsweredRound(ear.message(asked), tuple(found), beside))
+        if not beside:
+            self._turn.add(self._indexed, self._rounds[-1], last=len(self._rounds) >= SEARCHES)
+        return notes
+
+    def end(self, text: str, called: Sequence[str]) -> None:
+        """Keeps the searches for later requests of the conversation."""
+        self._remember(text, called, self._rounds)
+
+    async def _search(self, shown: set[str], query: str) -> list[str]:
+        """The names of the tools that a search finds beside those that are shown, as many as may still be added."""
+        if not query:
+            return []
+        indexed, most = self._indexed, len(shown) + RESULTS
+        ranked = indexed.search(query, most) if indexed.quick else await in_thread(lambda: indexed.search(query, most))
+        new = [name for place, _ in ranked if (name := indexed.tools[place].name) not in shown]
+        return new[: min(RESULTS, max(0, MOST + 1 - len(shown)))]

@@ -1,0 +1,137 @@
+"""The `search_tools` tool: its definition, its results, and past searches put back into the conversation. The search is
+answered locally and never reaches the caller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from ..api.json_stream import record
+from ..plan.calls import answer
+from ..plan.prompted import text_of
+from ..types import Message, Request, Tool, ToolCall
+from .index_cache import IndexedTools
+from .inner_calls import without_beginning
+from .query import AnsweredRound, Names, bounded
+from .tool_views import View
+
+NAME = "search_tools"
+DESCRIPTION = (
+    "Finds tools that are not shown here; there are {count} more{of}. Call it when no tool that is shown does what is "
+    "needed, before you say that something cannot be done. What it finds can be called next."
+)
+PARAMETERS = {
+    "type": "object",
+    "properties": {"query": {"type": "string", "description": "What the tool must do, in a few plain words."}},
+    "required": ["query"],
+}
+NOTHING = "No further tool was found."
+OTHER_WORDS = "Search in other words, or answer without."
+ENOUGH = "No more can be searched for this answer."
+LONGEST = 200
+"""Characters of a tool's description that a search tells: its definition is shown beside it."""
+HEAD = 40
+"""Characters of a server's name that are told."""
+
+
+def search_tool(taken: Collection[str], count: int, servers: Sequence[tuple[str, int]] = ()) -> Tool[..., Any]:
+    """The tool, by a name that no other has. It says that `count` tools are not shown, and of which servers."""
+    name, number = NAME, 1
+    while name in taken:
+        number += 1
+        name = f"{NAME}_{number}"
+    of = ", ".join(f"{server[:HEAD]} ({many})" for server, many in servers)
+    return Tool(name, DESCRIPTION.format(count=count, of=f", most of them of {of}" if of else ""), PARAMETERS)
+
+
+def query(call: ToolCall) -> str:
+    """What a call searches for: whatever text it holds."""
+    texts = [value for value in _texts(call.arguments) if value.strip()]
+    return bounded(" ".join(texts) if call.arguments else call.json.strip('{} "'))
+
+
+def result_text(found: Sequence[Tool[..., Any]], *, last: bool = False) -> str:
+    """What a search found, for the model."""
+    if not found:
+        return f"{NOTHING} {ENOUGH if last else OTHER_WORDS}"
+    enough = f"\n{ENOUGH}" if last else ""
+    tools = [{"name": tool.name, "description": _short(tool.description)} for tool in found]
+    return json.dumps({"can be called now": tools}, ensure_ascii=False) + enough
+
+
+def results(indexed: IndexedTools, one: AnsweredRound[Names], *, last: bool) -> list[Message]:
+    """The results of the searches in one reply, as the conversation goes on."""
+    made: list[Message] = []
+    for call, names in zip(one.message.get("tool_calls") or (), one.results, strict=False):
+        found = [indexed.tools[indexed.places[name]] for name in names if name in indexed.places]
+        searched = ToolCall(str(call.get("id") or ""), str(record(call.get("function")).get("name") or NAME), {})
+        made.append(answer(searched, result_text(found, last=last)))
+    return made
+
+
+def replayed(view: View, messages: Sequence[Message], most: int) -> tuple[list[Message], dict[str, int]]:
+    """The conversation with its searches where they were made, and by the names of the tools that were added the place
+    of the message that brought each."""
+    made: list[Message] = []
+    late: dict[str, int] = {}
+    places: list[int] = []
+    for place, message in enumerate(messages):
+        before = ""
+        for number, one in enumerate(view.rounds.get(place, ()), 1):
+            if one.beside:
+                continue  # nothing followed the search: the answer itself was that reply
+            made += [one.message, *results(view.indexed, one, last=number >= most)]
+            late |= dict.fromkeys((name for found in one.results for name in found), len(made) - 1)
+            before += text_of(one.message)
+        places.append(len(made))
+        made.append(without_beginning(message, before))
+    for place, at in view.later.items():
+        name = view.indexed.tools[place].name
+        if name not in late and at is not None and (spot := _spot(made, places, at)) is not None:
+            late[name] = spot
+    added = {tool.name for tool in view.added()}
+    return made, {name: at for name, at in late.items() if name in added}
+
+
+class SearchConversation:
+    """What a model has been told within one reply: the conversation, the tools, and those that came late."""
+
+    def __init__(self, messages: list[Message], late: dict[str, int], tools: list[Tool[..., Any]]) -> None:
+        self.messages = messages
+        self.late = late
+        self.tools = tools
+
+    def add(self, indexed: IndexedTools, one: AnsweredRound[Names], *, last: bool) -> None:
+        """Goes on behind a search."""
+        self.messages = [*self.messages, one.message, *results(indexed, one, last=last)]
+        for name in dict.fromkeys(name for found in one.results for name in found):
+            self.tools.append(indexed.tools[indexed.places[name]])
+            self.late[name] = len(self.messages) - 1
+
+    def next_request(self, request: Request, without: Tool[..., Any] | None) -> Request:
+        """The request as it goes on, without the search where there is enough of it."""
+        tools = tuple(tool for tool in self.tools if tool is not without)
+        names = {tool.name for tool in tools}
+        hidden = tuple(tool for tool in request.hidden if tool.name not in names)
+        return replace(request, messages=self.messages, tools=tools, late=dict(self.late), hidden=hidden)
+
+
+def _spot(made: Sequence[Message], places: Sequence[int], at: int) -> int | None:
+    """The place of the message that may hold definitions, from the one that brought them on."""
+    start = places[at] if at < len(places) else len(made)
+    return next((spot for spot in range(start, len(made)) if made[spot].get("role") in ("user", "tool")), None)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        inner = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+        for one in inner:
+            yield from _texts(one)

@@ -1,0 +1,265 @@
+"""Chooses the tools that a model sees over a whole conversation: some at its beginning, later ones only added.
+
+The view is made anew of the messages in each request, in the order in which they came, so that any process gives the
+same. What begins a conversation chooses what stands at the head of the prompt. Whatever comes into view later, because
+it was searched, called, or fits a later question, is added at the message that brought it: a server that keeps the
+beginning of a prompt keeps it. Only where the room for additions is used up is all chosen again: one break in many
+turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..types import Message, Request
+from .index_cache import IndexedTools, Toolset
+from .priority import named
+from .query import AnsweredRound, Names, called, error, ranked, typed
+
+MOST = 127
+"""Tools that are shown at most, `search_tools` beside them: some providers refuse more than 128."""
+LATER = 5
+"""Tools that a later question brings at most."""
+AFTER_ERROR = 3
+"""Tools that an error of a tool brings at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What may be shown: `count` tools beside those that stay, the definitions of all within `whole` tokens (None:
+    any), those that a question brings within `tokens`. Tokens are estimated ones. `all`: there is room for every tool
+    that is not deferred."""
+
+    count: int
+    tokens: float
+    whole: float | None = None
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a model is shown of the tools of a request.
+
+    `first` are the places of those at the head of the prompt, in the order of all; `later` the places of those that
+    were added, in the order in which they came, each with the place of the message that brought it (None: of none);
+    `best` the scores of those that fit what was asked, best first; `rounds` the searches that were made, by the place
+    of the answer that followed them.
+    """
+
+    indexed: IndexedTools
+    first: tuple[int, ...]
+    best: Mapping[int, float]
+    later: Mapping[int, int | None] = field(default_factory=dict[int, "int | None"])
+    rounds: Mapping[int, tuple[AnsweredRound[Names], ...]] = field(
+        default_factory=dict[int, tuple[AnsweredRound[Names], ...]]
+    )
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places of all that are shown, those at the head first."""
+        return (*self.first, *self.later)
+
+    @property
+    def hidden(self) -> int:
+        """How many are not at the head."""
+        return len(self.indexed.tools) - len(self.first)
+
+    def at_head(self) -> Toolset:
+        """The tools at the head."""
+        return tuple(self.indexed.tools[place] for place in self.first)
+
+    def added(self) -> Toolset:
+        """The tools that were added."""
+        return tuple(self.indexed.tools[place] for place in self.later)
+
+
+def view(
+    indexed: IndexedTools,
+    request: Request,
+    rounds: Mapping[int, tuple[AnsweredRound[Names], ...]],
+    pinned: tuple[str, ...],
+    room: Room,
+) -> View:
+    """What is shown for a request, `rounds` being the searches that were made in its conversation."""
+    made = _Making(indexed, request, pinned, room)
+    begun = _begun(request.messages)
+    for place in range(begun):
+        made.refer(place)
+    made.begin(begun)
+    for place in range(begun, len(request.messages)):
+        for one in rounds.get(place, ()):
+            made.keep(_places(indexed, (name for found in one.results for name in found)), place)
+        made.read(place)
+    if request.choice in indexed.places:
+        made.demand(indexed.places[request.choice])
+    return View(indexed, made.head(), made.best, made.later, rounds)
+
+
+def weighed(indexed: IndexedTools, request: Request, pinned: tuple[str, ...], room: Room) -> View:
+    """What is shown to a model that reads one tool at a time: what fits the last question, whatever was shown
+    before."""
+    made = _Making(indexed, replace(request, deferred={}), pinned, room)
+    made.choose(len(request.messages), request.choice)
+    return View(indexed, made.head(), made.best)
+
+
+def _begun(messages: Sequence[Message]) -> int:
+    """The place of the first answer to the user; a greeting that stands before all questions is none."""
+    spoken = False
+    for place, message in enumerate(messages):
+        spoken = spoken or message.get("role") == "user"
+        if spoken and message.get("role") == "assistant":
+            return place
+    return len(messages)
+
+
+def _places(indexed: IndexedTools, names: Iterable[str]) -> list[int]:
+    return [indexed.places[name] for name in names if name in indexed.places]
+
+
+class _Making:
+    """A view that is being made, message by message."""
+
+    def __init__(self, indexed: IndexedTools, request: Request, pinned: tuple[str, ...], room: Room) -> None:
+        self.indexed = indexed
+        self.messages = request.messages
+        self.pinned = pinned
+        self._closed = set(_places(indexed, request.deferred))
+        self._referred: dict[int | None, list[int]] = {}
+        for name, at in request.deferred.items():
+            self._referred.setdefault(at, []).extend(_places(indexed, [name]))
+        self._open = [place for place in range(len(indexed.tools)) if place not in self._closed]
+        self._most = MOST + len(self._open) if room.all else MOST
+        self.room = room
+        self.taken: dict[int, None] = {}
+        self.later: dict[int, int | None] = {}
+        self.best: dict[int, float] = {}
+        self._added = 0.0
+        self._used: dict[int, None] = {}
+
+    def head(self) -> tuple[int, ...]:
+        """The places of those at the head, in the order of all."""
+        return tuple(sorted(self.taken))
+
+    # where a conversation begins
+
+    def begin(self, upto: int) -> None:
+        """Chooses what stands at the head, by the messages up to that place: what stays, what fits, then any."""
+        self.taken, self.later, self._added = {}, {}, 0.0
+        self._take(self.indexed.matching(self.pinned), None)
+        whole = self.room.whole
+        left = None if whole is None else whole - self._size(self.taken)
+        left = self._take([*self._used, *self._standing(upto)], left)
+        found = dict(ranked(self._search, self.messages[:upto], MOST))
+        self.best = dict(list(found.items())[: self.room.count])
+        if self.room.all:
+            self.taken |= dict.fromkeys(self._open)
+            return
+        tokens = self.room.tokens if left is None else min(self.room.tokens, left)
+        self._take([*found, *self._open], tokens, self.room.count)
+
+    def _best_for_errors(self, upto: int) -> None:
+        """Adds to the best what fits the errors that came since the user said something."""
+        for message in self.messages[:upto][::-1]:
+            if message.get("role") == "user":
+                break
+            if text := error(message):
+                for place, score in self._search(text, AFTER_ERROR):
+                    self.best.setdefault(place, score)
+
+    def choose(self, upto: int, choice: str) -> None:
+        """As `begin`, for a model that is scored: nothing that fits nothing, unless a call is required."""
+        demanded = _places(self.indexed, [choice])
+        self._take([*demanded, *self.indexed.matching(self.pinned)], None)
+        self.best = dict(ranked(self._search, self.messages[:upto], self.room.count))
+        self._best_for_errors(upto)
+        if not self.best and choice == "required":  # one of them must be called, whatever was asked
+            self.best = dict.fromkeys(range(min(self.room.count, len(self.indexed.tools))), 0.0)
+        used = dict.fromkeys(name for message in self.messages[::-1] for name in reversed(called(message)))
+        whole = self.room.tokens if self.room.whole is None else self.room.whole
+        self._take([*_places(self.indexed, used), *self.best], whole - self._size(self.taken))
+        self.best = {place: score for place, score in self.best.items() if place in self.taken}
+
+    def _standing(self, upto: int) -> list[int]:
+        """The places of those that stay whatever is asked: named in the instructions, most often first, and own
+        ones."""
+        words = named(self.messages[:upto])
+        names = [(-words[name], place) for name, place in self.indexed.places.items() if name in words]
+        standing = [*(place for _, place in sorted(names)), *self.indexed.own]
+        return [place for place in standing if place not in self._closed]
+
+    def _search(self, text: str, k: int) -> list[tuple[int, float]]:
+        """What fits a text of all that is not deferred."""
+        found = self.indexed.search(text, k + len(self._closed))
+        return [(place, score) for place, score in found if place not in self._closed][:k]
+
+    def _take(self, places: Iterable[int], left: float | None, count: int = MOST) -> float | None:
+        """Takes of these places as many as there is room for, and gives what is left of it. One that is too large is
+        passed over."""
+        for place in places:
+            if count == 0 or len(self.taken) >= self._most:
+                break
+            size = self.indexed.size(place)
+            if place in self.taken or (left is not None and size > left and self.taken):
+                continue
+            self.taken[place] = None
+            count -= 1
+            left = None if left is None else left - size
+        return left
+
+    def _size(self, places: Iterable[int]) -> float:
+        return sum(map(self.indexed.size, places))
+
+    # as it goes on
+
+    def read(self, place: int) -> None:
+        """Adds what one message brings."""
+        self.refer(place)
+        message = self.messages[place]
+        if message.get("role") == "assistant":
+            self.keep(_places(self.indexed, called(message)), place + 1)
+        elif message.get("role") == "user" and typed(message):
+            fitting = ranked(self._search, self.messages[: place + 1], LATER)
+            self.best = dict(fitting) or self.best
+            self._bring([found for found, _ in fitting], place)
+        elif text := error(message):
+            self._bring([found for found, _ in self._search(text, AFTER_ERROR)], place)
+
+    def refer(self, place: int) -> None:
+        """Adds the deferred tools that a message refers to."""
+        self.keep(self._referred.get(place, ()), place)
+
+    def keep(self, places: Sequence[int], at: int) -> None:
+        """Adds what stays as long as the conversation lasts."""
+        self._used |= dict.fromkeys(places)
+        self.add(places, at)
+
+    def add(self, places: Iterable[int], at: int) -> None:
+        """Adds these at that message, whatever room they take."""
+        for place in places:
+            if place not in self.taken and place not in self.later and len(self.taken) + len(self.later) < self._most:
+                self.later[place] = at
+                self._added += self.indexed.size(place)
+
+    def demand(self, place: int) -> None:
+        """Adds the one that is demanded, which is never one too many."""
+        if place not in self.taken and place not in self.later:
+            if len(self.taken) + len(self.later) >= self._most:
+                (self.later or self.taken).popitem()
+            self.later[place] = None
+
+    def _bring(self, places: Sequence[int], at: int) -> None:
+        """Adds what fits a question, as far as there is room for it; where additions have used that up, all is chosen
+        again."""
+        new = [place for place in places if place not in self.taken and place not in self.later]
+        left = (
+            self.room.tokens if self.room.whole is None else min(self.room.tokens, self.room.whole)
+        ) / 2 - self._added
+        if self.later and new and (self._size(new) > left or len(self.taken) + len(self.later) + len(new) > self._most):
+            self.begin(at + 1)
+            return
+        for place in new:
+            if self.indexed.size(place) <= left:
+                left -= self.indexed.size(place)
+                self.add([place], at)

@@ -1,0 +1,70 @@
+"""Loads a dialect by name, from a Python file, or from a JSON file that declares how a model replies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from ..dialects import get
+from ..errors import UsageError
+from ..wire.detect import detect
+from ..wire.dialect import Dialect
+from .modules import load
+
+SUFFIXES = (".py", ".json")
+
+
+def load_dialect(given: str, folder: Path = Path()) -> Dialect:
+    """The dialect of that name, or in that file; a relative path begins at `folder`.
+
+    A .py file is run and holds one Dialect, as `toolspeak detect --source` prints it. A .json file is a tokenizer's
+    configuration or a response template: the dialect is the one that `ts.detect` finds in it. Raises UnknownDialect,
+    UsageError, TemplateError.
+    """
+    path = folder / Path(given.strip()).expanduser()
+    if path.suffix not in SUFFIXES:
+        return get(given)
+    if not path.is_file():
+        raise UsageError(f"{given}: there is no such file. Expected the name of a dialect, or a .py or .json file")
+    return _from_python(path, given) if path.suffix == ".py" else _from_json(path, given)
+
+
+def _from_python(path: Path, given: str) -> Dialect:
+    found = {id(value): value for value in vars(load(path)).values() if isinstance(value, Dialect)}
+    if len(found) != 1:
+        names = ", ".join(repr(one.name) for one in found.values())
+        there = f"{len(found)} of them: {names}" if found else "none"
+        raise UsageError(f"{given}: expected one Dialect, such as MINE = Dialect(…), found {there}")
+    return next(iter(found.values()))
+
+
+def _from_json(path: Path, given: str) -> Dialect:
+    try:
+        value: Any = json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{given} cannot be read as JSON: {error}") from None
+    config: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    declared = config if "fields" in config else config.get("response_template")
+    template = _template(config.get("chat_template"))
+    if not isinstance(declared, dict) and not template:
+        raise UsageError(
+            f"{given} declares no dialect: expected a response template (with fields), or a tokenizer_config.json with a "
+            "chat_template"
+        )
+    if isinstance(declared, dict):
+        return detect(response_template=cast("Mapping[str, Any]", declared))
+    found = detect(template)
+    if found.origin.startswith("by default"):
+        raise UsageError(f"{given}: its chat template tells no dialect")
+    return found
+
+
+def _template(value: Any) -> str:
+    """The chat template of a tokenizer's configuration; of several the one for tools."""
+    if isinstance(value, list):
+        rows = [cast("dict[str, Any]", row) for row in cast("list[Any]", value) if isinstance(row, dict)]
+        named = {str(row.get("name")): row.get("template") for row in rows}
+        value = named.get("tool_use") or named.get("default") or next(iter(named.values()), "")
+    return value if isinstance(value, str) else ""

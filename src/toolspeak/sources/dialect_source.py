@@ -1,0 +1,51 @@
+"""A dialect as the Python text of a file in `dialects/`."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from ..wire.dialect import Dialect
+
+
+def source_of(d: Dialect) -> str:
+    """A whole file that holds the dialect; fields that are as they are by default are left out."""
+    used = {type(d).__name__}
+    fields = "".join(f"    {field},\n" for field in _fields(d, used))
+    imports = ", ".join(sorted(used, key=lambda name: (not name.isupper(), name)))
+    name = re.sub(r"\W+", "_", d.name).upper()
+    return (
+        f'"""{d.name}: {d.origin}."""\n\nfrom toolspeak.wire.dialect import {imports}\n\n{name} = Dialect(\n{fields})\n'
+    )
+
+
+def _fields(value: Any, used: set[str]) -> Iterator[str]:
+    """The arguments that make the value: those that it must be given by their place, others by name if they differ."""
+    for field in dataclasses.fields(value):
+        given = getattr(value, field.name)
+        if field.default is dataclasses.MISSING:
+            yield _literal(given, used)
+        elif field.compare and given != field.default:
+            yield f"{field.name}={_literal(given, used)}"
+
+
+def _literal(value: Any, used: set[str]) -> str:
+    """The value as Python writes it; the names that have to be imported for it go to `used`."""
+    from ..wire.dialect import Slot
+
+    if isinstance(value, Slot):
+        used.add(value.name)
+        return value.name
+    if isinstance(value, str):
+        text = repr(value)
+        return text if '"' in text or "\\'" in text else f'"{text[1:-1]}"'
+    if isinstance(value, tuple):
+        items = [_literal(item, used) for item in cast("tuple[Any, ...]", value)]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    if dataclasses.is_dataclass(value):
+        used.add(type(value).__name__)
+        return f"{type(value).__name__}({', '.join(_fields(value, used))})"
+    return repr(value)

@@ -1,0 +1,231 @@
+"""Finds the MCP server that a command line, an address or another program's configuration file means."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import dropwhile
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from ...errors import UsageError
+from ...schema.phrases import short
+from ..secrets import in_header
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One server: the `command` that starts it, spoken to over its standard input and output, or its `url`.
+
+    `env` goes before the few variables that a server is given; `headers` go with every request.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def description(self) -> str:
+        """The server for messages: its command line, or its address without a user, password or query."""
+        if not self.url:
+            return shlex.join(self.command)
+        parts = urlsplit(self.url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+    @property
+    def secrets(self) -> list[str]:
+        """What no answer may bring back: the headers, and what the address holds besides the place."""
+        parts = urlsplit(self.url)
+        held = [value for pair in parts.query.split("&") if len(value := pair.partition("=")[2]) >= _KEY]
+        if parts.password:
+            held.append(parts.password)
+        return [*(one for value in self.headers.values() for one in in_header(value)), *held, *map(unquote, held)]
+
+    def seen_from(self, folder: Path) -> str:
+        """The server as its pins know it, however it is written; a place is told from `folder` where it lies in there.
+
+        What a program is asked to run tells servers apart, not how it is run: a program in a folder of programs is
+        known by its name, and its switches before what it runs do not count. A file or a folder is known by its place;
+        where there is none, by the folder that was given to run in. Of an address the host and the path count, not the
+        query, which may be secret.
+        """
+        if self.url:
+            return _plain_url(self.url)
+        here = os.path.abspath(os.path.expanduser(self.cwd or "."))
+        base = os.path.join(os.path.abspath(folder), "")
+        program, *rest = self.command
+        runs = list(dropwhile(_SWITCH.fullmatch, rest)) or rest
+        words = [_program(program, here, base)]
+        places = [_place(word, here) for word in runs]
+        words += [place.removeprefix(base) or word for place, word in zip(places, runs, strict=True)]
+        known = shlex.join(words)
+        return known if self.cwd is None or any(places) else f"{known} (in {here.removeprefix(base)})"
+
+
+_KEY = 16
+"""Characters of a value in an address's query that may be a key; a shorter one is a word."""
+_SWITCH = re.compile(r"-[^=]*")
+_PATH = re.compile(r"\.{1,2}|.*[/\\].*", re.DOTALL)
+
+
+def _program(word: str, here: str, base: str) -> str:
+    """A program by its name, where it is looked for or lies among others; one's own by its place."""
+    folder, name = os.path.split(word)
+    if os.path.basename(folder).lower() in ("", "bin", "sbin", "scripts"):
+        return name
+    return (_place(word, here) or word).removeprefix(base)
+
+
+def _place(word: str, here: str) -> str:
+    """The place of the file that a word names, or of the folder where it can be nothing else; "" where it names
+    none."""
+    place = os.path.normpath(os.path.join(here, os.path.expanduser(word)))
+    is_there = os.path.exists if _PATH.fullmatch(word) else os.path.isfile
+    return place if is_there(place) else ""
+
+
+def _plain_url(url: str) -> str:
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
+    usual = parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme.lower()))
+    port = "" if usual else f":{parts.port}"
+    return urlunsplit((parts.scheme.lower(), host.rstrip(".") + port, parts.path.rstrip("/"), "", ""))
+
+
+def address(
+    server: str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Address:
+    """The server that is meant by a command line (a text or its words), an http(s) address, or an entry of
+    `mcpServers`.
+
+    Raises UsageError for what means none.
+    """
+    made = _entry(server) if isinstance(server, Mapping) else _address(server)
+    if made.url and (env or cwd):
+        raise UsageError(f"{made.description} is started by somebody else: env and cwd are for a command line")
+    if made.command and headers:
+        raise UsageError(f"headers go to an http address; {made.description} is a command line. Did you mean env?")
+    return replace(
+        made,
+        env={**made.env, **_texts({"env": env}, "env")},
+        cwd=os.fspath(cwd) if cwd is not None else made.cwd,
+        headers={**made.headers, **_texts({"headers": headers}, "headers")},
+    )
+
+
+def _address(server: Any) -> Address:
+    words: list[str]
+    if isinstance(server, str):
+        if server.strip().lower().startswith(("http://", "https://")):
+            return Address(url=_url(server.strip()))
+        try:
+            words = shlex.split(server)
+        except ValueError as error:
+            raise UsageError(f"the command line {short(server)} cannot be read: {error}") from None
+    elif isinstance(server, os.PathLike):
+        words = [os.fspath(cast("os.PathLike[str]", server))]
+    else:
+        words = [str(word) for word in server]
+    if "://" in "".join(words[:1]):
+        raise UsageError(f"{short(words[0])} is no address; expected http://host:port/path")
+    if not words:
+        raise UsageError('which MCP server? Expected a command line ("npx -y NAME …") or an address ("http://…/mcp")')
+    return Address(command=tuple(words))
+
+
+def _url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        good = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise UsageError(f"{short(url)} is no address; expected http://host:port/path")
+    return url
+
+
+def _entry(told: Mapping[str, Any]) -> Address:
+    """An entry as the files of other programs write it: command, args, env, cwd, or url and headers."""
+    command, url = told.get("command"), told.get("url")
+    if isinstance(url, str) and command is None:
+        return Address(url=_url(url), headers=_texts(told, "headers"))
+    if not isinstance(command, str) or not command.strip():
+        raise UsageError(
+            f"a server is described by its command (and args, env, cwd) or its url; got {short(dict(told))}"
+        )
+    args: Any = told.get("args") or ()
+    if not isinstance(args, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[Any]", args)):
+        raise UsageError(f"the args of a server are a list of texts; got {short(args)}")
+    if not isinstance(told.get("cwd", ""), str):
+        raise UsageError(f"the cwd of a server is the path of a folder; got {short(told['cwd'])}")
+    return Address(command=(command, *cast("list[str]", args)), env=_texts(told, "env"), cwd=told.get("cwd"))
+
+
+def _texts(told: Mapping[str, Any], what: str) -> dict[str, str]:
+    given: Any = told.get(what) or {}
+    if not isinstance(given, Mapping) or not all(isinstance(v, str) for v in cast("Mapping[Any, Any]", given).values()):
+        raise UsageError(f"the {what} of a server are texts by name; got {short(given)}")
+    return dict(cast("Mapping[str, str]", given))
+
+
+def check_there(found: Address) -> None:
+    """Raises UsageError for a command line whose program is not there."""
+    for program in found.command[:1]:
+        if shutil.which(program, path=found.env.get("PATH")) is None:
+            said = "expected a command line or an address (http://host:port/path)"
+            raise UsageError(f"there is no program {short(program)} on the PATH; {said}")
+
+
+def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
+    """The servers in a file of JSON with `mcpServers` (or `servers`), as desktop programs and editors keep it, by name;
+    those that it disables left out."""
+    file = Path(path).expanduser()
+    try:
+        value: Any = json.loads(file.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{file} cannot be read as JSON: {error}") from error
+    return named_in(value, file)
+
+
+def with_names(spec: str) -> tuple[str, list[str]]:
+    """`http://…/mcp#a,b` in its parts: an MCP server, and the names of its tools that are wanted."""
+    head, mark, tail = spec.rpartition("#")
+    names = tail.split(",") if mark else [""]
+    return (head, names) if all(re.fullmatch(r"[\w.*\-/]+", name) for name in names) else (spec, [])
+
+
+def named_in(value: Any, file: Path) -> dict[str, Mapping[str, Any]]:
+    """The servers that a file's JSON names. UsageError where it names none."""
+    found = servers_in(value)
+    if not found:
+        raise UsageError(
+            f'{file} names no servers; expected {{"mcpServers": {{"NAME": {{"command": "…", "args": […]}}}}}}'
+        )
+    return found
+
+
+def servers_in(value: Any) -> dict[str, Mapping[str, Any]] | None:
+    """The servers that a file's JSON names; None where it names none."""
+    if not isinstance(value, Mapping):
+        return None
+    told = cast("Mapping[str, Any]", value)
+    held: Any = told.get("mcpServers", told.get("servers"))
+    if not isinstance(held, Mapping) or not all(
+        isinstance(one, Mapping) for one in cast("Mapping[Any, Any]", held).values()
+    ):
+        return None
+    return {
+        str(name): one for name, one in cast("Mapping[Any, Mapping[str, Any]]", held).items() if not one.get("disabled")
+    }

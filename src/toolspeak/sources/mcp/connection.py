@@ -1,0 +1,268 @@
+"""One connection to an MCP server, by the official SDK: held open by a task of its own until it is let go or lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from ...api.upstream_errors import excerpt
+from ...errors import MissingExtra, ToolError, UsageError
+from .config import Address
+from .transports import LARGEST, IncomingStream, OutgoingStream, by_http, by_stdio
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp import Client
+    from mcp.client._transport import TransportStreams
+
+log = logging.getLogger(__name__)
+logging.getLogger("mcp").addHandler(logging.NullHandler())
+"""Without a handler Python itself would print what the SDK warns of, a traceback for each line that is no message: many
+servers begin with a greeting. What matters is raised."""
+LEAVING, CANCELLED = 1.0, 1.0
+"""Seconds for a session over HTTP to end in good order, and for one that does not to be broken off."""
+ENDING = 6.0
+"""Seconds for a server that was started here: it is asked to end, then told to, then killed."""
+PAGES, TOOLS = 1_000, 20_000
+"""How far a list of tools is followed."""
+PAUSE = 0.1
+"""Seconds between a sign that tools have changed and the question which: signs come in swarms."""
+_STDERR_SIZE = 2_000
+_WORDS = 2_000
+
+
+class Connection:
+    """A connection under way: `ready` gives the SDK's client, or raises ToolError or UsageError, which say why there is
+    none.
+
+    `news(client)` is awaited when the server says that its tools have changed.
+    """
+
+    def __init__(self, address: Address, timeout: float, news: Callable[[Client], Awaitable[None]]) -> None:
+        self.address = address
+        self.timeout = timeout
+        self.news = news
+        self.loop = asyncio.get_running_loop()
+        self.ready: asyncio.Future[Client] = self.loop.create_future()
+        self.expired = self.doubted = False
+        self.problem = ""
+        """Why nothing more can be read of what the server sends, "" while it can."""
+        self._status = 0
+        self._said = ""
+        self._begun = self._over = False
+        self._changed = False
+        self._wake = asyncio.Event()
+        self.task = self.loop.create_task(self._hold())
+
+    @property
+    def alive(self) -> bool:
+        """Whether it may still be used: one that its server has closed is only found out by trying."""
+        return not self.task.done() and not self.expired and not self._over
+
+    async def lost(self) -> bool:
+        """Whether it can no longer be used, after a request that failed. By the protocol a server that has forgotten a
+        session says 404; many say 400, which may be for anything, and to everything."""
+        if self.alive and self.doubted:
+            from mcp.shared.exceptions import MCPError
+
+            self.doubted = False
+            with contextlib.suppress(MCPError, ValueError):
+                await self.ready.result().session.send_ping()
+            self.expired |= self.doubted
+        return not self.alive
+
+    def reason(self, words: str, broken: str = "") -> str:
+        """Why a request failed: what broke its answer off, or the connection, else the words of the server."""
+        return next(filter(None, (broken, self.problem, excerpt(words, _WORDS))), "")
+
+    @property
+    def stderr_text(self) -> str:
+        """What a server that was started here wrote to its standard error, for the end of a message."""
+        return f". It wrote: {self._said.strip()[-600:]}" if self._said.strip() else ""
+
+    async def close(self) -> None:
+        """Ends the session, and the server with it where it was started here; returns when that is done, or took too
+        long: a server that does not answer must not hold up who leaves it."""
+        self._over = True
+        self._wake.set()
+        if not self._begun:  # nothing that could end in good order; whoever gave up waiting has cancelled `ready`
+            self.task.cancel()
+        patience = ENDING if self.address.command else LEAVING
+        _, pending = await asyncio.wait([self.task], timeout=patience)
+        if pending:
+            self.task.cancel()
+            _, pending = await asyncio.wait([self.task], timeout=CANCELLED)
+        if pending:
+            log.warning("%s: the connection does not end, and is left behind", self.address.description)
+
+    async def _hold(self) -> None:
+        try:
+            async with self._client() as client:
+                listening = self.loop.create_task(self._listen(client))
+                try:
+                    self.ready.set_result(client)
+                    self._begun = True
+                    await self._wait(client)
+                finally:
+                    listening.cancel()
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever ended it is told to those who wait
+            leaf = _leaf(error)
+            log.info("%s: the connection ended: %s", self.address.description, leaf)
+            if not self.ready.done():
+                self.ready.set_exception(self._failure(leaf))
+                self.ready.exception()  # somebody may have given up waiting for it
+
+    async def _wait(self, client: Client) -> None:
+        while not self._over:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._changed and not self._over:
+                await asyncio.sleep(PAUSE)
+                self._changed = False
+                await self.news(client)
+
+    def _client(self) -> Client:
+        from mcp import Client
+        from mcp.types import Implementation
+
+        from ... import __version__
+
+        return Client(
+            self._transport(),
+            read_timeout_seconds=self.timeout,
+            message_handler=self._message,
+            client_info=Implementation(name="toolspeak", version=__version__),
+            cache=None,
+        )
+
+    # what the server says unasked
+
+    async def _message(self, message: Any) -> None:
+        from mcp.types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self._tools_changed()
+
+    async def _listen(self, client: Client) -> None:
+        """Newer servers tell of changes only to those who ask."""
+        from mcp.client.subscriptions import ListenNotSupportedError
+        from mcp.shared.exceptions import MCPError
+
+        with contextlib.suppress(ListenNotSupportedError, MCPError, RuntimeError, TimeoutError):
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._tools_changed()
+
+    def _tools_changed(self) -> None:
+        self._changed = True
+        self._wake.set()
+
+    # the two ways to a server
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncGenerator[TransportStreams]:
+        async with self._by_http() if self.address.url else self._by_stdio() as (reading, writing):
+            arriving = IncomingStream(reading, self._broken)
+            yield arriving, OutgoingStream(writing, arriving)
+
+    def _by_http(self) -> AbstractAsyncContextManager[TransportStreams]:
+        return by_http(self.address.url, self.address.headers, self.timeout, self._answered)
+
+    @asynccontextmanager
+    async def _by_stdio(self) -> AsyncGenerator[TransportStreams]:
+        address = self.address
+        with self._errors() as errors:
+            async with by_stdio(address.command, address.env, address.cwd, errors, self._broken) as streams:
+                yield streams
+
+    def _broken(self, why: str) -> None:
+        self.problem = why
+
+    @contextlib.contextmanager
+    def _errors(self) -> Generator[TextIO]:
+        """A file for the server's standard error: logged, and its end kept for when the server fails."""
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+
+        def read() -> None:
+            with contextlib.suppress(BlockingIOError):
+                while raw := os.read(reading, 65_536):
+                    text = raw.decode("utf-8", "replace")
+                    self._said = (self._said + text)[-_STDERR_SIZE:]
+                    log.debug("%s: %s", self.address.description, text.rstrip())
+
+        self.loop.add_reader(reading, read)
+        try:
+            with os.fdopen(writing, "w") as file:
+                yield file
+        finally:
+            self.loop.remove_reader(reading)
+            read()
+            os.close(reading)
+
+    def _answered(self, response: httpx2.Response) -> None:
+        """Sees each answer's head: a session that the server has forgotten, a refusal."""
+        if "mcp-session-id" in response.request.headers:
+            self.expired |= response.status_code == 404
+            self.doubted |= response.status_code == 400
+        if response.status_code >= 400:
+            self._status = response.status_code
+
+    def _missing(self, program: str) -> str:
+        folder = self.address.cwd
+        return f"folder {folder}" if folder and not os.path.isdir(folder) else f"program {program!r}"
+
+    def _failure(self, error: BaseException) -> Exception:
+        """Why there is no connection, for people."""
+        what = self.address.description
+        if isinstance(error, FileNotFoundError) and self.address.command:
+            missing = self._missing(self.address.command[0])
+            return UsageError(f"the MCP server {what} cannot be started: there is no {missing}")
+        if isinstance(error, ImportError):
+            return MissingExtra("MCP servers need the official SDK: pip install 'toolspeak[mcp]'")
+        if isinstance(error, OSError) and self.address.command:
+            return ToolError(f"the MCP server {what} cannot be started: {error}")
+        if self._status in (401, 403):
+            return ToolError(
+                f"the MCP server {what} wants to know who asks (HTTP {self._status}): "
+                'headers={"Authorization": "Bearer …"}'
+            )
+        status = f" (HTTP {self._status})" if self._status else ""
+        why = self.reason(str(error or type(error).__name__))
+        return ToolError(f"the MCP server {what} gave no session: {why}{status}{self.stderr_text}")
+
+
+async def listed(client: Client) -> list[dict[str, Any]]:
+    """Every tool that a server offers, page after page: what a model may come to read of each, as JSON data."""
+    if client.server_capabilities.tools is None:
+        return []
+    found: list[dict[str, Any]] = []
+    cursor: str | None = None
+    size = 0
+    for _ in range(PAGES):
+        page = await client.list_tools(cursor=cursor)
+        kept = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
+        found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True, include=kept) for tool in page.tools]
+        size += len(json.dumps(found[-len(page.tools) :])) if page.tools else 0
+        if size > LARGEST:
+            raise ToolError(f"the server's list of tools has more than {LARGEST:,} characters")
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+        if len(found) > TOOLS:
+            raise ToolError(f"the server lists more than {TOOLS:,} tools")
+    raise ToolError(f"the server's list of tools has more than {PAGES:,} pages")
+
+
+def _leaf(error: BaseException) -> BaseException:
+    """The first thing that really went wrong among what several tasks raised."""
+    while isinstance(error, BaseExceptionGroup):
+        inner = cast("tuple[BaseException, ...]", error.exceptions)
+        error = next((one for one in inner if not isinstance(one, asyncio.CancelledError)), inner[0])
+    return error

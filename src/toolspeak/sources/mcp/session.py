@@ -1,0 +1,318 @@
+"""One MCP server as tools: connected when first needed and again when the connection is lost, its definitions
+checked."""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from ...errors import InvalidTool, ToolError, ToolspeakError, UsageError
+from ...schema.infer import AnyTool, as_tool
+from ...schema.phrases import clipped
+from ...schema.suggestions import listed as listed_names
+from ...types import Origin, ToolEffect
+from .. import background_loop
+from ..definition_checks import refuse_duplicates, refuse_hostile, refuse_unsendable
+from ..lockfile import Pins
+from ..secrets import Secrets
+from .config import Address
+from .connection import Connection, listed
+from .results import value_of
+from .transports import Request
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.shared.exceptions import MCPError
+    from mcp.types import CallToolResult
+    from pydantic import ValidationError
+
+log = logging.getLogger(__name__)
+
+
+class Server:
+    """A server and its `tools`, by name. Everything awaited here runs on the servers' own loop (`home`)."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        prefix: str = "",
+        only: Sequence[str] = (),
+        without: Sequence[str] = (),
+        timeout: float = 60.0,
+        pins: Pins | None = None,
+        accept: bool | Collection[str] = False,
+    ) -> None:
+        self.address = address
+        self.prefix = prefix
+        self.only, self.without = tuple(only), tuple(without)
+        self.timeout = timeout
+        self.pins = pins
+        self.accept = accept
+        self._secrets = Secrets(address.secrets)
+        self.tools: dict[str, AnyTool] = {}
+        self.names: tuple[str, ...] = ()
+        """Of all tools that the server offers, wanted or not."""
+        self.offered: list[dict[str, Any]] = []
+        """The definitions as they came last, of the tools that are wanted."""
+        self.told: Callable[[], None] = lambda: None
+        """Called when the tools have changed."""
+        self._refused: dict[str, str] = {}
+        self._opened = False
+        self._closed = False
+        self._link: Connection | None = None
+        self._turn: asyncio.Lock | None = None
+        self._stay: Callable[[], None] = lambda: None
+
+    async def open(self) -> None:
+        """Connects, and takes over the tools. Raises ToolError or UsageError where that fails, InvalidTool or
+        DuplicateTool for definitions that are refused."""
+        self._closed = False
+        await self._linked()
+
+    async def close(self) -> None:
+        """Lets the server go; one that was started here has ended when this returns."""
+        self._closed = True
+        self._stay()
+        link, self._link = self._link, None
+        if link is not None and link.loop is asyncio.get_running_loop():
+            await link.close()
+
+    async def call(self, name: str, arguments: Mapping[str, Any], *, again: bool) -> Any:
+        """The value of one call. A call that never went out is made on a new connection, once; one that did is made
+        again only where `again` says that this does no harm."""
+        from mcp.shared.exceptions import MCPError
+        from pydantic import ValidationError
+
+        refuse_unsendable(arguments)
+        for last in (False, True):
+            link = await self._linked()
+            if name in self._refused:
+                raise ToolError(self._refused[name])
+            request = Request()
+            try:
+                with request:
+                    return self._value(await _call_tool(link.ready.result(), name, arguments))
+            except ValidationError as error:
+                raise ToolError(
+                    f"{self.address.description} gave an answer that is no result of a tool: {_first_problem(error)}"
+                ) from error
+            except MCPError as error:
+                forgotten = link.expired and error.code != _CLOSED
+                lost = error.code == _CLOSED or await link.lost()
+                if lost:
+                    await self._drop(link)
+                unheard = not request.sent or forgotten
+                if not lost or last or not (unheard or again):
+                    why = link.reason(error.message, request.problem)
+                    raise ToolError(self._why(error, why, risky=not (unheard or again))) from error
+                log.info("%s: connecting again", self.address.description)
+        raise AssertionError("the second try gives a value or raises")
+
+    def _value(self, result: CallToolResult) -> Any:
+        try:
+            return self._secrets.out_of_data(value_of(result))
+        except ToolError as error:
+            raise ToolError(self._secrets.out_of(str(error))) from None
+
+    def _why(self, error: MCPError, why: str, *, risky: bool) -> str:
+        why = self._secrets.out_of(why)
+        if error.code != _CLOSED:
+            return f"{self.address.description} answered with an error: {why} ({error.code})"
+        risk = ". The call may have run, so it was not made again" if risky else ""
+        return f"the connection to {self.address.description} was lost: {why}{risk}"
+
+    # the connection
+
+    async def _linked(self) -> Connection:
+        """The connection, made if there is none."""
+        if self._closed:
+            raise UsageError(f"the MCP server {self.address.description} was closed")
+        if self._link is not None and self._link.loop is not asyncio.get_running_loop():  # a fork has left it behind
+            self._link = self._turn = None
+        if self._turn is None:
+            self._turn = asyncio.Lock()
+        async with self._turn:
+            if self._link is not None and self._link.alive:
+                return self._link
+            if self._link is not None:
+                await self._link.close()
+            link = await self._connected()
+            if self._closed:  # meanwhile, by somebody who does not wait for this
+                await link.close()
+                raise UsageError(f"the MCP server {self.address.description} was closed")
+            self._link = link
+            return link
+
+    async def _connected(self) -> Connection:
+        from mcp.shared.exceptions import MCPError
+        from pydantic import ValidationError
+
+        link = Connection(self.address, self.timeout, self._renew)
+        try:
+            async with asyncio.timeout(self.timeout):
+                client = await link.ready
+                with Request():
+                    offered = await listed(client)
+            self._take(offered)
+        except BaseException as error:
+            await link.close()
+            if isinstance(error, TimeoutError):
+                raise ToolError(
+                    f"the MCP server {self.address.description} gave no session and no tools within {self.timeout:g} s{link.stderr_text}"
+                ) from None
+            if isinstance(error, MCPError):
+                raise ToolError(
+                    f"the MCP server {self.address.description} does not tell its tools: "
+                    f"{self._secrets.out_of(link.reason(error.message))}"
+                ) from error
+            if isinstance(error, ValidationError):
+                raise ToolError(
+                    f"the MCP server {self.address.description} tells of its tools what is no MCP: {_first_problem(error)}"
+                ) from error
+            raise
+        self._stay = background_loop.leaving(self.close)
+        return link
+
+    async def _drop(self, link: Connection) -> None:
+        if self._link is link:
+            self._link = None
+        await link.close()
+
+    # its tools
+
+    async def _renew(self, client: Client) -> None:
+        """The server says that its tools have changed."""
+        from mcp.shared.exceptions import MCPError
+        from pydantic import ValidationError
+
+        try:
+            async with asyncio.timeout(self.timeout):
+                with Request():
+                    offered = await listed(client)
+            self._take(offered)
+        except (MCPError, ToolspeakError, TimeoutError) as error:
+            log.warning("%s: its changed tools cannot be taken over: %r", self.address.description, error)
+        except ValidationError as error:
+            log.warning(
+                "%s: what it tells of its changed tools is no MCP: %s", self.address.description, _first_problem(error)
+            )
+
+    def _raise_refused(self, refused: Mapping[str, str]) -> NoReturn:
+        first, *others = refused
+        more = f"\nRefused too: {listed_names(others)}" if others else ""
+        raise InvalidTool(f"the MCP server {self.address.description}: {refused[first]}{more}", tool=first)
+
+    def _take(self, offered: Sequence[dict[str, Any]]) -> None:
+        """Takes over the definitions that may be. At first one that may not be is raised; later, when nobody waits for
+        it, a tool that was known is kept as it was and refuses calls, and one that is new is left out."""
+        offered = self._secrets.out_of_data(list(offered))
+        self.names = tuple(str(one.get("name", "")) for one in offered)
+        self.offered = wanted = [one for one in offered if self._wants(str(one.get("name", "")))]
+        refuse_duplicates((str(one.get("name", "")) for one in wanted), f"the MCP server {self.address.description}")
+        made: dict[str, AnyTool] = {}
+        refused: dict[str, str] = {}
+        for one in wanted:
+            try:
+                made[one["name"]] = self._tool(one)
+            except InvalidTool as error:
+                refused[one["name"]] = f"{error}. To do without it: without=[{clipped(one['name'], 200)!r}]"
+        refused |= self._unaccepted([one for one in wanted if one["name"] in made])
+        if refused and not self._opened:
+            self._raise_refused(refused)
+        for name, why in refused.items():
+            made.pop(name, None)
+            log.warning("%s: %s", self.address.description, why)
+            if (old := self.tools.get(self.prefix + name)) is not None:
+                made[name] = replace(old, name=name)
+        self._opened, self._refused = True, refused
+        self.tools = {self.prefix + name: replace(tool, name=self.prefix + name) for name, tool in made.items()}
+        self.told()
+
+    def _wants(self, name: str) -> bool:
+        return (not self.only or _matches(name, self.only)) and not _matches(name, self.without)
+
+    def _tool(self, told: dict[str, Any]) -> AnyTool:
+        name, schema = told["name"], told.get("inputSchema")
+        others = {key: told[key] for key in ("title", "annotations", "outputSchema") if key in told}
+        refuse_hostile(self.prefix + name, told.get("description", ""), schema, **others)
+        made = as_tool(
+            {"name": name, "description": told.get("description") or told.get("title"), "parameters": schema}
+        )
+        effect, reads = labels(told.get("annotations"))
+        return replace(made, function=Remote(self, told), timeout=self.timeout, effect=effect, reads=reads)
+
+    def _unaccepted(self, offered: Sequence[dict[str, Any]]) -> dict[str, str]:
+        """Why a definition that is not as it was accepted is refused, by name."""
+        if self.pins is None:
+            return {}
+        key = self.key(self.pins)
+        if not self._opened and self.accept:
+            taken = [one for one in offered if self.accept is True or one["name"] in self.accept]
+            self.pins.accept(key, taken)
+        return {
+            name: f"the tool {name!r} is not what was accepted, and is refused until it is accepted again "
+            f"(toolspeak mcp accept {f'mcp:{self.address.description}'!r} {name}, or accept=[{name!r}]). What changed:\n{changes}"
+            for name, changes in self.pins.changed(key, offered).items()
+        }
+
+    def key(self, pins: Pins) -> str:
+        """What the server's pins stand under. Those that stood under its command line as it is written stand there
+        now."""
+        key = f"mcp:{self.address.seen_from(pins.path.parent)}"
+        pins.adopt(f"mcp:{self.address.description}", key)
+        return key
+
+
+class Remote:
+    """A tool of a server, to be called by name."""
+
+    def __init__(self, server: Server, told: Mapping[str, Any]) -> None:
+        self.server = server
+        self.name: str = told["name"]
+        self.__doc__ = told.get("description")
+        self.__qualname__ = f"{self.name} of {server.address.description}"
+        hints: Mapping[str, Any] = told.get("annotations") or {}
+        self.again = bool(hints.get("readOnlyHint") or hints.get("idempotentHint"))
+
+    async def __call__(self, **arguments: Any) -> Any:
+        return await background_loop.there(self.server.call(self.name, arguments, again=self.again))
+
+
+def labels(hints: Any) -> tuple[ToolEffect, Origin]:
+    """What a tool does and brings, by its annotations: one that says nothing writes, and brings what anybody may have
+    written."""
+    given: Mapping[str, Any] = cast("Mapping[str, Any]", hints) if isinstance(hints, Mapping) else {}
+    reads: Origin = "trusted" if given.get("openWorldHint") is False else "untrusted"
+    if given.get("readOnlyHint") is True:
+        return "read", reads
+    return "destructive" if given.get("destructiveHint") is True else "write", reads
+
+
+async def _call_tool(client: Client, name: str, arguments: Mapping[str, Any]) -> Any:
+    """The server's result. The SDK's own `call_tool` would judge it by the server's schema with patterns that may take
+    for ever."""
+    from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
+
+    asked = CallToolRequest(params=CallToolRequestParams(name=name, arguments=dict(arguments)))
+    return await client.session.send_request(asked, CallToolResult, request_read_timeout_seconds=_LONG)
+
+
+_CLOSED = -32000
+"""JSON-RPC's code for a connection that has ended, by the SDK."""
+_LONG = 86_400.0
+"""Seconds: how long a call may take is its tool's `timeout`."""
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first of all that is wrong with what a server sent, in a line."""
+    first, *more = error.errors(include_url=False)
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}" + (f", and {len(more)} more" if more else "")
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,281 @@
+"""Turns a tool's result into the text that a model reads: text as it is, everything else as JSON, within a limit.
+
+A result that is too long keeps its head and its tail, stays valid JSON, and says how much was left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from .errors import CallError, ToolError
+
+LIMIT = 16_000
+"""Characters of one result, unless another limit is given."""
+
+HIDDEN = 4
+"""Characters of an injected text that is left out of errors; a shorter one stands in them by chance."""
+_PASSWORD = re.compile(r"(?<=://)([^\s/@:]{0,256}):[^\s/]{1,1024}@")
+"""A user and a password in an address."""
+
+_DEPTH = 50
+
+
+def result_text(value: Any, limit: int | None = LIMIT) -> str:
+    """`value` as a model should read it, at most `limit` characters (never under 200); None sets no limit.
+
+    A string stays a string. Dataclasses, models, enums, dates, sets, bytes and the like become the JSON nearest
+    to them; NaN becomes "NaN", a cycle "<cycle>", an object without a JSON form what it says of itself.
+    """
+    bound = max(limit, 200) if limit is not None else None
+    if isinstance(value, str) and type(value) is str:
+        text = _clean(value)
+        return text if bound is None or len(text) <= bound else _cut(text, bound)
+    data = jsonable(value)
+    text = _dump(data)
+    if bound is None or len(text) <= bound:
+        return text
+    text = _dump(_shrink(data, bound))
+    return text if len(text) <= bound else _dump(_cut_json(text, bound))
+
+
+def jsonable(value: Any, _inside: tuple[int, ...] = ()) -> Any:
+    """`value` as plain JSON data, whatever it is; never raises."""
+    simple = _simple(value)
+    if simple is not _NOT_SIMPLE:
+        return simple
+    if id(value) in _inside:
+        return "<cycle>"
+    if len(_inside) > _DEPTH:
+        return "<too deep>"
+    inside = (*_inside, id(value))
+    try:
+        plain = _open(value)
+    except Exception:  # noqa: BLE001 - whatever a result's own code does, the run goes on
+        return _own_text(value)
+    if isinstance(plain, dict):
+        return {_key(key): jsonable(part, inside) for key, part in cast("dict[Any, Any]", plain).items()}
+    if isinstance(plain, list):
+        return [jsonable(part, inside) for part in cast("list[Any]", plain)]
+    return plain if isinstance(plain, str) else jsonable(plain, inside)
+
+
+_NOT_SIMPLE = object()
+
+
+def _simple(value: Any) -> Any:
+    if value is None or value is True or value is False:
+        return value
+    kind = cast("type[Any]", type(value))
+    if kind is str:
+        return _clean(value)
+    if kind is int:
+        return value if value.bit_length() < 10_000 else f"<an integer of {value.bit_length()} bits>"
+    if kind is float:
+        return value if math.isfinite(value) else str(value).replace("nan", "NaN").replace("inf", "Infinity")
+    return _NOT_SIMPLE
+
+
+def _open(value: Any) -> Any:
+    """One level of `value` as a dict, a list, a string, or something simpler to open next."""
+    import dataclasses
+    import datetime
+    import enum
+    import uuid
+    from decimal import Decimal
+    from pathlib import PurePath
+
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _of_bytes(bytes(cast("Any", value)))
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, (datetime.timedelta, Decimal, uuid.UUID, PurePath, complex)):
+        return str(value)
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, BaseException):
+        return {"type": type(value).__name__, "message": message_of(value)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[Any, Any]", value))
+    return _open_by_form(value)
+
+
+def _open_by_form(value: Any) -> Any:
+    """Types that are known by what they offer: models, named tuples, arrays, data frames, sets and lists."""
+    if isinstance(value, type):
+        return _own_text(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    if isinstance(value, (list, tuple)):
+        return list(cast("Iterable[Any]", value))
+    if isinstance(value, (set, frozenset)):
+        parts = list(cast("Iterable[Any]", value))
+        return sorted(parts, key=lambda part: (type(part).__name__, repr(part)))
+    for reader in ("tolist", "to_dict"):  # arrays and their scalars, data frames
+        if callable(getattr(value, reader, None)):
+            return getattr(value, reader)()
+    if isinstance(value, Iterable) and hasattr(cast("Any", value), "__len__"):
+        return list(cast("Iterable[Any]", value))
+    return _own_text(value)
+
+
+def _of_bytes(value: bytes) -> Any:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        import base64
+
+        return {"base64": base64.b64encode(value).decode()}
+
+
+def message_of(error: BaseException) -> str:
+    """`str(error)`, or "" where an exception's own `__str__` fails: that is no reason to lose the run."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever a stranger's __str__ raises
+        return ""
+
+
+def _own_text(value: Any) -> str:
+    """What an object says of itself, or its type's name: an address in memory means nothing to a model."""
+    kind = cast("type[Any]", type(value))
+    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        return f"<{kind.__qualname__}>"
+    try:
+        text = _clean(str(value))
+    except Exception:  # noqa: BLE001 - a broken __str__ is no reason to lose the run
+        return f"<{kind.__qualname__}>"
+    return f"<{kind.__qualname__}>" if " at 0x" in text else text
+
+
+def _key(key: Any) -> str:
+    plain = jsonable(key)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _clean(text: str) -> str:
+    """Text that can be encoded: a surrogate that stands alone becomes a replacement mark."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _dump(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+def _cut(text: str, bound: int) -> str:
+    """Head and tail of a text, with a line between that counts what is missing."""
+    room = bound - len(f"\n[… {len(text)} characters left out …]\n")
+    head, tail = room - room // 3, room // 3
+    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[len(text) - tail :]}"
+
+
+def _cut_json(text: str, bound: int) -> str:
+    """A cut of `text` that stays within `bound` when it is written as a JSON string."""
+    keep = bound
+    while len(_dump(cut := _cut(text, keep))) > bound and keep > 100:
+        keep -= max(20, (len(_dump(cut)) - bound) // 2)
+    return cut
+
+
+def _shrink(data: Any, bound: int) -> Any:
+    size = len(_dump(data))
+    if size <= bound:
+        return data
+    if isinstance(data, str):
+        return _cut_json(data, bound) if bound >= 100 else f"[… {len(data)} characters left out …]"
+    if isinstance(data, dict):
+        items = [(len(_dump(key)) + 2, key, part) for key, part in cast("dict[str, Any]", data).items()]
+        kept, missing = _shrink_items(items, bound)
+        made = dict(kept[0])
+        if missing:
+            made["…"] = f"{missing} more fields left out"
+        return {**made, **dict(kept[1])}
+    if isinstance(data, list):
+        rows = [(0, "", part) for part in cast("list[Any]", data)]
+        kept, missing = _shrink_items(rows, bound)
+        gap = [f"… {missing} more items left out …"] if missing else []
+        return [*(part for _, part in kept[0]), *gap, *(part for _, part in kept[1])]
+    return data
+
+
+_Pairs = list[tuple[str, Any]]
+
+
+def _shrink_items(items: list[tuple[int, str, Any]], bound: int) -> tuple[tuple[_Pairs, _Pairs], int]:
+    """((head, tail), how many are missing between them): the items that fit, the large ones shrunk themselves."""
+    room = bound - 50
+    sizes = [extra + len(_dump(part)) + 2 for extra, _, part in items]
+    if len(items) <= 12 and room > 100 * len(items):
+        share = fair_share(sizes, room)
+        return ([(key, _shrink(part, max(share - extra - 2, 20))) for extra, key, part in items], []), 0
+    most = max(room // 4, 40)
+    head: _Pairs = []
+    tail: _Pairs = []
+    first, last = 0, len(items) - 1
+    for side, allowed in ((head, room - room // 3), (tail, room // 3)):
+        while first <= last:
+            extra, key, part = items[first if side is head else last]
+            if min(sizes[first if side is head else last], most) > allowed:
+                break
+            part = _shrink(part, max(most - extra - 2, 20))
+            allowed -= extra + len(_dump(part)) + 2
+            side.append((key, part))
+            first, last = (first + 1, last) if side is head else (first, last - 1)
+    return (head, tail[::-1]), last - first + 1
+
+
+def fair_share(sizes: list[int], room: int) -> int:
+    """What each of several sizes may take at most so that all together fit: small ones leave what they do not need."""
+    share, left, many = 0, room, len(sizes)
+    for size in sorted(sizes):
+        share = left // many
+        if size > share:
+            break
+        left -= size
+        many -= 1
+    return share
+
+
+def error_text(error: BaseException, show: bool = True, hidden: Sequence[str] = ()) -> str:
+    """An error as a model reads it: JSON with its type, its message and, for a call, its problems; no traceback.
+
+    Passwords in addresses are left out of what a tool's function raised, and texts that are `hidden`; without `show`,
+    all of it, but for a ToolError that the function itself raised: that is meant for the model.
+    """
+    cause = error.__cause__ if type(error) is ToolError else None
+    shown = error if cause is None else cause
+    text = message_of(shown)
+    if cause is not None and not show and not isinstance(cause, ToolError):
+        shown, text = error, "the tool failed"
+    if cause is not None:
+        text = _short(text, 20_000)
+        for one in sorted(hidden, key=len, reverse=True):
+            text = text.replace(one, "[hidden]") if len(one) >= HIDDEN else text
+        text = _PASSWORD.sub(r"\1:[hidden]@", text)
+    said: dict[str, Any] = {"type": type(shown).__name__, "message": _short(text, 2_000)}
+    if isinstance(error, CallError) and error.problems:
+        said["problems"] = [
+            {"path": p.path, "expected": p.expected, "received": p.received, "message": p.message}
+            for p in error.problems
+        ]
+    return result_text({"error": said}, 8_000)
+
+
+def _short(text: str, at_most: int) -> str:
+    return text if len(text) <= at_most else text[: at_most - 1] + "…"

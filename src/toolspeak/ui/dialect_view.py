@@ -1,0 +1,69 @@
+"""Reads a reply in every dialect, and in one of them character by character; drafts a dialect from a chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..dialects import get, names
+from ..errors import UsageError
+from ..sources.dialect_source import source_of
+from ..types import Reply, Tool, ToolCall
+from ..wire.decode import parse
+from ..wire.detect import detect, unrendered
+from ..wire.prompt.calls import write_calls
+from ..wire.spans import spans
+from .event_rows import Row, note_rows, reply_row
+
+LONGEST = 100_000
+"""Characters of a reply that are told one by one."""
+EXAMPLE = ToolCall("call_1", "weather", {"city": "Rome", "days": 2})
+
+
+def dialect_rows() -> list[Row]:
+    """The dialects, each with a call as it writes it."""
+    return [{"name": name, "call": write_calls((EXAMPLE,), get(name)), "models": get(name).models} for name in names()]
+
+
+def read_reply(text: str, name: str, tools: Sequence[Tool[..., Any]] | None) -> Row:
+    """How a dialect reads a reply, the one that reads it best where none is named; and how the others do."""
+    if len(text) > LONGEST:
+        raise UsageError(f"text: expected {LONGEST:,} characters at most, got {len(text):,}")
+    readers = sorted(
+        (_reader(each, text, parse(text, get(each), tools), place) for place, each in enumerate(names())),
+        key=lambda row: row["rank"],
+        reverse=True,
+    )
+    best = get(name or readers[0]["dialect"])
+    found, reply = spans(text, best, tools)
+    return {
+        "dialect": best.name,
+        "spans": [[span.start, span.end, span.kind, span.call] for span in found],
+        "reply": reply_row(reply, tools),
+        "readers": [{key: value for key, value in row.items() if key != "rank"} for row in readers],
+    }
+
+
+def _reader(name: str, text: str, reply: Reply, place: int) -> Row:
+    """What a dialect makes of a reply. More whole calls are better, then fewer notes, then less text beside them,
+    then calls that it writes so itself, then more models."""
+    whole = sum(call.whole for call in reply.calls)
+    d = get(name)
+    own = sum(write_calls((call,), d).strip() in text for call in reply.calls)
+    rank = (whole, -len(reply.notes), -len(reply.text), own, len(d.models), -place)
+    return {"dialect": name, "calls": len(reply.calls), "whole": whole, "notes": note_rows(reply.notes), "rank": rank}
+
+
+def draft(template: str, model: str = "") -> Row:
+    """The dialect that a chat template tells, or the draft of one: its source and a call as it writes it. Raises UsageError
+    for a text that is no template."""
+    if not any(mark in template for mark in ("{{", "{%")):
+        raise UsageError("template: expected a chat template (Jinja), with {{ or {% in it")
+    found = detect(template, model or None)
+    return {
+        "dialect": found.name,
+        "origin": found.origin,
+        "call": write_calls((EXAMPLE,), found),
+        "source": source_of(found),
+        "problem": unrendered(template, found),
+    }

@@ -1,0 +1,135 @@
+"""The playground: one turn of a conversation with a model, told as it happens, and the calls that it wants.
+
+A turn is a decision as `ts.decide` makes it: nothing is run. Whoever looks at it runs the calls, or says what they gave, and
+asks for the next turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from time import perf_counter
+from typing import Any
+
+from ..drive import Done
+from ..errors import GenerationError, ToolspeakError
+from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
+from ..models.base import Model
+from ..models.pool import Pool
+from ..models.speaker import Speaker
+from ..models.strategy import Strategy
+from ..models.wrapper import within
+from ..plan.decide import decide
+from ..toolbox import Toolbox
+from ..types import Message, Request, ToolCall
+from ..verbs import Job, Options, job
+from .event_rows import Row, event_row, reply_row, request_row, result_row, score_row
+from .prompt_parts import Conversation
+from .tap import listening
+
+
+def strategy_of(model: Model) -> Strategy | None:
+    """How a model is asked, None where it takes tools by itself."""
+    inner: Any = model
+    while inner is not None:
+        if isinstance(found := getattr(inner, "strategy", None), Strategy):
+            return found
+        inner = inner.upstreams[0].model if isinstance(inner, Pool) else getattr(inner, "model", None)
+    return None
+
+
+def written(event: Event) -> str:
+    """What an event of a model says that it wrote, as near as its server tells it."""
+    match event:
+        case TextDelta(text) | ThoughtDelta(text):
+            return text
+        case CallStart(name):
+            return f"\n→ {name} "
+        case ArgumentsDelta(text):
+            return text
+        case CallEnd():
+            return "\n"
+        case _:
+            return ""
+
+
+class Teller:
+    """Tells what a model is asked and what it writes as rows, each with the milliseconds since it began."""
+
+    def __init__(self, conversation: Conversation, tell: Any) -> None:
+        self._conversation = conversation
+        self._tell = tell
+        self._began = perf_counter()
+        self.prompt_tokens = 0
+
+    def row(self, row: Row) -> None:
+        self._tell(row | {"at": round(1000 * (perf_counter() - self._began), 1)})
+
+    def request(self, model: Model, request: Request) -> None:
+        self.row(request_row(model, request, self._conversation.question(request)))
+
+    def event(self, event: Event) -> None:
+        if text := written(event):
+            self.row({"row": "raw", "text": text})
+        elif isinstance(event, Finished):
+            self.row({"row": "raw-end", "finish": event.finish})
+
+    def scored(self, prompt: str, continuations: Sequence[str], scores: Sequence[float]) -> None:
+        self.row(score_row(prompt, continuations, scores, self._conversation.parts(prompt)))
+
+
+async def turn(model: Model, messages: Sequence[Message], tools: Toolbox, options: Options) -> AsyncGenerator[Row]:
+    """The rows of a turn as they come, a reply or an error last. Raises UsageError before the first for what cannot be
+    asked."""
+    task = job(list(messages), tools, {**options, "model": model})
+    strategy = strategy_of(model)
+    dialect = strategy.dialect if strategy else None
+    rows: asyncio.Queue[Row | None] = asyncio.Queue()
+    teller = Teller(Conversation(task.request.messages, tuple(tools), dialect), rows.put_nowait)
+    working = asyncio.create_task(_work(task, model, tools, teller))
+    working.add_done_callback(lambda _: rows.put_nowait(None))
+    try:
+        while (row := await rows.get()) is not None:
+            yield row
+        working.result()
+    finally:
+        working.cancel()
+
+
+async def _work(task: Job, model: Model, tools: Toolbox, teller: Teller) -> None:
+    with listening(teller):
+        try:
+            task = await task.ready()
+            teller.row({"row": "strategy", "line": strategy_line(model)})
+            async with aclosing(task.play(decide(task.request, **task.again(None)))) as events:
+                async for event in events:
+                    if isinstance(event, Done):
+                        teller.row(reply_row(event.value, tuple(tools)))
+                    else:
+                        teller.row(event_row(event))
+        except ToolspeakError as error:
+            teller.row(error_row(error))
+
+
+def strategy_line(model: Model) -> str:
+    """How a model is asked, and why, in a line."""
+    strategy = strategy_of(model)
+    if strategy:
+        return strategy.line
+    return "prompted" if within(model, Speaker) else "native: the model takes tools by itself"
+
+
+def error_row(error: ToolspeakError) -> Row:
+    """What went wrong, and the replies that came before."""
+    attempts = error.attempts if isinstance(error, GenerationError) else ()
+    tries = [{"why": one.error, "reply": reply_row(one.reply)} for one in attempts]
+    return {"row": "error", "type": type(error).__name__, "message": str(error), "attempts": tries}
+
+
+async def run_call(box: Toolbox, name: str, arguments: dict[str, Any], id_: str) -> Row:
+    """What a call gave. What it raised, and what is wrong with it, is told as the model would read it."""
+    call = ToolCall(id_, name, arguments, json.dumps(arguments, ensure_ascii=False))
+    (result,) = await box.arun((call,))
+    return result_row(result)

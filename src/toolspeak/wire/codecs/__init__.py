@@ -1,1 +1,0 @@
-"""One file for each way of writing calls or arguments: text to JSON as it arrives, and back."""

@@ -1,0 +1,167 @@
+"""Reads and checks a tokenizer's `response_template`: its fields, and what opens and closes each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ...errors import TemplateError
+from .patterns import GAP, Piece, pattern_pieces
+
+THOUGHTS = ("thinking", "reasoning_content", "reasoning")
+FIELD_KEYS = frozenset(
+    [
+        "open",
+        "open_pattern",
+        "close",
+        "close_pattern",
+        "content",
+        "content_args",
+        "repeats",
+        "optional",
+        "join",
+        "transform",
+        "transform_each",
+    ]
+)
+TOP_KEYS = frozenset(("version", "defaults", "fields", "start_anchor", "start_anchor_pattern"))
+CONTENT_ARGS = {
+    "text": frozenset(["strip"]),
+    "json": frozenset(["unquoted_keys", "string_delims"]),
+    "xml-inline": frozenset(["tag_pattern", "value_parser", "merge_duplicates"]),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One declared field: its openers and closers as literals and slots, and the rest as it was declared."""
+
+    where: str
+    openers: tuple[tuple[Piece, ...], ...]
+    closers: tuple[str, ...]
+    declaration: Mapping[str, Any]
+
+    @property
+    def opener(self) -> str:
+        """The first opener as a text; "" for a field that is what no other field is."""
+        return as_text(self.openers[0], f"{self.where}.open") if self.openers else ""
+
+
+def cannot(where: str, why: str) -> TemplateError:
+    """The error for what no dialect can say, with the key."""
+    return TemplateError(f"this response template cannot be read into a dialect: {where}: {why}")
+
+
+def as_object(value: object, where: str) -> Mapping[str, Any]:
+    """The value as an object. Raises TemplateError where it is none."""
+    if not isinstance(value, Mapping):
+        raise cannot(where, f"expected an object, got {type(value).__name__}")
+    return cast("Mapping[str, Any]", value)
+
+
+def declared_fields(config: Mapping[str, Any]) -> dict[str, Field]:
+    """The fields by name, every key checked."""
+    config = as_object(config, "response_template")
+    if unknown := sorted(set(map(str, config)) - TOP_KEYS):
+        raise cannot(unknown[0], f"expected one of {', '.join(sorted(TOP_KEYS))}")
+    if config.get("version", 1) != 1:
+        raise cannot("version", f"expected 1, got {config['version']!r}")
+    as_object(config.get("defaults", {}), "defaults")
+    found: dict[str, Field] = {}
+    for name, told in as_object(config.get("fields"), "fields").items():
+        where = f"fields.{name}"
+        if name not in ("content", "tool_calls", *THOUGHTS):
+            raise cannot(where, f"a dialect knows content, tool_calls and {', '.join(THOUGHTS)}")
+        field = as_object(told, where)
+        if unknown := sorted(set(map(str, field)) - FIELD_KEYS):
+            raise cannot(f"{where}.{unknown[0]}", f"expected one of {', '.join(sorted(FIELD_KEYS))}")
+        _check(name, field, where)
+        closers = tuple(as_text(pieces, f"{where}.close_pattern") for pieces in _anchors(field, "close", where))
+        found[name] = Field(where, _anchors(field, "open", where), tuple(c for c in closers if c), field)
+    return found
+
+
+def declared_starts(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """What begins the assistant's message in a prompt, as far as it is known: a pattern that is more than a literal may
+    tell nothing, since no reply is read by it."""
+    pattern = config.get("start_anchor_pattern")
+    if pattern is None:
+        return _literals(config, "start_anchor", "response_template")
+    if "start_anchor" in config:
+        raise cannot("start_anchor_pattern", "expected it or start_anchor, not both")
+    if not isinstance(pattern, str):
+        raise cannot("start_anchor_pattern", f"expected a regular expression, got {type(pattern).__name__}")
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as e:
+        raise cannot("start_anchor_pattern", f"expected a regular expression: {e}, in {pattern!r:.200}") from e
+    try:
+        return (as_text(pattern_pieces(pattern), "start_anchor_pattern"),)
+    except (ValueError, TemplateError):
+        return ()
+
+
+def _check_text(field: Mapping[str, Any], kind: object, where: str) -> None:
+    if kind != "text":
+        raise cannot(f"{where}.content", f"expected text, got {kind!r}")
+    if field.get("transform", "{content}") != "{content}" or field.get("transform_each"):
+        raise cannot(f"{where}.transform", "a dialect passes a text on as it is")
+
+
+def _check(name: str, field: Mapping[str, Any], where: str) -> None:
+    """Raise TemplateError for what would be read otherwise than it is declared."""
+    for key in ("repeats", "optional"):
+        if not isinstance(field.get(key, False), bool):
+            raise cannot(f"{where}.{key}", f"expected true or false, got {type(field[key]).__name__}")
+    kind = field.get("content", "text")
+    if name != "tool_calls":
+        _check_text(field, kind, where)
+    if field.get("join"):
+        raise cannot(f"{where}.join", "a dialect puts nothing between the parts of a text")
+    known = CONTENT_ARGS.get(str(kind), frozenset[str]())
+    if unknown := sorted(set(map(str, as_object(field.get("content_args") or {}, f"{where}.content_args"))) - known):
+        raise cannot(f"{where}.content_args.{unknown[0]}", f"expected one of {', '.join(sorted(known)) or 'none'}")
+
+
+def _literals(told: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    """The one literal or several under the key; "eos", the end of the text, is none."""
+    given = told.get(key)
+    if given is None:
+        return ()
+    rows: Sequence[object] = cast("list[object]", given) if isinstance(given, list) else [given]
+    if not rows or not all(isinstance(row, str) and row for row in rows):
+        raise cannot(f"{where}.{key}", "expected a text or a list of texts, none of them empty")
+    return tuple(cast("str", row) for row in rows if row != "eos")
+
+
+def _anchors(field: Mapping[str, Any], key: str, where: str) -> tuple[tuple[Piece, ...], ...]:
+    """What opens or closes a field, each as its pieces."""
+    pattern = field.get(f"{key}_pattern")
+    if pattern is None:
+        return tuple((literal,) for literal in _literals(field, key, where))
+    if key in field:
+        raise cannot(f"{where}.{key}_pattern", f"expected it or {key}, not both")
+    if not isinstance(pattern, str):
+        raise cannot(f"{where}.{key}_pattern", f"expected a regular expression, got {type(pattern).__name__}")
+    try:
+        pieces = pattern_pieces(pattern)
+    except ValueError as e:
+        raise cannot(f"{where}.{key}_pattern", f"{e}, in {pattern!r}") from e
+    return (pieces,) if pieces else ()
+
+
+def as_text(pieces: Sequence[Piece], where: str) -> str:
+    """The pieces as one text, without blanks at its ends. Raises TemplateError where they are more than that."""
+    if not all(isinstance(piece, str) and piece != GAP for piece in pieces):
+        raise cannot(where, "expected a literal, without groups and without gaps")
+    return "".join(cast("Sequence[str]", pieces))
+
+
+def one_literal(texts: Sequence[str], where: str) -> str:
+    """The one literal that these are. Raises TemplateError where they are more or none."""
+    kinds = dict.fromkeys(text.strip() for text in texts)
+    if len(kinds) != 1:
+        raise cannot(where, f"expected one literal, got {len(kinds)}")
+    return texts[0]

@@ -1,0 +1,83 @@
+"""Finds what a chat template writes around calls: the literals of a thought and of a text, and the end of a turn."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ..dialect import Dialect, Thinking
+from ..reading.lexicon import MARK
+from .probe import TEXT, THOUGHT, Probe, between, call, common_start
+
+LAST = re.compile(rf"(?:(?:{MARK.pattern})\w+)?(?:{MARK.pattern})\s*\Z|(?:{MARK.pattern})\w+\s*\Z")
+FIRST = re.compile(rf"\s*(?:{MARK.pattern})(?:\w+(?:{MARK.pattern}))?\s*")
+"""A marker, or two with a word between them, at the end of a text and at its beginning."""
+PAIR = re.compile(r"<([^<>\s/]*think[^<>\s/]*)>|\[(THINK\w*)\]", re.IGNORECASE)
+
+
+def margins(p: Probe, d: Dialect) -> Dialect:
+    """The draft with what stands around thoughts and texts, and what ends a turn."""
+    plain = p.show(text=TEXT)
+    before, _, tail = plain.rpartition(TEXT)
+    said = between(p.show(call()), plain)
+    left, _, right = said.partition(TEXT) if TEXT in said else ("", "", "")
+    thinking = _thinking(p, plain)
+    own: tuple[str, ...] = ()
+    if thinking:
+        own = (thinking.open.strip(), thinking.close.strip())
+        left = _without(thinking, left)
+        literals = [_without(thinking, part) if isinstance(part, str) else part for part in d.call]
+        d = replace(d, open=_without(thinking, d.open), call=tuple(part for part in literals if part))
+    opener, closer = (
+        LAST.search(before) if MARK.search(left) else None,
+        FIRST.match(tail) if MARK.search(right) else None,
+    )
+    marks = [m[0].strip().removeprefix(p.head().strip()) for m in (opener, closer) if m]
+    frame = dict.fromkeys((*d.frame, *(mark for mark in marks if mark and mark not in own)))
+    ends = [m[0].strip() for m in FIRST.finditer(tail)]
+    end = ([mark for mark in ends if mark not in (*own, *frame)] or ends[-1:])[:1]
+    return replace(d, thinking=thinking, frame=tuple(frame), stop=tuple(dict.fromkeys((*d.frame, *end))))
+
+
+def _without(thinking: Thinking, text: str) -> str:
+    """The text without a thought that is empty in front of it, or only closed."""
+    opened = text.partition(thinking.open.strip())
+    rest = opened[2] if opened[1] and not opened[0].strip() else text
+    before, found, after = rest.partition(thinking.close.strip())
+    return after.lstrip() if found and not before.strip() else text
+
+
+def _thinking(p: Probe, plain: str) -> Thinking | None:
+    """The literals around a thought: as the template writes one, else as it begins a reply, else as it looks for
+    one."""
+    for calls, text in (((), TEXT), ((call(),), TEXT), ((call(),), "")):
+        for more in ({}, {"enable_thinking": True, "thinking": True}):
+            shown = p.show(*calls, text=text, thought=THOUGHT, **more)
+            if shown.count(THOUGHT) == 1 and (found := _around(p, shown, plain, text or call().name)):
+                return found
+    return _named(p.template)
+
+
+def _around(p: Probe, shown: str, plain: str, after: str) -> Thinking | None:
+    """What stands before and behind the thought in this rendering."""
+    left, _, right = shown.partition(THOUGHT)
+    close = right.partition(after)[0]
+    first = FIRST.match(close)
+    close = first[0] if first else close
+    last = LAST.search(left)
+    empty = last and re.search(re.escape(last[0].strip()) + r"\s*" + re.escape(close.strip()), plain)
+    if last and (empty or MARK.search(left[len(common_start(left, plain)) :])):
+        opener = last[0].removeprefix(p.head().strip())
+    else:  # the turn's head is all there is: what a reply begins with, behind its marks
+        head = p.head()
+        opener = head[max((m.end() for m in MARK.finditer(head)), default=0) :].lstrip()
+    return Thinking(opener, close) if opener.strip() and close.strip() else None
+
+
+def _named(template: str) -> Thinking | None:
+    """A pair of marks that says what it is for, where the template names both."""
+    for m in PAIR.finditer(template):
+        closer = f"</{m[1]}>" if m[1] else f"[/{m[2]}]"
+        if closer in template:
+            return Thinking(m[0], closer)
+    return None

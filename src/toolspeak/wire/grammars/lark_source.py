@@ -1,0 +1,280 @@
+"""Grammars in Lark's notation as nodes, so that an engine that reads another notation can sample under them.
+
+Read are rules, terminals, strings, regular expressions, groups, repetition and the common terminals. What stands for more
+than a text (`%ignore`, templates, llguidance's own words) is not, nor a rule that begins with itself, on which llama.cpp
+fails. Terminals become plain rules: where a lexer would have taken the longest, more is let through. So what is
+sampled is held against the grammar afterwards all the same.
+
+The text stands inside something, such as a JSON string, where its characters are written in another way: `spell` says how.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from .regexes import MANY, Ranges, chars_of, ranges_of, regex
+from .rules import EMPTY, Alt, Chars, Lit, Node, Ref, Repeat, Rules, Seq, alt, opt, seq
+
+Spell = Callable[[Ranges], Node]
+"""How one character of a set is written."""
+
+COMMON = {
+    "LF": r"\n", "CR": r"\r", "NEWLINE": r"(\r?\n)+", "WS": r"[ \t\f\r\n]+", "WS_INLINE": r"[ \t]+", "DIGIT": "[0-9]",
+    "HEXDIGIT": "[0-9a-fA-F]", "INT": "[0-9]+", "SIGNED_INT": "[+-]?[0-9]+", "DECIMAL": r"[0-9]+\.[0-9]*|\.[0-9]+",
+    "LETTER": "[a-zA-Z]", "LCASE_LETTER": "[a-z]", "UCASE_LETTER": "[A-Z]", "WORD": "[a-zA-Z]+",
+    "CNAME": "[_a-zA-Z][_a-zA-Z0-9]*", "ESCAPED_STRING": r'"([^"\\]|\\.)*"',
+}  # fmt: skip
+"""Terminals of Lark's `common`, as regular expressions."""
+BEGINS = re.compile(r"^[ \t]*(?:[?!]*(?P<name>_?[a-zA-Z]\w*)(?:\.-?\d+)?[ \t]*:|(?P<order>%\w+))", re.MULTILINE)
+COMMENT = re.compile(r"""("(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+/)|//[^\n]*""")
+TOKEN = re.compile(
+    r"""\s*(?:(?P<text>"(?:\\.|[^"\\\n])*")(?P<i>i?)|/(?P<regex>(?:\\.|[^/\\\n])+)/(?P<flags>[a-z]*)"""
+    r"""|(?P<alias>->\s*\w+)|(?P<name>_?[a-zA-Z]\w*)|~\s*(?P<least>\d+)(?:\.\.(?P<most>\d+))?|(?P<mark>\.\.|[|()\[\]?*+]))"""
+)
+IMPORT = re.compile(r"%import\s+common\s*(?:\.(\w+)(?:\s*->\s*(\w+))?|\(([\w\s,]+)\))\s*$")
+
+
+def text_node(definition: str, spell: Spell, rules: Rules, key: str) -> Node | None:
+    """The texts of a grammar, as they are spelled; None for a grammar that cannot be read. `key` tells ways of spelling
+    apart."""
+    made = _definitions(definition)
+    return None if made is None else _Building(made, spell, rules, (key, definition)).node(Ref("start"))
+
+
+def regex_node(pattern: str, spell: Spell, rules: Rules) -> Node | None:
+    """The texts that a regular expression fits whole, as they are spelled; None for one that cannot be read."""
+    try:
+        node = regex(pattern)
+    except (ValueError, RecursionError):
+        return None
+    return None if _endless(node, {}) else _Building({}, spell, rules, ("regex", pattern)).node(node)
+
+
+@lru_cache(64)
+def _definitions(definition: str) -> Mapping[str, Node] | None:
+    try:
+        made = _read(COMMENT.sub(r"\1", definition))
+        _check(made)
+    except (ValueError, SyntaxError, RecursionError, OverflowError):
+        return None
+    return made
+
+
+def _check(made: Mapping[str, Node]) -> None:
+    """Raises ValueError for rules on which an engine would fail."""
+    if missing := {"start", *(ref for node in made.values() for ref in _refs(node))} - made.keys():
+        raise ValueError(f"no rule {missing}")
+    if _begins_with_itself(made):
+        raise ValueError("a rule begins with itself")
+    if any(_endless(node, made) for node in made.values()):
+        raise ValueError("nothing is repeated without end")
+
+
+def _read(text: str) -> dict[str, Node]:
+    """The rules by their names. Raises ValueError for what cannot be read."""
+    made: dict[str, Node] = {}
+    found = list(BEGINS.finditer(text))
+    if text[: found[0].start() if found else None].strip():
+        raise ValueError("a text before the first rule")
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    for match, end in zip(found, ends, strict=True):
+        if match["order"]:
+            made |= _imported(text[match.start() : end].strip())
+        else:
+            reading = _Rule(text[match.end() : end])
+            made[match["name"]] = reading.options()
+            reading.end()
+    return made
+
+
+def _imported(order: str) -> dict[str, Node]:
+    match = IMPORT.match(order)
+    if not match:
+        raise ValueError(order)
+    names = [name.strip() for name in (match[1] or match[3]).split(",")]
+    return {match[2] or name: regex(COMMON[name]) if name in COMMON else _unknown(name) for name in names}
+
+
+def _unknown(name: str) -> Node:
+    raise ValueError(f"common.{name}")
+
+
+class _Rule:
+    """Reads the right side of one rule."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text.rstrip()
+        self.at = 0
+
+    def end(self) -> None:
+        if self.at < len(self.text):
+            raise ValueError(self.text[self.at :])
+
+    def peek(self) -> re.Match[str] | None:
+        return TOKEN.match(self.text, self.at)
+
+    def mark(self, *marks: str) -> str:
+        """The mark that comes next, if it is one of these."""
+        match = self.peek()
+        if match is None or match["mark"] not in marks:
+            return ""
+        self.at = match.end()
+        return match["mark"]
+
+    def options(self) -> Node:
+        found = [self.sequence()]
+        while self.mark("|"):
+            found.append(self.sequence())
+        return alt(*found)
+
+    def sequence(self) -> Node:
+        parts: list[Node] = []
+        while match := self.peek():
+            if match["alias"]:
+                self.at = match.end()
+            elif match["mark"] in ("|", ")", "]"):
+                break
+            else:
+                parts.append(self.repeated(self.one()))
+        return seq(*parts)
+
+    def one(self) -> Node:
+        match = self.peek()
+        if match is None:
+            raise ValueError(self.text[self.at :])
+        self.at = match.end()
+        if match["text"]:
+            return self.string(match)
+        if match["regex"]:
+            return regex(match["regex"], match["flags"])
+        if match["name"]:
+            return Ref(match["name"])
+        closer = {"(": ")", "[": "]"}.get(match["mark"])
+        node = self.options() if closer else EMPTY
+        if not closer or not self.mark(closer):
+            raise ValueError(match[0])
+        return opt(node) if closer == "]" else node
+
+    def string(self, match: re.Match[str]) -> Node:
+        text = str(ast.literal_eval(match["text"]))
+        if self.mark(".."):
+            last = self.one()
+            ends = text, last.text if isinstance(last, Lit) else ""
+            if [*map(len, ends)] != [1, 1]:
+                raise ValueError("a range of texts")
+            return chars_of(((ord(ends[0]), ord(ends[1])),))
+        if not match["i"]:
+            return Lit(text)
+        return seq(*(alt(Lit(c.lower()), Lit(c.upper())) if c.lower() != c.upper() else Lit(c) for c in text))
+
+    def repeated(self, node: Node) -> Node:
+        if mark := self.mark("?", "*", "+"):
+            least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}[mark]
+            return Repeat(node, least, most)
+        match = self.peek()
+        if match is None or not match["least"]:
+            return node
+        self.at = match.end()
+        least, most = int(match["least"]), int(match["most"] or match["least"])
+        return Repeat(node, min(least, MANY), most if most <= MANY else None)
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Seq(parts):
+            return parts
+        case Alt(options):
+            return options
+        case Repeat(part):
+            return (part,)
+        case _:
+            return ()
+
+
+def _refs(node: Node) -> set[str]:
+    if isinstance(node, Ref):
+        return {node.name}
+    return {name for part in _parts(node) for name in _refs(part)}
+
+
+def _empty(node: Node, made: Mapping[str, Node], inside: tuple[str, ...] = ()) -> bool:
+    """Whether a node may be nothing."""
+    match node:
+        case Lit(text):
+            return not text
+        case Seq(parts):
+            return all(_empty(part, made, inside) for part in parts)
+        case Alt(options):
+            return any(_empty(option, made, inside) for option in options)
+        case Repeat(part, least):
+            return least == 0 or _empty(part, made, inside)
+        case Ref(name):
+            return name not in inside and _empty(made[name], made, (*inside, name))
+        case _:
+            return False
+
+
+def _endless(node: Node, made: Mapping[str, Node]) -> bool:
+    """Whether nothing may be repeated without end in a node."""
+    match node:
+        case Repeat(part, _, None) if _empty(part, made):
+            return True
+        case _:
+            return any(_endless(part, made) for part in _parts(node))
+
+
+def _begins_with_itself(made: Mapping[str, Node]) -> bool:
+    """Whether a rule may begin with itself, by way of others or not."""
+    first = {name: _first(node, made) for name, node in made.items()}
+    for name in made:
+        reached: set[str] = set()
+        todo = [name]
+        while todo:
+            new = first[todo.pop()] - reached
+            reached |= new
+            todo += new
+        if name in reached:
+            return True
+    return False
+
+
+def _first(node: Node, made: Mapping[str, Node]) -> set[str]:
+    """The rules that a node may begin with."""
+    if isinstance(node, Ref):
+        return {node.name}
+    found: set[str] = set()
+    for part in _parts(node):
+        found |= _first(part, made)
+        if isinstance(node, Seq) and not _empty(part, made):
+            break
+    return found
+
+
+class _Building:
+    """Nodes with their characters spelled."""
+
+    def __init__(self, made: Mapping[str, Node], spell: Spell, rules: Rules, key: tuple[str, str]) -> None:
+        self.made = made
+        self.spell = spell
+        self.rules = rules
+        self.key = key
+
+    def node(self, node: Node) -> Node:
+        match node:
+            case Lit(text):
+                return seq(*(self.spell(((ord(c), ord(c)),)) for c in text))
+            case Chars():
+                return self.spell(ranges_of(node))
+            case Seq(parts):
+                return seq(*map(self.node, parts))
+            case Alt(options):
+                return alt(*map(self.node, options))
+            case Repeat(part, least, most):
+                return Repeat(self.node(part), least, most)
+            case Ref(name):
+                return self.rules.ref((*self.key, name), "text", lambda: self.node(self.made[name]))
+            case _:
+                return node

@@ -1,0 +1,19 @@
+"""The holes of a dialect, one file each: how it opens, how it is read and written, and its grammar.
+
+`ARGUMENTS` is the table of those that hold arguments (`hole.py` says what each tells of itself). `json_call` is a whole
+call as one JSON object, `numbered_name` an id that holds the name. A reader that is too long for the file of its hole
+stands beside it (`call_reader`, `tag_reader`), or with the readers of values (`reading/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..dialect import Arguments
+from . import json_args, keywords, raw, tagged, tree
+from .hole import ArgumentsHole
+
+ARGUMENTS: Mapping[type[Arguments], ArgumentsHole[Any]] = {
+    hole.kind: hole for hole in (json_args.HOLE, keywords.HOLE, raw.HOLE, tagged.HOLE, tree.HOLE)
+}

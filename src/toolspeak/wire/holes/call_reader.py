@@ -1,0 +1,383 @@
+"""Reads a call that is one JSON object, key by key as they come.
+
+A key may come in any order, so what stands before the name is held back until it is sure whether the object is a call, and of
+which tool, or carries a text. Where any JSON may be an answer (`Call.guard`), a key that means nothing ends the reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from ...events import ArgumentsDelta, TextDelta, ThoughtDelta
+from ..dialect import ARGS, CALL, ID, INDEX, NAME, TEXT, THOUGHT, JsonCall, Kind, Slot
+from ..reading.json_reader import json_value
+from ..reading.json_string import short_string
+from ..reading.json_tokens import ENDS, quoted
+from ..reading.source import Malformed, Scan, at, expect, following
+from ..reading.state import Call, State
+from . import json_args
+
+MOST_PENDING = 4096
+"""A text that comes before the name is held back up to this many characters where any JSON may be an answer."""
+
+IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
+"""What a tool may be called; other names are words."""
+
+DIGITS = frozenset("-0123456789")
+
+QUIET = frozenset(["type", "id", "index", "object"])
+"""Keys that are no part of a call: what they say is noted, unless the tool has such a parameter."""
+
+FUNCTION = ('"function"', '""', "null")
+"""Types of a call that say no more than that it is one."""
+
+Pending = tuple[type[TextDelta] | type[ThoughtDelta], str]
+Quiet = tuple[str, str, int]
+"""A key that is no part of a call, its value, and where it stands."""
+
+
+@dataclass(slots=True)
+class _Object:
+    """What the keys read so far have told."""
+
+    hole: JsonCall
+    call: Call
+    beyond: tuple[str, ...] = ()
+    arguments: list[str] = field(default_factory=list[str])
+    pending: list[Pending] = field(default_factory=list[Pending])
+    filled: bool = False  # the arguments were read
+    answer: bool = False  # there is no call here: the object carries a text
+    texts: bool = False  # and the text was there
+    foreign: bool = False  # the name is not offered, but the object is written in the dialect's own keys
+    collapsed: bool = False  # the kind is the tool's name: keys that mean nothing else are arguments
+    pieces: int = 0  # how many such arguments were written
+    id: str = ""  # the one that was written
+    inner: bool = False  # it stands in another, which ends the call
+    broken: bool = False  # the rest of it is given back as text
+    quiet: list[Quiet] = field(default_factory=list[Quiet])
+
+
+def read(s: State, hole: JsonCall, call: Call, beyond: tuple[str, ...]) -> Scan[None]:
+    """Read the object from behind its brace, telling the call, or the text it carries, once it is sure which it is.
+
+    Where it carries several calls, the others are told as well; `call` is then filled, and may be none of them. The words
+    `beyond` end the object.
+    """
+    yield from _members(s, _Object(hole, call, beyond))
+
+
+def _members(s: State, o: _Object) -> Scan[None]:
+    slots: dict[str | Slot, Slot | Kind] = {**dict(o.hole.also), **dict(o.hole.keys)}
+    while not (yield from at(s, "}")):
+        if o.call.filled and (yield from following(s)) not in ENDS:
+            s.note("unclosed-object")
+            break
+        key = yield from short_string(s)
+        yield from expect(s, ":")
+        slot = slots.get(key)
+        if slot is None and NAME in slots and (yield from _is_name(s, o, key)):
+            o, slot = _named(s, o, key), slots[NAME]
+        yield from _value(s, o, key, slot)
+        if o.broken:
+            break
+        if not (yield from at(s, ",")):
+            if (yield from at(s, "}")):
+                break
+            if not o.call.filled and not (o.answer and o.texts):
+                raise Malformed("expected , or }")
+            s.note("unclosed-object")
+            break
+    _finish(s, o)
+
+
+def _value(s: State, o: _Object, key: str, slot: Slot | Kind | None) -> Scan[None]:
+    if isinstance(slot, Kind):
+        yield from _kind(s, o, key, slot)
+    elif slot is ARGS and not o.filled and not o.pieces:
+        yield from _arguments(s, o, key)
+    elif o.collapsed and not o.filled:
+        yield from _piece(s, o, key)
+    elif slot is NAME:
+        yield from _name(s, o, key)
+    elif slot in (TEXT, THOUGHT):
+        yield from _text(s, o, TextDelta if slot is TEXT else ThoughtDelta)
+    elif slot is CALL and not o.filled and not o.pieces:
+        yield from _calls(s, o, key)
+    elif slot in (ID, INDEX) and _may_be_id((yield from following(s)), slot):
+        yield from _id(s, o, key)
+    else:
+        yield from _other(s, o, key)
+
+
+def _name(s: State, o: _Object, key: str) -> Scan[None]:
+    if (yield from at(s, *json_args.NULL)):
+        return _nobody(s, o)
+    name = s.called((yield from short_string(s)))
+    if o.call.name is None:
+        if not name or (o.call.strict and s.tools is None):
+            raise Malformed(f"{name!r} is no tool")
+        if o.call.guard and not s.offered(name):
+            _foreign(s, o, key, name)
+        o.call.name = name
+    elif name != o.call.name:
+        s.note("other-name", name)
+    if not o.call.guard or o.filled:
+        _start(s, o)
+    return None
+
+
+def _is_name(s: State, o: _Object, key: str) -> Scan[bool]:
+    """Is a key that means nothing else the tool's name?"""
+    if (o.call.filled and not s.offered(key)) or (o.call.name is not None and not o.call.filled):
+        return False
+    return bool(key) and (s.is_tool(key) or (yield from following(s)) == "{")
+
+
+def _named(s: State, o: _Object, name: str) -> _Object:
+    """The call whose arguments stand under its name; it may be one of several."""
+    if o.call.guard and (not s.offered(name) or (o.call.strict and s.tools is None)):
+        raise Malformed(f"{name!r} is no tool", "" if o.call.strict else name)
+    if o.call.filled:
+        s.end(o.call)
+        o = _Object(o.hole, Call(o.call.guard, o.call.strict), o.beyond)
+    o.call.name = name
+    return o
+
+
+def _calls(s: State, o: _Object, key: str) -> Scan[None]:
+    """The call itself, or a list of calls; a string is its name, and none at all means that there is none."""
+    c = yield from following(s)
+    if c in ENDS:
+        yield from _name(s, o, key)
+    elif c == "{" and o.call.name is None:
+        yield from expect(s, "{")
+        yield from _members(s, _Object(o.hole, o.call, o.beyond, pending=_handed(o), inner=True))
+    elif c == "[" and o.call.name is None:
+        yield from _list(s, o)
+    elif (yield from at(s, *json_args.NULL)):
+        _nobody(s, o)
+    else:
+        yield from _other(s, o, key)
+
+
+def _list(s: State, o: _Object) -> Scan[None]:
+    yield from expect(s, "[")
+    while not (yield from at(s, "]")):
+        if o.call.filled:
+            s.keep()
+            s.spent = False
+            yield from at(s, ",")
+            if (yield from at(s, "]", eat=False)):
+                s.commit()
+                s.note("trailing-comma")
+                continue
+        try:
+            yield from expect(s, "{")
+            call = Call(o.call.guard, o.call.strict)
+            yield from _members(s, _Object(o.hole, call, o.beyond, pending=_handed(o)))
+        except Malformed:
+            if not o.call.filled or s.gone_out:
+                raise
+            s.forget()
+            s.back()  # the calls before stay; what follows is text
+            o.broken = True
+            return
+        o.call.filled = True
+    if not o.call.filled:
+        _nobody(s, o)
+
+
+def _handed(o: _Object) -> list[Pending]:
+    """What was held back, handed on to the object that holds the call."""
+    pending, o.pending = o.pending, []
+    return pending
+
+
+def _nobody(s: State, o: _Object) -> None:
+    """There is no call: the object carries a text, if it may."""
+    if o.filled and not o.call.filled:
+        _ignored(s, "arguments", "".join(o.arguments))
+    o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in (*o.hole.keys, *o.hole.also)))
+    _say(s, o)
+
+
+def _foreign(s: State, o: _Object, key: str, name: str) -> None:
+    """A name that is not offered counts only where a reply begins, in the very keys that the dialect asks for: the
+    model meant a call then, and can be told. Anywhere else the text may just speak of calls."""
+    formal = dict(o.hole.keys).get(key) is NAME and IDENTIFIER(name)
+    if not formal or o.call.strict or s.spoken or o.filled:
+        raise Malformed(f"{name!r} is no tool", name if formal and not o.call.strict else "")
+    o.foreign = True
+
+
+def _start(s: State, o: _Object) -> None:
+    """The call is sure: tell what was held back before its name, and it."""
+    if o.call.started:
+        return
+    for delta, text in o.pending:
+        if text:
+            s.push(delta(text))
+    o.pending = []
+    s.start(o.call)
+    if o.filled:
+        s.args("".join(o.arguments))
+        o.call.filled = True
+
+
+def _arguments(s: State, o: _Object, key: str) -> Scan[None]:
+    if o.foreign:
+        if dict(o.hole.keys).get(key) is not ARGS or (yield from following(s)) != "{":
+            raise Malformed(f"{o.call.name!r} is no tool")
+        o.call.guard = False
+    if o.answer:
+        parts: list[str] = []
+        yield from json_value(s, parts.append, s.note, beyond=o.beyond)
+        _ignored(s, key, "".join(parts))
+    elif o.call.name is not None:
+        _start(s, o)
+        o.filled = True
+        yield from json_args.read(s, s.args, s.note, beyond=o.beyond)
+        o.call.filled = True
+    else:
+        o.filled = s.spent = True
+        yield from json_args.read(s, o.arguments.append, s.note, None, o.beyond)
+
+
+def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> Scan[None]:
+    """A text: goes out as it comes once it is sure that it is one, and waits until then."""
+    o.texts = o.texts or delta is TextDelta
+    if (yield from at(s, *json_args.NULL)):
+        return
+    if o.answer or o.call.filled:
+        s.end(o.call)
+        s.commit()
+        if s.ending:  # what comes behind the text may still tell that the call is not whole
+            yield from json_args.read_string(s, lambda t: s.behind.append(delta(t)), None)
+        else:
+            yield from json_args.read_string(s, lambda t: s.push(delta(t)), delta)
+    elif o.call.guard:
+        o.pending.append((delta, (yield from short_string(s, MOST_PENDING))))
+    else:
+        s.spent = True
+        parts: list[str] = []
+        yield from json_args.read_string(s, parts.append, None)
+        o.pending.append((delta, "".join(parts)))
+
+
+def _say(s: State, o: _Object) -> None:
+    """The object carries a text: tell what was held back of it."""
+    if o.answer and o.pending:
+        s.commit()
+        for delta, text in o.pending:
+            if text:
+                s.push(delta(text))
+        o.pending = []
+
+
+def _may_be_id(c: str, slot: Slot | Kind | None) -> bool:
+    """Does an id begin so? It is a number only where it counts the calls."""
+    return c in ENDS or (slot is INDEX and c in DIGITS)
+
+
+def _id(s: State, o: _Object, key: str) -> Scan[None]:
+    """The call's id, a text or a number; the last one counts."""
+    digits: list[str] = []
+    if (yield from following(s)) in ENDS:
+        value = yield from short_string(s)
+    else:
+        yield from json_value(s, digits.append, s.note, beyond=o.beyond)
+        value = "".join(digits).strip()
+    if o.id != value:
+        _ignored(s, key, o.id)
+    o.id = value
+    if o.call.started:
+        o.call.late_id = value
+    else:
+        o.call.id = value
+
+
+def _kind(s: State, o: _Object, key: str, kind: Kind) -> Scan[None]:
+    word = yield from short_string(s)
+    if word == kind.call:
+        return None
+    if kind.text and word == kind.text:
+        o.answer = True
+        return _say(s, o)
+    if s.is_tool(word) and o.call.name is None:
+        o.call.name, o.collapsed = word, True
+        return s.note("collapsed-call", word)
+    if o.call.guard:
+        raise Malformed(f"{word!r} is no kind of object")
+    return _ignored(s, key, word)
+
+
+def _piece(s: State, o: _Object, key: str) -> Scan[None]:
+    """One argument written among the keys of the call itself."""
+    _start(s, o)
+    s.args(f"{', ' if o.pieces else '{'}{quoted(key)}: ")
+    o.pieces += 1
+    yield from json_value(s, s.args, s.note, ArgumentsDelta, o.beyond)
+
+
+def _other(s: State, o: _Object, key: str) -> Scan[None]:
+    """A key that means nothing: passed over within a dialect's own markers; elsewhere a sign that this is no call."""
+    if o.call.guard and not (o.call.started or o.call.filled or o.answer):
+        raise Malformed(f"key {key!r}")
+    if s.log is not None:
+        s.spent = True
+    parts: list[str] = []
+    place = s.base + s.pos
+    yield from json_value(s, parts.append, s.note, beyond=o.beyond)
+    value = "".join(parts)
+    if key in QUIET:
+        if key != "type" or value not in FUNCTION:
+            o.quiet.append((key, value, place))
+    elif value != "null" or key in _properties(s, o):
+        s.note("unknown-key", key, place)
+
+
+def _properties(s: State, o: _Object) -> Collection[str]:
+    return s.schema(o.call).get("properties") or ()
+
+
+def _ignored(s: State, key: str, value: str, place: int | None = None) -> None:
+    """Tell of a value that is no part of what the object means; nothing is no value."""
+    if value not in ("", "null", '""', "{}"):
+        s.note("ignored-key", f"{key}: {value[:200]}", place)
+
+
+def _finish(s: State, o: _Object) -> None:
+    call = o.call
+    if call.filled and not call.started and call.name is None:
+        return s.commit()
+    if call.name is None and o.texts and not o.filled and CALL in dict(o.hole.also).values():
+        o.answer = True  # an object that holds calls or a text, and this one holds a text
+        _say(s, o)
+    if o.answer and not call.started:
+        if not o.texts:
+            raise Malformed("neither a call nor a text")
+        return s.commit()
+    doubtful = o.foreign or (s.tools is None and call.guard)
+    if call.name is None or (doubtful and not call.started):
+        raise Malformed("not a call")
+    _start(s, o)
+    _tell_quiet(s, o)
+    if not call.filled:
+        s.args("}" if o.pieces else "{}")
+        call.filled = True
+        if not o.pieces:
+            s.note("no-arguments")
+    if not o.inner:
+        s.end(call)
+    return None
+
+
+def _tell_quiet(s: State, o: _Object) -> None:
+    """Notes the keys that mean nothing, where each stood."""
+    for key, value, place in o.quiet:
+        if key in _properties(s, o):
+            s.note("unknown-key", key, place)  # it may be an argument
+        else:
+            _ignored(s, key, value, place)

@@ -1,0 +1,75 @@
+"""Describes a way of writing arguments: how it opens, how it is read and written, and its grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from ...schema import json_pieces
+from ...types import ToolCall
+from ..dialect import Arguments
+from ..grammars.rules import Node, Rules
+from ..grammars.values import Schema
+from ..reading.source import Scan
+from ..reading.state import State
+
+H = TypeVar("H", bound=Arguments)
+
+
+class Tail(NamedTuple):
+    """What may come behind a hole: the `words` that end its call, what may come `after` the call, and the word with which
+    another call begins `again` between the same marks."""
+
+    words: tuple[str, ...]
+    after: tuple[str, ...]
+    again: str = ""
+
+    @property
+    def follow(self) -> tuple[str, ...]:
+        """All that may come behind a hole and ends it."""
+        return (*self.words, *self.after)
+
+
+def _brace(_: Arguments) -> tuple[str, ...]:
+    return ("{",)
+
+
+def _same(_: Arguments, ends: tuple[str, ...]) -> tuple[str, ...]:
+    return ends
+
+
+def _nothing(_: Arguments) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsHole(Generic[H]):
+    """One way of writing arguments.
+
+    `openers` are the words that it may begin with; where it is `optional`, what follows it may come at once. `prefix` is a
+    literal with which it always begins, and which its grammar leaves out. `name_ends` turns the words that may follow a
+    name into those that end it, where the hole stands behind the name. `anywhere`: its grammar does not depend on where it
+    stands.
+    """
+
+    kind: type[H]
+    read: Callable[[State, H, Schema, Tail], Scan[None]]
+    write: Callable[[H, ToolCall], str]
+    grammar: Callable[[H, Schema, Rules], Node]
+    openers: Callable[[H], tuple[str, ...]] = _brace
+    optional: bool = False
+    prefix: Callable[[H], str] = _nothing
+    name_ends: Callable[[H, tuple[str, ...]], tuple[str, ...]] = _same
+    anywhere: bool = True
+
+
+def arguments_of(call: ToolCall) -> Mapping[str, Any]:
+    """The arguments as data, also of a call that came as text alone."""
+    if call.arguments or not call.json:
+        return call.arguments
+    try:
+        value: object = json_pieces.loads(call.json)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

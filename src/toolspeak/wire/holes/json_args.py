@@ -1,0 +1,320 @@
+"""Arguments as JSON: an object, or a JSON string that holds one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from ...events import ArgumentsDelta
+from ...types import ToolCall
+from ..dialect import Json
+from ..grammars.arguments import an_object
+from ..grammars.rules import Json as JsonNode, Node, Rules
+from ..grammars.values import Schema
+from ..reading.call_repairs import behind
+from ..reading.json_reader import JsonReader, json_value
+from ..reading.json_string import ESCAPES, unescape, unescaped
+from ..reading.json_tokens import IN_STRING, Emit, Note, escaped, quoted, whole_value
+from ..reading.literals import comes, next_visible
+from ..reading.source import (
+    CAP,
+    SPACE,
+    Delta,
+    Machine,
+    Malformed,
+    Marks,
+    Scan,
+    Source,
+    at,
+    blank,
+    following,
+    marks,
+    until,
+)
+from ..reading.state import State
+from .hole import ArgumentsHole, Tail
+from .unclosed import ended, holds_all
+
+NULL = ("null", "None")
+SPECIAL = r'"\\\x00-\x1f'
+"""What JSON must escape in a string, as a character class."""
+RUNS = {
+    '"': re.compile(r'(?:[^"\\]+|\\["\\/bfnrt])*').match,
+    "'": re.compile(r"""(?:[^'\\]+|\\["'\\/bfnrt])*""").match,
+}
+"""What of a string in these quotes can be told without looking further."""
+CLEAN_TWICE = cast(
+    "Callable[[str, int], re.Match[str]]",
+    re.compile(r'(?:[^"\\\x00-\x1f]++|\\\\(?:\\["\\]|[bfnrt/]))*+').match,
+)
+"""What of a JSON string in a JSON string may stand as it is, its simple escapes whole."""
+HALF_TWICE = ("\\", "\\\\", "\\\\\\")
+SIMPLE = re.compile(r"\\(.)").sub
+A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
+HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
+
+
+def read(
+    s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta, beyond: tuple[str, ...] = ()
+) -> Scan[None]:
+    """Pass the arguments on as JSON text; null is {}. The words `beyond` end the call that they stand in."""
+    c = yield from following(s)
+    if c in ('"', "'"):
+        yield from blank(s)
+        if c == '"' and (yield from _unescaped(s)):
+            note("quote-in-string", "")
+            s.pos += 1
+            yield from json_value(s, emit, note, delta, beyond)
+            yield from at(s, '"')
+        else:
+            yield from _Encoded(s, c, emit, note, delta).run()
+    elif c in ("n", "N") and (yield from at(s, *NULL)):
+        emit("{}")
+    elif c in ("{", "["):
+        yield from json_value(s, emit, note, delta, beyond)
+    else:
+        raise Malformed("no arguments")
+
+
+def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[None]:
+    """The arguments of a call; none at all are {}."""
+    if not (yield from at(s, "{", '"', eat=False)):
+        nothing = yield from at(s, *tail.follow, eat=False)
+        if nothing or (ended(s) and holds_all(schema, set())):
+            s.args("{}")
+            return s.note("no-arguments")
+        if ended(s):
+            raise Malformed("no arguments")
+    yield from read_hole(s, hole, schema, tail.follow, behind(tail.words, tail.after))
+
+
+def read_hole(
+    s: State, hole: Json, schema: Mapping[str, Any], follow: tuple[str, ...], beyond: tuple[str, ...] = ()
+) -> Scan[None]:
+    """Pass the arguments on as JSON text. Where the hole may be `plain`, what is no JSON object is the text of the
+    schema's first property ("input" without a schema), up to one of `follow` or the end."""
+    if not hole.plain or (yield from following(s)) == "{" or (yield from _holds_json(s)):
+        return (yield from read(s, s.args, s.note, beyond=beyond))
+    nothing = yield from at(s, *NULL, eat=False)
+    if nothing and (yield from _alone(s, len(nothing), follow)):
+        return (yield from read(s, s.args, s.note, beyond=beyond))
+    yield from blank(s)
+    properties: object = schema.get("properties")
+    key = next(iter(cast("Mapping[str, Any]", properties)), "input") if isinstance(properties, Mapping) else "input"
+    s.note("plain-argument", key)
+    s.args(f"{{{quoted(key)}: ")
+    text = yield from _only_string(s, follow)
+    if text:
+        s.args(text)
+    else:
+        s.args('"')
+        yield from _plain(s, marks(follow, SPECIAL) if any(follow) else None)
+        s.args('"')
+    s.args("}")
+    return None
+
+
+def _unescaped(s: Source) -> Scan[bool]:
+    """Does an object stand between the quotes that come as if they were not there? Eats nothing."""
+    if (yield from following(s, 1)) != "{":
+        return False
+    return (yield from following(s, SPACE(s.text, s.pos + 1).end() - s.pos + 1)) == '"'
+
+
+def _holds_json(s: State) -> Scan[bool]:
+    """Is a string next that holds an object? Eats nothing."""
+    if (yield from following(s)) != '"':
+        return False
+    return (yield from following(s, SPACE(s.text, s.pos).end() - s.pos + 1)) == "{"
+
+
+def _alone(s: State, offset: int, follow: tuple[str, ...]) -> Scan[bool]:
+    """Is what comes `offset` characters after the white space here one of `follow`, or the end? Eats nothing."""
+    while True:
+        start = SPACE(s.text, s.pos).end() + offset
+        i = next_visible(s.text, start, s.closed)
+        if i == -1:
+            return s.closed
+        found = None if i is None else comes(s.text, i, follow, s.closed)
+        if found is not None:
+            return found
+        yield
+
+
+def _only_string(s: State, follow: tuple[str, ...]) -> Scan[str]:
+    """A short JSON string that is all there is, eaten; or "" and nothing."""
+    while (m := A_STRING(s.text, s.pos)) is None:
+        if s.closed or not HALF_STRING(s.text, s.pos):
+            return ""
+        yield
+    text = m[0]
+    if whole_value(text, 0) is None or not (yield from _alone(s, len(text), follow)):
+        return ""
+    s.pos += len(text)
+    return text
+
+
+def _plain(s: State, ends: Marks | None) -> Scan[None]:
+    """Text as the content of a JSON string, without the line's end behind it."""
+    while True:
+        text, pos = s.text, s.pos
+        m = (ends.full if s.closed else ends.search)(text, pos) if ends else None
+        found = s.closed or (m is not None and m.lastindex)
+        stop = m.start() if m else len(text)
+        keep = stop - text.endswith("\n", pos, stop)
+        s.args(escaped(text[pos:keep]))
+        s.pos = stop if found else keep
+        if found:
+            return
+        if keep == len(text):
+            s.lane, s.delta = ends.lane if ends else IN_STRING, ArgumentsDelta
+        yield
+
+
+class _Encoded(Machine):
+    """The content of a JSON string, unescaped and read as JSON in turn; none at all is {}.
+
+    A failure of the JSON waits for the end of the string, so that no cut shows.
+    """
+
+    __slots__ = ("delta", "emit", "failed", "inner", "note", "place", "quote", "reader")
+
+    def __init__(self, s: Source, quote: str, emit: Emit, note: Note, delta: Delta | None) -> None:
+        super().__init__(s, self.begin)
+        self.quote, self.emit, self.note, self.delta = quote, emit, note, delta
+        self.inner, self.place = Source(s.decoded), 0
+        self.reader = JsonReader(self.inner, emit, self.note_here, delta)
+        self.failed: Malformed | None = None
+
+    def begin(self) -> bool:
+        """A string that is all here goes the short way, up to its closing quote."""
+        s = self.s
+        self.place = s.base + s.pos
+        s.pos += 1
+        whole = whole_value(s.text, s.pos - 1, strict=False) if self.quote == '"' else None
+        if whole and isinstance(whole[0], str):
+            self.give(whole[0])
+            s.pos = whole[1] - 1
+        self.mode = self.content
+        return True
+
+    def content(self) -> bool:
+        s, run = self.s, RUNS[self.quote]
+        if self.inner.lane is IN_STRING and self.quote == '"' and self.clean():
+            return False
+        while True:
+            text, pos = s.text, s.pos
+            m = run(text, pos)
+            end = m.end() if m else pos
+            if end > pos:
+                piece = text[pos:end]
+                s.pos = end
+                if "\\" in piece:
+                    plain = piece.replace('\\"', '"')
+                    piece = SIMPLE(_meant, piece) if "\\" in plain else plain
+                self.give(piece)
+            if end == len(text):
+                if s.closed:
+                    raise Malformed("unclosed string")
+                if self.delta and self.inner.lane is IN_STRING and self.quote == '"':
+                    s.lane, s.delta = IN_STRING, self.delta
+                return False
+            if text[end] == self.quote:
+                s.pos += 1
+                self.mode = None
+                return self.close()
+            found = unescaped(text, end, s.closed)
+            if found is None:
+                return False
+            s.pos += found[1]
+            self.give(found[0])
+
+    def clean(self) -> bool:
+        """Pass on what is clean within a string of the JSON. Is no more known yet?"""
+        s = self.s
+        text, pos = s.text, s.pos
+        end = CLEAN_TWICE(text, pos).end()
+        if end > pos:
+            self.emit(text[pos:end].replace("\\\\", "\\").replace('\\"', '"'))
+            s.pos = end
+        if end == len(text):
+            s.lane, s.delta = IN_STRING, self.delta
+        return not s.closed and (end == len(text) or text[end:] in HALF_TWICE)
+
+    def give(self, piece: str) -> None:
+        """More of the JSON."""
+        if self.failed:
+            return
+        if self.reader.mode:
+            self.inner.add(piece)
+            try:
+                if not self.reader.step():
+                    return
+            except Malformed as e:
+                self.failed, self.inner.lane = e, None
+                return
+            piece = self.inner.text[self.inner.pos :]
+        if piece.strip():
+            self.failed = Malformed("text after the arguments")
+
+    def close(self) -> bool:
+        """The string has ended."""
+        if self.reader.mode == self.reader.begin:
+            self.emit("{}")
+            return True
+        self.inner.closed = True
+        if not self.failed:
+            self.reader.step()
+        if self.failed:
+            raise self.failed
+        return True
+
+    def note_here(self, rule: str, detail: str, _: int | None = None) -> None:
+        """What is noted of the JSON stands where its string begins."""
+        self.note(rule, detail, self.place)
+
+
+def _meant(escape: re.Match[str]) -> str:
+    return ESCAPES[escape[1]]
+
+
+def read_string(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
+    """Pass on the content of a JSON string, unescaped."""
+    quote = yield from at(s, '"', "'")
+    if not quote:
+        raise Malformed("expected a string")
+    wanted = marks((quote, "\\"))
+    while (hit := (yield from until(s, wanted, emit, delta))) is not None:
+        if hit == "\\":
+            s.pos -= 1
+            emit((yield from unescape(s)))
+        elif quote == '"' or (yield from following(s)) in ",:}]":
+            return
+        else:
+            emit(hit)
+    raise Malformed("unclosed string")
+
+
+def write(arguments: Mapping[str, Any] | str, encoded: bool = False, indent: int | None = None) -> str:
+    """The arguments as JSON text (text that is JSON already stays as it is), or as a JSON string holding it."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, indent=indent)
+    return quoted(text) if encoded else text
+
+
+def grammar(_hole: Json, schema: Schema, _rules: Rules) -> Node:
+    """The arguments of a tool with these parameters: a JSON object."""
+    return JsonNode(an_object(schema))
+
+
+def _write_call(_hole: Json, call: ToolCall) -> str:
+    return write(call.json or call.arguments)
+
+
+def _name_ends(hole: Json, ends: tuple[str, ...]) -> tuple[str, ...]:
+    """Where text may stand for the object, the name ends with its line."""
+    return ("\n", "{") if hole.plain else ends
+
+
+HOLE = ArgumentsHole(Json, read_arguments, _write_call, grammar, name_ends=_name_ends)

@@ -1,0 +1,122 @@
+"""A whole call as one JSON object, its keys in any order; the same object may carry a text instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...types import Tool, ToolCall
+from ..dialect import ARGS, ID, INDEX, NAME, TEXT, JsonCall, Kind, Slot
+from ..grammars.arguments import an_object
+from ..grammars.rules import Json, Lit, Node, Pattern, Rules, Token, alt, seq
+from ..grammars.values import ENCODED, JSON, Schema, Values
+from ..reading.json_tokens import quoted
+from ..reading.source import Scan
+from ..reading.state import Call, State
+from . import call_reader, json_args, whole_call
+from .numbered_name import NUMBER
+
+STRING = JSON.string()
+QUOTE = "\"'"
+
+
+def read(s: State, hole: JsonCall, call: Call, beyond: tuple[str, ...] = ()) -> Scan[None]:
+    """Read the object from behind its brace: at once where it is all here and written as the dialect says, else key by
+    key. The words `beyond` end it."""
+    if not whole_call.read(s, hole, call):
+        yield from call_reader.read(s, hole, call, beyond)
+
+
+def write(hole: JsonCall, call: ToolCall) -> str:
+    """The object of a call. Arguments that are text already stay as they are."""
+    encoded = hole.encoded == "always" or (hole.encoded == "text" and bool(call.json))
+    laid_out = hole.indent is not None and call.arguments and not encoded
+    given = call.arguments if laid_out else call.json or call.arguments
+    call_id, arguments = quoted(call.id), json_args.write(given, encoded, hole.indent)
+    values = {NAME: quoted(call.name), ID: call_id, INDEX: call_id, ARGS: arguments, TEXT: '""'}
+    rows: list[str] = []
+    for key, slot in hole.keys:
+        value = quoted(slot.call) if isinstance(slot, Kind) else values.get(slot)
+        if value is not None:
+            rows.append(f"{quoted(call.name if isinstance(key, Slot) else key)}: {value}")
+    if hole.indent is None:
+        return "{" + ", ".join(rows) + "}"
+    pad = "\n" + " " * hole.indent
+    return "{" + pad + ("," + pad).join(row.replace("\n", pad) for row in rows) + "\n}"
+
+
+def grammar(hole: JsonCall, tool: Tool[..., Any], rules: Rules, call_id: Node | None) -> Node:
+    """The object of a call of the tool; `call_id` is what an id is made of, None for any string."""
+    pad = "" if hole.indent is None else "\n" + " " * hole.indent
+    rows: list[Node] = []
+    for key, slot in hole.keys:
+        if value := _value(slot, hole, tool, rules, call_id):
+            name = tool.name if isinstance(key, Slot) else key
+            rows += [Lit((("," + (pad or " ")) if rows else "") + quoted(name) + ": "), value]
+    return seq(Lit("{" + pad), *rows, Lit(("\n" if pad else "") + "}"))
+
+
+def _value(slot: Slot | Kind, hole: JsonCall, tool: Tool[..., Any], rules: Rules, call_id: Node | None) -> Node | None:
+    if isinstance(slot, Kind):
+        return Lit(quoted(slot.call))
+    if slot is TEXT:
+        return Lit('""')
+    if slot is NAME:
+        return Lit(quoted(tool.name))
+    if slot is ARGS:
+        key = (repr(hole), tool.name)
+        return rules.ref(key, "arguments", lambda: _arguments(hole, an_object(tool.parameters), rules))
+    if slot is ID:
+        return STRING if call_id is None else Token(seq(Lit('"'), call_id, Lit('"')))
+    return Token(seq(Lit('"'), NUMBER, Lit('"'))) if slot is INDEX else None
+
+
+def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:
+    if not hole.encoded:
+        return Json(schema)
+    text = seq(Lit('"'), Values(rules, ENCODED, schema).of(schema), Lit('"'))
+    return text if hole.encoded == "always" else alt(text, Json(schema))
+
+
+def text_grammar(hole: JsonCall) -> Node | None:
+    """The object that carries a text instead of a call; None where there is none."""
+    keys = text_keys(hole)
+    if keys is None:
+        return None
+    rows: list[Node] = []
+    for key, slot in keys:
+        value = Lit(quoted(slot.text)) if isinstance(slot, Kind) else STRING if slot is TEXT else Lit("null")
+        rows += [Lit((", " if rows else "{") + quoted(key) + ": "), value]
+    return seq(*rows, Lit("}"))
+
+
+def text_keys(hole: JsonCall) -> list[tuple[str, Slot | Kind]] | None:
+    """The keys of the object that carries a text instead of a call, and what they hold; None where there is none."""
+    kind = next(((key, slot) for key, slot in hole.keys if isinstance(slot, Kind) and slot.text), None)
+    text = next((key for key, slot in (*hole.keys, *hole.also) if slot is TEXT), None)
+    if kind and text:
+        return [(str(kind[0]), kind[1]), (str(text), TEXT)]
+    if any(slot is TEXT for _, slot in hole.keys):
+        return [(key, slot) for key, slot in hole.keys if isinstance(key, str)]
+    return None
+
+
+def openings(hole: JsonCall, names: Sequence[str]) -> list[Pattern]:
+    """How a call of one of these tools may begin that has no mark of its own."""
+    keys = [*hole.keys, *hole.also]
+    named = _name_keys(keys)
+    found: list[Pattern] = [(QUOTE, named, QUOTE, "", ":", "", QUOTE, tuple(names), QUOTE)] if named else []
+    if NAME in dict(keys) and len(found) < len(keys):
+        found.append(("{", "", QUOTE, tuple(names), QUOTE))
+    return found
+
+
+def first_keys(hole: JsonCall) -> list[Pattern]:
+    """How an object may begin that is a call of any name, and a list of such."""
+    keys = _name_keys(hole.keys)
+    return [("", *list_of, "{", "", QUOTE, keys, QUOTE) for list_of in ((), ("[", ""))]
+
+
+def _name_keys(keys: Sequence[tuple[str | Slot, Slot | Kind]]) -> tuple[str, ...]:
+    """The keys that hold the tool's name, or say that the object is a call."""
+    return tuple(key for key, slot in keys if isinstance(key, str) and (slot is NAME or isinstance(slot, Kind)))

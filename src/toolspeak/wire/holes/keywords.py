@@ -1,0 +1,102 @@
+"""Arguments in a syntax like a programming language's: `(k='v', n=3)`, or `{k:<|"|>v<|"|>,n:3}`.
+
+Read are the literals of Python and of JSON, whichever of them the dialect writes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...schema.kinds import Kinds, Shapes
+from ..dialect import Keywords
+from ..grammars.arguments import an_object, part_of
+from ..grammars.rules import Json as JsonNode, Lit, Node, Rules, seq
+from ..grammars.values import Schema, Values, bare_name, fields_of, literals
+from ..literal_text import literal_key, literal_text, ordered
+from ..reading.brackets import KEYED, NAMED, Frame
+from ..reading.literal_reader import LiteralReader
+from ..reading.source import Malformed, Scan, Source, expect
+from ..reading.state import State
+from .hole import ArgumentsHole, Tail, arguments_of
+
+PYTHON = Keywords()
+OBJECT: Kinds = frozenset(["object"])
+PLAIN_NAME = re.compile(r"[^\W\d][\w.-]*").fullmatch
+
+
+def read(s: State, hole: Keywords, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
+    """Pass the arguments on as JSON text, from before what opens them to behind what closes them.
+
+    A string ends only where something legal follows its quotes: behind the last, one of `follow`, another
+    call on a line of its own, or the end (no `follow`: anything).
+    """
+    yield from expect(s, hole.open)
+    reader = LiteralReader(s, s.args, s.note, hole, schema, follow, streams=True)
+    reader.push(Frame(NAMED if hole.assign == "=" else KEYED, hole.close, "}"), "{")
+    yield from reader.run()
+
+
+def transcode(text: str) -> str | None:
+    """A whole Python literal as JSON text; None if it is none, or not without a repair."""
+    source, parts, notes = Source(), list[str](), list[str]()
+    source.text, source.closed = text, True
+    reader = LiteralReader(source, parts.append, lambda rule, _, __=None: notes.append(rule), PYTHON, {})
+    try:
+        for _ in reader.run():
+            pass
+    except Malformed:
+        return None
+    return None if notes or text[source.pos :].strip() else "".join(parts)
+
+
+def write(hole: Keywords, arguments: Mapping[str, Any], schema: Mapping[str, Any] | None = None) -> str:
+    """The arguments as the dialect writes them. A key that is no name stands in quotes, or as `**{key: value}`."""
+    glue, python = (",", False) if hole.bare else (", ", True)
+    rows: list[str] = []
+    for key, value in ordered(hole, arguments):
+        text = (
+            json.dumps(value, ensure_ascii=False)
+            if hole.json and isinstance(value, Mapping)
+            else literal_text(hole, value)
+        )
+        if not python:
+            rows.append(literal_key(hole, key) + hole.assign + text)
+        elif PLAIN_NAME(key):
+            rows.append(key + hole.assign + text)
+        else:
+            rows.append("**{" + literal_key(hole, key) + ": " + text + "}")
+    return hole.open + glue.join(rows) + hole.close
+
+
+def grammar(hole: Keywords, schema: Schema, rules: Rules) -> Node:
+    """The arguments from behind what opens them, which tells a call from other text."""
+    schema = an_object(schema)
+    values = Values(rules, literals(hole), schema)
+    shapes = Shapes(schema)
+    known, needed, rest = fields_of(schema, schema)
+    pairs: list[tuple[Node, bool]] = []
+    for key, sub in ordered(hole, known):
+        wrapped = not hole.bare and not PLAIN_NAME(key)
+        json = hole.json and shapes.kinds(sub) == OBJECT
+        value = JsonNode(part_of(sub, schema)) if json else values.of(sub)
+        name = "**{" + literal_key(hole, key) + ": " if wrapped else literal_key(hole, key) if hole.bare else key
+        pairs.append((seq(Lit(name + hole.assign * (not wrapped)), value, Lit("}" * wrapped)), key in needed))
+    more = None if rest is False else seq(bare_name(known), Lit(hole.assign), values.of(rest))
+    return seq(values.listed(pairs, more), Lit(hole.close))
+
+
+def _read_arguments(s: State, hole: Keywords, schema: Schema, tail: Tail) -> Scan[None]:
+    return read(s, hole, schema, (*tail.follow, tail.again) if tail.again else tail.follow)
+
+
+HOLE = ArgumentsHole(
+    Keywords,
+    _read_arguments,
+    lambda hole, call: write(hole, arguments_of(call)),
+    grammar,
+    openers=lambda hole: (hole.open,),
+    prefix=lambda hole: hole.open,
+)

@@ -1,0 +1,38 @@
+"""One short text that is the call's id and holds its name, with a number: `functions.f:0`."""
+
+from __future__ import annotations
+
+from ..dialect import NumberedName
+from ..grammars.rules import Lit, Node, Repeat, Token, chars, seq
+from ..reading.source import Malformed, Marks, Scan, token
+from ..reading.state import NAMED, Call, State
+
+NUMBER = Token(Repeat(chars("0-9"), 1, 9))
+"""The grammar of a number that counts calls."""
+
+
+def read(s: State, hole: NumberedName, call: Call, ends: Marks, followed: bool) -> Scan[None]:
+    """Gives the call its id and its name, up to one of `ends`, which must come where the text is `followed` by more of the
+    call. A number alone is a call of the only tool that is offered."""
+    text, hit = yield from token(s, ends)
+    text = text.strip()
+    if followed and not hit:
+        raise Malformed("no name")
+    head, mid, tail = text.rpartition(hole.mid)
+    name = (head if mid and tail.strip().isdigit() else text).removeprefix(hole.prefix)
+    if len(s.names) == 1 and (not name or name.isdigit()) and text[-1:].isdigit():
+        s.note("meant-name", text)
+        name = s.names[0]
+    if not NAMED(name):
+        raise Malformed("no name")
+    call.id, call.name = text, name
+
+
+def write(hole: NumberedName, name: str, index: int) -> str:
+    """The id of the call with this number."""
+    return f"{hole.prefix}{name}{hole.mid}{index}"
+
+
+def grammar(hole: NumberedName, name: str) -> Node:
+    """The id of any call of the tool."""
+    return seq(Lit(hole.prefix + name + hole.mid), NUMBER)

@@ -1,0 +1,66 @@
+"""One argument that is all the text there is, such as code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ...events import ArgumentsDelta
+from ..dialect import Raw
+from ..grammars.arguments import an_object
+from ..grammars.regexes import chars_of
+from ..grammars.rules import Node, Rules, Text
+from ..grammars.values import Schema, fields_of, fitting_text, followed
+from ..reading.json_tokens import escaped, quoted
+from ..reading.source import Scan, marks, until
+from ..reading.state import State
+from .hole import ArgumentsHole, Tail, arguments_of
+
+SPECIAL = r'"\\\x00-\x1f'
+"""What JSON must escape in a string, as a character class."""
+
+
+def read(s: State, hole: Raw, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
+    """Pass the text up to one of `follow`, or the end, on as `{key: text}`, as it comes."""
+    s.args(f'{{{quoted(hole.key)}: "')
+    yield from rest(s, follow)
+    s.args('"}')
+
+
+def rest(s: State, follow: tuple[str, ...]) -> Scan[None]:
+    """Pass the text up to one of `follow`, or the end, on as the content of a JSON string. Eats nothing of what ends
+    it."""
+    if not follow:
+        yield from _all(s)
+    elif hit := (yield from until(s, marks(follow, SPECIAL), lambda piece: s.args(escaped(piece)), ArgumentsDelta)):
+        s.pos -= len(hit)
+
+
+def _all(s: State) -> Scan[None]:
+    while True:
+        s.args(escaped(s.text[s.pos :]))
+        s.pos = len(s.text)
+        if s.closed:
+            return
+        yield
+
+
+def write(hole: Raw, arguments: Mapping[str, Any]) -> str:
+    """The text of the one argument."""
+    text: object = arguments.get(hole.key, "")
+    return text if isinstance(text, str) else str(text)
+
+
+def grammar(hole: Raw, schema: Schema, rules: Rules) -> Node:
+    """The one argument, which is all the text there is: one that fits its grammar, or any."""
+    fields, _, _ = fields_of(an_object(schema), schema)
+    sub = followed(fields.get(hole.key), schema)
+    text = fitting_text(cast("Schema", sub), chars_of, rules, "verbatim") if isinstance(sub, Mapping) else None
+    return Text(end=True) if text is None else text
+
+
+def _read_arguments(s: State, hole: Raw, schema: Schema, tail: Tail) -> Scan[None]:
+    return read(s, hole, schema, tail.follow)
+
+
+HOLE = ArgumentsHole(Raw, _read_arguments, lambda hole, call: write(hole, arguments_of(call)), grammar, anywhere=False)

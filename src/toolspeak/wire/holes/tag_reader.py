@@ -1,0 +1,343 @@
+"""Reads the parameters of one call that stand between tags: where a value ends, and what departs from the dialect.
+
+A closer counts only where something legal follows it: the next opener, a word that may come after the arguments, or
+the end; otherwise it is part of the value. Where a closer is missing, two things end a value all the same: a line that
+opens a key that the schema has and that was not given yet (in a value that is no string: anywhere), and the closers of
+the call one after another up to the end of the text (or, from the start of a line, three such words). Text that quotes
+less than that stays text. A parameter in tags of another spelling is read where its key is sure (`spellings`); what
+stands behind the parameters and is neither one of them nor what may follow a call makes the call malformed.
+
+A single parameter of a known name for all arguments, which the schema lacks, holds them as one JSON object.
+
+A key that comes twice keeps its first value, since that one was passed on; the second is told in a note.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from ...schema.kinds import ANY, STRING, Kinds, Shapes
+from ..dialect import Tagged
+from ..reading.json_tokens import quoted
+from ..reading.source import SPACE, Malformed, Scan, at, blank, expect, peek
+from ..reading.state import State
+from .spellings import CLOSERS, QUOTES, SpelledOpener, opener, unquoted
+from .typed import ahead, as_json, text_until, token_ahead, value
+
+WORDS = re.compile(r"\s+|(?<=>)(?=<)").split
+"""The words of a literal: white space may stand, or be missing, between two tags."""
+TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
+RUN = 3
+"""So many words that may follow a call, one after another from the start of a line, end a value that nothing closed."""
+WRAPPERS = frozenset(["arguments", "input", "parameters", "properties"])
+"""Names under which models put all arguments into one."""
+BRACKETS = ("}", "]")
+Rows = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TagWords:
+    """What to look for in a hole: the opener, the words behind a key, the closer and what may follow it."""
+
+    opener: str
+    before: tuple[str, ...]
+    mid: tuple[str, ...]
+    key_ends: tuple[str, ...]
+    lead: str
+    close: str
+    line: str
+    space: str
+    follow: tuple[str, ...]
+    legal: tuple[str, ...]
+    ends: tuple[str, ...]
+
+
+@lru_cache(256)
+def tag_words(hole: Tagged, follow: tuple[str, ...]) -> TagWords:
+    """What to look for in a hole that is followed by one of these words."""
+    opener, close = hole.open.strip(), hole.close.strip()
+    before = tuple(WORDS(hole.typed.before.strip())) if hole.typed else ()
+    mid = tuple(WORDS(hole.mid.strip()))
+    space = hole.close[: len(hole.close) - len(hole.close.lstrip())]
+    follow = tuple(word for word in follow if word)
+    first = [w for w in follow[:1] if not close.startswith(w)]
+    ends = [close, space + close, "\n" + opener, *("\n" + w for w in first), *first]
+    return TagWords(
+        opener=opener,
+        before=before,
+        mid=mid,
+        key_ends=tuple(dict.fromkeys((*before[:1], mid[0]))),
+        lead=hole.mid[len(hole.mid.rstrip()) :],
+        close=close,
+        line="\n" + opener,
+        space=space,
+        follow=follow,
+        legal=(opener, *follow),
+        ends=tuple(dict.fromkeys(ends)),
+    )
+
+
+class TagReader:
+    """The parameters of one call."""
+
+    __slots__ = ("begun", "ends", "given", "hole", "odd", "s", "schema", "shapes", "unsure", "went_on", "words")
+
+    def __init__(self, s: State, hole: Tagged, words: TagWords, schema: Mapping[str, Any]) -> None:
+        self.s, self.hole, self.words, self.schema = s, hole, words, schema
+        self.shapes = Shapes(schema)
+        self.ends = words.ends
+        self.odd: tuple[str, ...] = ()
+        self.given: set[str] = set()
+        self.begun: list[tuple[str, int]] = []
+        self.unsure: set[str] = set()
+        self.went_on = False
+
+    def parameter(self) -> Scan[None]:
+        """From an opener, which is there, to behind the closer."""
+        s, words = self.s, self.words
+        s.pos = SPACE(s.text, s.pos).end()
+        found = yield from token_ahead(s, len(words.opener), words.key_ends)
+        key = self.key(found[0].strip()) if found else ""
+        if found is None or not key:
+            raise Malformed("expected a key")
+        s.pos += len(words.opener) + len(found[0]) + len(found[1])
+        word = yield from self.type_word(found[1])
+        twice, known = key in self.given, self.named(key)
+        if not known and key in WRAPPERS and not self.given and self.schema.get("properties"):
+            return (yield from self.wrapper(key, word))
+        if not twice:
+            self.begin(key)
+        self.close_with(key if known else "")
+        yield from self.lead()
+        if twice:
+            return (yield from self.drop(key))
+        return (yield from self.value(self.allowed(key, word)))
+
+    def key(self, written: str) -> str:
+        """The key that was written, without quotes and entities that are none of its own."""
+        bare = unquoted(written)
+        if bare == written or self.named(written) or not (self.named(bare) or written[0] in QUOTES):
+            return written
+        self.s.note("quoted-key", written)
+        return bare
+
+    def named(self, key: str) -> bool:
+        """Does the schema name the key?"""
+        return self.shapes.names(self.schema, key)
+
+    def wanted(self, key: str) -> bool:
+        """Does the schema name the key, and was it not given yet?"""
+        return key not in self.given and self.named(key)
+
+    def begin(self, key: str) -> None:
+        """The value of this key is next."""
+        self.s.args(f"{', ' if self.given else ''}{quoted(key)}: ")
+        self.given.add(key)
+
+    def close_with(self, key: str) -> None:
+        """Set what may end the value: also a closer of another spelling, or one with the name of a known key."""
+        self.went_on = False
+        words = self.words
+        named = (f"</{key}>", f"</parameter={key}>", f"</param={key}>") if key else ()
+        closers = (word for word in (*CLOSERS, *named) if word != words.close)
+        self.odd = tuple(dict.fromkeys(mark + word for word in closers for mark in ("", words.space)))
+        self.ends = (*words.ends, *self.odd)
+
+    def lead(self) -> Scan[None]:
+        """Eat the line's end before a value that stands on lines of its own."""
+        s, words = self.s, self.words
+        if words.lead and (yield from peek(s, len(words.lead))) == words.lead:
+            s.pos += len(words.lead)
+        elif words.lead == "\n" and (yield from peek(s, 2)) == "\r\n":
+            s.pos += 2  # lines end as on Windows: the one before the closer, too
+            self.ends = (*self.ends, *("\r" + word for word in self.ends if word[0] == "\n"), "\r\n" + words.close)
+
+    def other(self, offset: int = 0) -> Scan[SpelledOpener | None]:
+        """A parameter in tags of another spelling `offset` from here, if there is one that fits."""
+        return (yield from opener(self.s, offset, self.wanted))
+
+    def respelled(self, found: SpelledOpener) -> Scan[None]:
+        """A parameter in such tags, from its opener on. Its first closer closes it, or the call is none."""
+        s, words = self.s, self.words
+        s.pos += found.end
+        s.note("other-tags", found.tag)
+        self.begin(found.key)
+        shuts = tuple(dict.fromkeys((*found.closers, words.close)))
+        shuts = (*shuts, *(words.space + word for word in shuts if words.space))
+        self.ends = (*shuts, *words.follow, words.opener)
+        yield from self.lead()
+
+        def closes(hit: str) -> Scan[str | None]:
+            if hit.strip() not in shuts:
+                s.pos -= len(hit)
+                raise Malformed(f"{found.tag} is not closed")
+            if (yield from self.goes_on()):
+                return None
+            raise Malformed(f"it is not sure where {found.tag} ends")
+
+        yield from value(s, self.ends, closes, self.allowed(found.key, found.type))
+
+    def goes_on(self) -> Scan[bool]:
+        """Does another parameter come, or what may follow the call, or the end?"""
+        words = self.words
+        return not words.follow or bool((yield from ahead(self.s, 0, words.legal)) or (yield from self.other()))
+
+    def wrapper(self, key: str, word: str) -> Scan[None]:
+        """A parameter that may hold all arguments as one object: it is waited for."""
+        s = self.s
+        self.close_with("")
+        yield from self.lead()
+        parts: list[str] = []
+        yield from text_until(s, self.ends, self.closes, parts.append)
+        text = "".join(parts)
+        alone = not (yield from at(s, self.words.opener, eat=False)) and not (yield from self.other())
+        if alone and (inner := self.all_named(text)) is not None:
+            s.args(inner)
+            return s.note("wrapped-arguments", key)
+        self.begin(key)
+        return s.args(as_json(text, self.allowed(key, word), s.note))
+
+    def all_named(self, text: str) -> str | None:
+        """What stands between the braces of a JSON object whose keys the schema names, each once."""
+        try:
+            rows = json.loads(text, object_pairs_hook=tuple)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(rows, tuple) or not all(self.named(row[0]) for row in cast("Rows", rows)):
+            return None
+        keys = [row[0] for row in cast("Rows", rows)]
+        return text.strip()[1:-1] if len(set(keys)) == len(keys) else None
+
+    def ended(self) -> Scan[None]:
+        """Raises Malformed where what comes next is none of what may follow the arguments: some of them may stand
+        there."""
+        s, words = self.s, self.words
+        if not words.follow or (yield from at(s, *words.follow, *BRACKETS, eat=False)):
+            return
+        if (yield from blank(s)):
+            raise Malformed("no parameter")
+
+    def type_word(self, hit: str) -> Scan[str]:
+        """The type that is written behind the key, "" for none; eats up to the value."""
+        s, words = self.s, self.words
+        rest, word = words.mid[1:], ""
+        if words.before and hit == words.before[0]:
+            if (yield from at(s, words.before[1], words.mid[-1], eat=False)) == words.mid[-1]:
+                rest = words.mid[-1:]  # the type was left out
+            else:
+                for expected in words.before[1:]:
+                    yield from expect(s, expected)
+                found = yield from token_ahead(s, 0, words.mid[:1])
+                if found is None:
+                    raise Malformed("expected a type")
+                word = found[0].strip()
+                s.pos += len(found[0]) + len(found[1])
+        for expected in rest:
+            yield from expect(s, expected)
+        return word
+
+    def allowed(self, key: str, word: str) -> Kinds:
+        """The types that a value may have: by the word beside it, else by the schema."""
+        typed = self.hole.typed
+        if typed and word == typed.string:
+            return STRING
+        if typed and not typed.other and word in TYPES:
+            return frozenset((word, "integer") if word == "number" else (word,))
+        kinds = self.shapes.kinds(self.shapes.member(self.schema, key))
+        if typed and word and word == typed.other:
+            return kinds - STRING or ANY - STRING
+        if word:
+            self.s.note("odd-type", word)
+        return kinds
+
+    def value(self, allowed: Kinds) -> Scan[None]:
+        s, quote = self.s, self.hole.quote
+        if quote is None or not (yield from at(s, quote[0])):
+            closes = self.closes_text if "string" in allowed else self.closes
+            return (yield from value(s, (*self.ends, self.words.opener), closes, allowed))
+        yield from value(s, quote[1:], self.closes_quote, STRING if "string" in allowed else allowed)
+        if not (yield from at(s, self.words.close)):
+            s.note("missing-closer", self.words.close)
+        return None
+
+    def drop(self, key: str) -> Scan[None]:
+        """The value of a key that was given before: told, not passed on."""
+        parts: list[str] = []
+        yield from text_until(self.s, self.ends, self.closes, parts.append)
+        self.s.note("doubled-key", f"{key}: {''.join(parts)[:200]}")
+
+    def closes_quote(self, hit: str) -> Scan[str | None]:
+        found = yield from ahead(self.s, 0, (self.words.close, *self.words.legal))
+        return None if found else hit
+
+    def closes_text(self, hit: str) -> Scan[str | None]:
+        """The same for a text: the keys of openers in it that nothing closes, and a value follows, are `begun`."""
+        s, words = self.s, self.words
+        if hit == words.opener:
+            if key := (yield from self.next_key(0)):
+                found = yield from token_ahead(s, 0, words.mid[-1:])
+                self.begun.append((key, s.base + s.pos + sum(map(len, found or ()))))
+            return hit
+        end = s.base + s.pos - len(hit)
+        kept = yield from self.closes(hit)
+        if kept is None:
+            self.unsure.update(key for key, start in self.begun if start < end)
+            self.begun.clear()
+        elif self.begun and hit.endswith(words.close):
+            self.begun.pop()
+        return kept
+
+    def closes(self, hit: str) -> Scan[str | None]:
+        """Whether a mark ends the value; if so, what stands there for a missing closer is given back."""
+        s, words = self.s, self.words
+        if hit.endswith(words.close):
+            ended = yield from self.goes_on()
+            self.went_on |= not ended
+            return None if ended else hit
+        if hit.lstrip() in self.odd:
+            return None if (yield from self.closes_oddly(hit)) else hit
+        size = len(hit)
+        s.pos -= size
+        if hit in (words.line, words.opener):
+            ended = bool((yield from self.next_key(size)))
+        else:
+            ended = yield from self.runs_out(size, RUN if hit[0] == "\n" else 0)
+        if ended:
+            s.note("missing-closer", words.close)
+            if self.went_on:  # the last closer may have been the one: what stands behind it is nobody's
+                s.note("trailing-text", words.close)
+            return None
+        s.pos += size
+        return hit
+
+    def closes_oddly(self, hit: str) -> Scan[bool]:
+        """Whether a closer in another spelling ends the value: the next parameter comes, or nothing but closers."""
+        s, words = self.s, self.words
+        opens = yield from ahead(s, 0, (words.opener,))
+        if opens > 0:
+            ended = bool((yield from self.next_key(opens)))
+        else:
+            ended = bool((yield from self.other())) or (yield from self.runs_out(0, RUN - 1))
+        if ended:
+            s.note("other-tags", hit.strip())
+        return ended
+
+    def next_key(self, offset: int) -> Scan[str]:
+        """The key that stands at `offset`, if the schema has it and it was not given yet."""
+        found = yield from token_ahead(self.s, offset, self.words.key_ends)
+        key = unquoted(found[0].strip()) if found else ""
+        return key if self.wanted(key) else ""
+
+    def runs_out(self, offset: int, enough: int) -> Scan[bool]:
+        """Whether from `offset` on there is nothing but words that may follow a call, or `enough` of them."""
+        follow = self.words.follow
+        for count in range(1, len(follow) + 1):
+            offset = yield from ahead(self.s, offset, follow)
+            if offset <= 0 or count + 1 == enough:
+                return offset != 0
+        return False

@@ -1,0 +1,339 @@
+"""Reads and writes arguments as nested elements, mark<key>value mark</key>. The schema alone decides their types.
+
+An object's keys are elements, an array's values are elements of one name. Where the schema says nothing, an element
+with elements inside is an array if the first of them has that name, else an object. Between elements white space is
+free; a string is verbatim. Nothing recurses: a stack holds what is open.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from ...schema.kinds import ANY, STRING, Kinds, Shapes
+from ..dialect import Tree
+from ..grammars.arguments import an_object, narrowed, part_of, simple, verbatim
+from ..grammars.rules import (
+    EMPTY as NOTHING,
+    Json as JsonNode,
+    Letters,
+    Lit,
+    Node,
+    Repeat,
+    Rules,
+    Text,
+    Token,
+    alt,
+    none_of,
+    seq,
+)
+from ..grammars.values import Schema, fields_of, followed
+from ..reading.json_tokens import quoted
+from ..reading.source import SPACE, Malformed, Scan, at, following, peek
+from ..reading.state import State
+from . import json_args
+from .hole import ArgumentsHole, Tail, arguments_of
+from .typed import ahead, text_until, token_ahead, value
+from .unclosed import closed
+
+TAG_END = (">",)
+EMPTY = {"null": "null", "string": "", "array": "[]", "object": "{}"}
+"""What an element without content stands for, by the first of these types that is allowed."""
+
+
+class _Open:
+    """An element that is open: an object, whose keys so far are `given`, or an array of so many elements."""
+
+    __slots__ = ("array", "count", "given", "schema", "tag")
+
+    def __init__(self, tag: str, schema: object, array: bool = False) -> None:
+        self.tag, self.schema, self.array = tag, schema, array
+        self.count = 0
+        self.given: set[str] = set()
+
+
+def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[set[str] | None]:
+    """Pass the arguments on as the text of one JSON object, {} where there are none; the keys that were there, None
+    where no more of them could come."""
+    if (yield from following(s)) == "{":
+        s.note("json-body")
+        yield from json_args.read(s, s.args, s.note)
+        return None
+    reader = _Reader(s, hole, schema, tuple(word for word in follow if word))
+    yield from reader.read()
+    return reader.stack[0].given
+
+
+class _Reader:
+    """The elements of one call. `tags` counts the elements that are open by their names."""
+
+    __slots__ = ("follow", "hole", "leaf", "opens", "s", "shapes", "shuts", "stack", "tags")
+
+    def __init__(self, s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...]) -> None:
+        self.s, self.hole, self.follow = s, hole, follow
+        self.opens, self.shuts = hole.mark + "<", hole.mark + "</"
+        self.shapes = Shapes(schema)
+        self.stack = [_Open("", schema)]
+        self.tags: Counter[str] = Counter()
+        self.leaf = ""
+
+    def read(self) -> Scan[None]:
+        s, stack = self.s, self.stack
+        s.args("{")
+        while True:
+            word = yield from at(s, self.shuts, self.opens, *self.follow, eat=False)
+            if word == self.opens:
+                yield from self.element()
+            elif word == self.shuts and len(stack) > 1:
+                yield from self.close()
+            elif len(stack) == 1:
+                break
+            elif word:
+                self.missing(1)
+                break
+            else:
+                raise Malformed(f"{'unclosed' if s.closed else 'a text beside elements in'} {stack[-1].tag!r}")
+        s.args("}")
+
+    def element(self) -> Scan[None]:
+        """From the opener of an element, which is there, to behind its closer, or to the first element in it."""
+        s, parent = self.s, self.stack[-1]
+        tag = yield from self.tag(self.opens)
+        if not tag or tag != tag.strip():
+            raise Malformed("expected a name")
+        self.eat(self.opens, tag)
+        comma = ", " if parent.count else ""
+        if parent.array:
+            if tag != self.hole.item:
+                s.note("odd-item", tag)
+            s.args(comma)
+            schema = self.shapes.items(parent.schema)
+        elif tag in parent.given:
+            return (yield from self.drop(tag))
+        else:
+            s.args(f"{comma}{quoted(tag)}: ")
+            parent.given.add(tag)
+            schema = self.shapes.member(parent.schema, tag)
+        parent.count += 1
+        return (yield from self.content(tag, schema))
+
+    def content(self, tag: str, schema: object) -> Scan[None]:
+        """What an element holds: elements, nothing, or a text."""
+        s, kinds = self.s, self.shapes.kinds(schema)
+        self.leaf = tag
+        if kinds != STRING:
+            word = yield from at(s, self.shuts, self.opens, eat=False)
+            if word == self.opens and kinds & {"array", "object"}:
+                return (yield from self.nest(tag, schema, kinds))
+            if word == self.shuts and (nothing := (yield from self.nothing(tag, kinds))):
+                return s.args(nothing)
+        return (yield from value(s, (self.shuts,), self.closes, kinds))
+
+    def nothing(self, tag: str, kinds: Kinds) -> Scan[str]:
+        """What an element whose closer comes at once stands for, that being eaten; "" where it is a text."""
+        s = self.s
+        text = "" if kinds == ANY else next((text for kind, text in EMPTY.items() if kind in kinds), "")
+        if not text or ("string" in kinds and (yield from peek(s, len(self.shuts))) != self.shuts):
+            return ""
+        if (yield from self.tag(self.shuts)) != tag:
+            return ""
+        self.eat(self.shuts, tag)
+        return text
+
+    def nest(self, tag: str, schema: object, kinds: Kinds) -> Scan[None]:
+        """The element is an array or an object."""
+        array = "array" in kinds
+        if array and "object" in kinds:
+            first = yield from self.tag(self.opens)
+            array = first == self.hole.item and not self.shapes.names(schema, first)
+        self.s.args("[" if array else "{")
+        self.stack.append(_Open(tag, schema, array))
+        self.tags[tag] += 1
+
+    def close(self) -> Scan[None]:
+        """A closer where an element may stand: of the innermost, or of one around it, or a stray one."""
+        s = self.s
+        tag = yield from self.tag(self.shuts)
+        if self.tags[tag]:
+            depth = len(self.stack) - 1
+            while self.stack[depth].tag != tag:
+                depth -= 1
+            self.missing(depth + 1)
+            self.eat(self.shuts, tag)
+            return self.pop()
+        if not tag:
+            raise Malformed("expected a name")
+        self.eat(self.shuts, tag)
+        return s.note("stray-closer", tag)
+
+    def missing(self, depth: int) -> None:
+        """Close all that is open from `depth` on."""
+        while len(self.stack) > depth:
+            self.s.note("missing-closer", self.stack[-1].tag)
+            self.pop()
+
+    def pop(self) -> None:
+        done = self.stack.pop()
+        self.tags[done.tag] -= 1
+        self.s.args("]" if done.array else "}")
+
+    def drop(self, tag: str) -> Scan[None]:
+        """An element whose key was given before: told, not passed on."""
+        self.leaf = tag
+        parts: list[str] = []
+        yield from text_until(self.s, (self.shuts,), self.closes, parts.append)
+        self.s.note("doubled-key", f"{tag}: {''.join(parts)[:200]}")
+
+    def tag(self, before: str) -> Scan[str]:
+        """The name of the tag that comes, whose beginning `before` is; "" for none. Eats the white space before it."""
+        s = self.s
+        s.pos = SPACE(s.text, s.pos).end()
+        found = yield from token_ahead(s, len(before), TAG_END)
+        return found[0] if found else ""
+
+    def eat(self, before: str, tag: str) -> None:
+        self.s.pos += len(before) + len(tag) + 1
+
+    def closes(self, hit: str) -> Scan[str | None]:
+        """Whether a closer is that of the element that is read, and something legal follows it."""
+        s, own = self.s, f"{hit}{self.leaf}>"
+        s.pos -= len(hit)
+        if (yield from peek(s, len(own))) == own:
+            s.pos += len(own)
+            return None if (yield from self.legal()) else own
+        end = yield from ahead(s, 0, self.follow[:1])
+        if end > 0 and (yield from self.runs_out(end)):
+            s.note("missing-closer", self.leaf)
+            return None
+        s.pos += len(hit)
+        return hit
+
+    def legal(self) -> Scan[bool]:
+        """Whether an opener, the closer of an open element, a word that may follow the arguments, or the end comes."""
+        if not self.follow and len(self.stack) == 1:
+            return True
+        end = yield from ahead(self.s, 0, (self.opens, self.shuts, *self.follow))
+        if end <= 0:
+            return end < 0
+        shut, other = (self.s.text.endswith(word, 0, self.s.pos + end) for word in (self.shuts, self.opens))
+        if not shut and not other:
+            return True
+        found = yield from token_ahead(self.s, end, TAG_END)
+        return found is not None and (self.tags[found[0]] > 0 if shut else "<" not in found[0])
+
+    def runs_out(self, end: int) -> Scan[bool]:
+        """Whether from there on there is nothing but words that may follow a call."""
+        for _ in self.follow:
+            end = yield from ahead(self.s, end, self.follow)
+            if end <= 0:
+                return end < 0
+        return False
+
+
+def write(hole: Tree, arguments: Mapping[str, Any]) -> str:
+    """The arguments as the dialect writes them: strings as they are, null as nothing, other scalars as JSON."""
+    parts: list[str] = []
+    todo: list[Iterator[tuple[str, Any]]] = [iter(arguments.items())]
+    shut: list[str] = []
+    while todo:
+        following = next(todo[-1], None)
+        if following is None:
+            todo.pop()
+            if shut:
+                parts.append(shut.pop())
+            continue
+        tag, given = following
+        parts.append(f"{hole.mark}<{tag}>")
+        closer = f"{hole.mark}</{tag}>"
+        if isinstance(given, Mapping):
+            todo.append(iter(cast("Mapping[str, Any]", given).items()))
+            shut.append(closer)
+        elif isinstance(given, (list, tuple)):
+            todo.append(iter([(hole.item, one) for one in cast("list[Any]", given)]))
+            shut.append(closer)
+        else:
+            parts.append(_scalar(given) + closer)
+    return "".join(parts)
+
+
+def _scalar(given: object) -> str:
+    return given if isinstance(given, str) else "" if given is None else json.dumps(given, ensure_ascii=False)
+
+
+def grammar(hole: Tree, schema: Schema, rules: Rules) -> Node:
+    """The arguments of a tool with these parameters, as nested elements."""
+    return _Grammar(hole, schema, rules).fields(an_object(schema))
+
+
+class _Grammar:
+    """The grammar of nested elements."""
+
+    def __init__(self, hole: Tree, root: Schema, rules: Rules) -> None:
+        self.hole = hole
+        self.root = root
+        self.shapes = Shapes(root)
+        self.rules = rules
+
+    def fields(self, schema: Schema) -> Node:
+        known, needed, rest = fields_of(schema, self.root)
+        rows: list[Node] = []
+        for key, sub in known.items():
+            node = self.element(key, sub)
+            rows.append(node if key in needed else Repeat(node, 0, 1))
+        if rest is not False:
+            rows.append(Repeat(self.other(known, rest)))
+        return seq(*rows)
+
+    def other(self, known: Mapping[str, Any], rest: Any) -> Node:
+        """An element of another name. Its closer's name is not held to be the same."""
+        mark, letters, types = self.hole.mark, Letters((">", "/", "\x00-\x1f")), self.shapes.kinds(rest)
+        head = Token(seq(Lit(f"{mark}<"), none_of(known, letters, Lit(">"))))
+        name = Token(seq(Repeat(letters.one(), 1), Lit(">")))
+        if "string" in types:
+            return seq(head, Text(((f"{mark}</", NOTHING),)), name)
+        return seq(head, alt(*self._inside(rest, types)), Lit(f"{mark}</"), name)
+
+    def element(self, key: str, sub: Any) -> Node:
+        """An element and what it holds."""
+        if isinstance(sub, Mapping) and isinstance(ref := cast("Schema", sub).get("$ref"), str):
+            node = followed(sub, self.root)
+            make: Callable[[], Node] = lambda: self._element(key, node)  # noqa: E731
+            return self.rules.ref((repr(self.hole), id(self.root), key, ref), "element", make)
+        return self._element(key, sub)
+
+    def _element(self, key: str, sub: Any) -> Node:
+        mark = self.hole.mark
+        head, close = Lit(f"{mark}<{key}>"), f"{mark}</{key}>"
+        types = self.shapes.kinds(sub)
+        if "string" in types:
+            return seq(head, verbatim(sub, self.root, close, self.rules))
+        return alt(*(seq(head, node, Lit(close)) for node in self._inside(sub, types)))
+
+    def _inside(self, sub: Any, types: Kinds) -> list[Node]:
+        found: list[Node] = []
+        if scalars := sorted(simple(types) & {"boolean", "integer", "number"}):
+            found.append(alt(*(JsonNode(part_of(sub, self.root, kind)) for kind in scalars)))
+        if "object" in types:
+            found.append(self.fields(narrowed(sub, self.root, "object")))
+        if "array" in types:
+            found.append(Repeat(self.element(self.hole.item, narrowed(sub, self.root, "array").get("items", {}))))
+        if "null" in types:
+            found.append(NOTHING)
+        return found
+
+
+def _read_arguments(s: State, hole: Tree, schema: Schema, tail: Tail) -> Scan[None]:
+    keys = yield from read(s, hole, schema, tail.follow)
+    yield from closed(s, hole.mark + "<", schema, keys, tail.words)
+
+
+HOLE = ArgumentsHole(
+    Tree,
+    _read_arguments,
+    lambda hole, call: write(hole, arguments_of(call)),
+    grammar,
+    openers=lambda hole: (hole.mark + "<",),
+    optional=True,
+)

@@ -1,0 +1,33 @@
+"""Arguments at the end of a text: complete, although nothing closes the call, or cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ..reading.source import SPACE, Malformed, Scan, at
+from ..reading.state import State
+
+
+def closed(
+    s: State, opener: str, schema: Mapping[str, Any], keys: set[str] | None, words: tuple[str, ...]
+) -> Scan[None]:
+    """Where the text ends behind a parameter and not behind the call, there might have been more of them, unless the tool
+    has no other than these `keys`."""
+    complete = keys is None or holds_all(schema, keys)
+    if (yield from at(s, *words, eat=False)) or (complete and ended(s)):
+        return
+    if ended(s, opener) and (words or not ended(s)):
+        raise Malformed("unclosed arguments")
+
+
+def holds_all(schema: Mapping[str, Any], keys: set[str]) -> bool:
+    """Are these all the parameters that the tool is known to have?"""
+    properties = schema.get("properties")
+    return isinstance(properties, Mapping) and keys.issuperset(cast("Mapping[str, Any]", properties))
+
+
+def ended(s: State, half: str = "") -> bool:
+    """Is there nothing more than white space, and the beginning of this word?"""
+    i = SPACE(s.text, s.pos).end()
+    return s.closed and len(s.text) - i <= len(half) and half.startswith(s.text[i:])

@@ -1,0 +1,62 @@
+"""A call as one JSON object that is all here, in the dialect's own words: read at once, in a third of the time.
+
+Most replies come whole, and most calls are written as the dialect says. What `json_call` would tell of such a call is told
+here after one look at the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from ..dialect import ARGS, NAME, JsonCall
+from ..reading.json_tokens import quoted, whole_value
+from ..reading.state import Call, State
+
+BLANK = r"\s{0,8}+"
+CLOSE = re.compile(rf"{BLANK}\}}").match
+NOTHING = re.compile("(?!)").match
+
+
+def read(s: State, hole: JsonCall, call: Call) -> bool:
+    """Read a call that is all here, in the dialect's own words and to an offered tool, which is the usual one in a whole text.
+    Any other is left to those who look closer: False, and nothing is read."""
+    parts = _parts(s, hole) if call.name is None else None
+    if parts is None:
+        return False
+    call.name, text, value, end = parts
+    s.start(call)
+    s.args(text)
+    if s.decoded is not None:
+        s.decoded[id(text)] = text, value
+    s.pos = end
+    call.filled = True
+    s.end(call)
+    return True
+
+
+def _parts(s: State, hole: JsonCall) -> tuple[str, str, object, int] | None:
+    """The name of the call that is next, the text and the value of its arguments, and where it ends; None where it is not sure."""
+    head = _head(hole)(s.text, s.pos)
+    if head is None:
+        return None
+    arguments = whole_value(s.text, head.end()) if s.is_tool(head[1]) else None
+    if arguments is None:
+        return None
+    value, end = arguments
+    close = CLOSE(s.text, end)
+    return None if close is None else (head[1], s.text[head.end() : end], value, close.end())
+
+
+@lru_cache(256)
+def _head(hole: JsonCall) -> Callable[[str, int], re.Match[str] | None]:
+    """Matches a call up to the brace of its arguments, where its name and they are all that it is written with."""
+    keys = [key for key, _ in hole.keys if isinstance(key, str)]
+    if len(keys) != len(hole.keys) or [slot for _, slot in hole.keys] != [NAME, ARGS]:
+        return NOTHING
+    if hole.encoded == "always":
+        return NOTHING
+    name, arguments = (re.escape(quoted(key)) for key in keys)
+    colon = rf"{BLANK}:{BLANK}"
+    return re.compile(rf'{BLANK}{name}{colon}"([^"\\\x00-\x1f]+)"{BLANK},{BLANK}{arguments}{colon}(?={{)').match

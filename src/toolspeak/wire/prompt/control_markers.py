@@ -1,0 +1,400 @@
+"""Control markers: which strings steer a model, and how they are broken in what others wrote, and mended again.
+
+A marker is broken by a zero-width space (U+200B) behind its opening bracket. So that this can be undone exactly, a
+bracket that has zero-width spaces behind it already gets one more. What is broken holds no marker. What stands at the
+end of a text and may go on as a marker in the next one, whichever that is, is broken as well. `restoring` makes whole
+again what a model copies.
+
+A label is a marker that is a word and a colon at the beginning of a line (`Observation:`): the space goes before its
+colon.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
+from typing import Any, cast
+
+from ...schema import json_pieces
+from ...types import Message, Note, Request, Tool, ToolCall
+from ..dialect import Dialect
+from ..memo import Memo
+from ..piecewise import BLANKS, replaced
+from .turns import Turn
+
+INVISIBLE = "\u200b"
+THOUGHT = ("<think>", "</think>")
+"""How most templates tell a thought in an earlier reply."""
+NOTED = 1_000
+"""Notes of a conversation beyond which broken markers are not told one by one."""
+SHAPES = (r"<\|[^\s<>|]{1,60}\|>", r"<｜[^\s<>]{1,60}｜>", r"\[unused\d{1,3}\]")
+"""How most families write their control tokens: these are markers whatever the dialect."""
+WELL_KNOWN = (
+    *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]"),
+    *("[/SYSTEM_PROMPT]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+    *("<start_of_turn>", "<end_of_turn>", "<tool_call>", "</tool_call>", "<tool_response>"),
+    *("</tool_response>", "<function_calls>", "</function_calls>", "<think>", "</think>"),
+)
+"""Others that no text has by chance, and that a server's template may know."""
+ALSO_SHAPES = (
+    *(r"<\|[^\s<>]{1,60}\|>", r"<\|[A-Za-z_:]{1,60}>", r"<[A-Za-z_:]{1,60}\|>", r"<SPECIAL_[0-9]{1,4}>"),
+    *(r"</?[a-z]{2,12}:(?:tool_call|think|bos|eos|pad)>", r"\]<\][a-z]{2,12}\[>\[", r"｜[A-Z]{4}｜"),
+)
+ALSO_KNOWN = (
+    *("<s>", "</s>", "<bos>", "<eos>", "<pad>", "<unk>", "<mask>", "<sep>", "<sop>", "<eop>", "<eot>", "<eod>"),
+    *("<BOS_TOKEN>", "<EOS_TOKEN>", "<PAD_TOKEN>", "<longcat_s>", "</longcat_s>", "<im_patch>", "<start_of_image>"),
+    *("<begin_of_document>", "<beginning_of_sentence>", "<end_of_sentence>", "<escape>", "<tool_sep>"),
+    *("<tool_calls>", "</tool_calls>", "<tool_responses>", "</tool_responses>", "<tool_result>", "</tool_result>"),
+    *("<start_function_call>", "<end_function_call>", "<start_function_response>", "<end_function_response>"),
+    *("<start_function_declaration>", "<end_function_declaration>"),
+    *("[BOS]", "[EOS]", "[gMASK]", "[sMASK]", "[THINK]", "[/THINK]", "[ARGS]", "[CALL_ID]", "[TOOL_CONTENT]"),
+    *("[IMG]", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]", "[SUFFIX]", "[MODEL_SETTINGS]", "[/MODEL_SETTINGS]"),
+    *("[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]"),
+    *("]~b]", "]~!b[", "[e~["),
+)
+"""Tokens of one family or another that a text may well hold by chance, as HTML or a placeholder does: they are broken,
+since the tokenizer that will read the prompt is not known, but are no reason to refuse a definition."""
+TAG = re.compile(
+    r"<[^\s<>\[\]]*[^\W\d_][^\s<>\[\]]*>?|<\][^\s<>]+\[>|<\|[^\s<>]*>|\[/?[A-Z][A-Z_]+\]|\[/?[A-Z][A-Z ]+ [A-Z]+\]"
+)
+"""A marker inside a literal of a dialect: a tag, whole or as far as it goes, or capitals in brackets."""
+IN_TEMPLATE = re.compile(
+    r"</?[A-Za-z]{0,30}(?:think|[_:])[A-Za-z_:]{0,60}>|\[/?[A-Z][A-Z_]{2,60}\]|<\|[a-z_]{1,60}>|<[a-z_]{1,60}\|>"
+)
+"""A marker in the text of a chat template, besides the shapes."""
+BRACKETS = "<[]｜"
+"""What a marker may begin with."""
+BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}|(?<=[A-Za-z]){INVISIBLE}(?={INVISIBLE}*:)")
+ESCAPED = "\\u200b"
+"""The same space in JSON that is ASCII."""
+
+BRACKET = re.compile(r"[<\[\]｜]")
+LABEL = re.compile(r"[A-Z][A-Za-z ]{0,40}:")
+LINES = r"\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+"""What begins a line besides a line feed."""
+TAIL = 64
+"""Characters at the end of a text that are looked at for the beginning of a marker."""
+TAIL_SHAPE = re.compile(r"<[|｜][^\s<>]{0,60}")
+REMOVAL = re.compile(r"""replace\(\s*(?:'([^'\n]{1,60})'|"([^"\n]{1,60})")\s*,\s*(?:''|"")\s*\)""")
+"""Where a chat template takes a word out of a text."""
+
+AHEAD = 200
+"""Characters behind a marker's bracket, or a label's line, that say what it is, besides blanks and the marker itself."""
+
+Clean = Callable[[str], str]
+Compiled = tuple[re.Pattern[str], frozenset[str], int, re.Pattern[str], bool]
+
+
+def control_markers(
+    d: Dialect | None, template: str | None = None, variables: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    """The strings that must never reach a model out of what others wrote: the dialect's, the template's, those that
+    are known of any family, and the values of variables like bos_token."""
+    special = tuple(v for k, v in (variables or {}).items() if k.endswith("_token") and isinstance(v, str))
+    return _markers(d, template or "", special)
+
+
+@lru_cache(256)
+def _markers(d: Dialect | None, template: str, special: tuple[str, ...]) -> tuple[str, ...]:
+    own = (*(_of_dialect(d) if d else ()), *_of_template(template), *filter(_breakable, special))
+    return tuple(dict.fromkeys((*WELL_KNOWN, *ALSO_KNOWN, *own)))
+
+
+@lru_cache(256)
+def _of_dialect(d: Dialect) -> tuple[str, ...]:
+    told = replace(d, fences=(), models=(), speech=replace(d.speech, opening=(), system=""))
+    whole = (*d.control, *d.frame, *d.stop)
+    exact = [word.strip() for word in whole if _breakable(word.strip()) or LABEL.fullmatch(word.strip())]
+    literals = list(_literals(told))
+    if any(map(LABEL.fullmatch, exact)):  # a dialect that tells its parts by labels: those of a call as well
+        exact += [word.strip() for word in literals if LABEL.fullmatch(word.strip())]
+    return tuple(dict.fromkeys((*exact, *(m for word in literals for m in TAG.findall(word) if len(m) > 2))))
+
+
+@lru_cache(64)
+def _of_template(template: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(IN_TEMPLATE.findall(template)))
+
+
+def _breakable(marker: str) -> bool:
+    return len(marker) > 2 and marker[0] in BRACKETS
+
+
+def _literals(value: object) -> Iterator[str]:
+    """Every text in a dialect's value, its name and its defaults for reading left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for item in cast("tuple[object, ...]", value):
+            yield from _literals(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for f in fields(value):
+            if f.name not in ("name", "origin"):
+                yield from _literals(getattr(value, f.name))
+
+
+def cleaner(
+    markers: Iterable[str], notes: list[Note], template: str | None = None, *, open_ended: bool = False
+) -> Clean:
+    """A function that breaks these markers, and all of the known shapes, in a text, and notes each; and what may go on
+    as one in the next text, but of a text that is `open_ended`: the model is to go on with it.
+
+    Where the template removes words from texts, and a marker would be left of one, every bracket in it is broken.
+    """
+    pattern, begins, ahead, labels, speaking = _compiled(tuple(markers))
+    begins = frozenset[str]() if open_ended else begins
+    removed = _removed(template or "")
+
+    def labelled(match: re.Match[str]) -> str:
+        if match[1]:
+            _note(notes, f"{match[1].strip()}:")
+        return match[0] + INVISIBLE
+
+    def broken(match: re.Match[str]) -> str:
+        if rest := match[match.lastindex] if match.lastindex else "":
+            _note(notes, match[0] + rest)
+        return match[0] + INVISIBLE
+
+    def clean(text: str) -> str:
+        text = _ended(whole(text), begins, notes) if text else ""
+        return replaced(labels, labelled, text, ahead) if speaking or f"{INVISIBLE}:" in text else text
+
+    def whole(text: str) -> str:
+        if not removed:
+            return replaced(pattern, broken, text, ahead)
+        for left in _left(text, removed):
+            if made := next((match for match in pattern.finditer(left) if match.lastindex), None):
+                _note(notes, made[0] + str(made[1] or made[2] or made[3] or made[4]))
+                return BRACKET.sub(lambda match: match[0] + INVISIBLE, text)
+        return replaced(pattern, broken, text, ahead)
+
+    return clean
+
+
+@lru_cache(256)
+def _compiled(markers: tuple[str, ...]) -> Compiled:
+    """What finds these markers, what may begin one, how far is looked ahead, what finds labels, whether there are any."""
+    ahead = AHEAD + max(map(len, markers), default=0)
+    return _pattern(markers), _begins(markers), ahead, _labels(markers), any(map(LABEL.fullmatch, markers))
+
+
+def _note(notes: list[Note], marker: str) -> None:
+    """Notes a marker that was broken: of a text that holds a million of them the first ones are told."""
+    if len(notes) < NOTED:
+        notes.append(Note("control-marker", marker))
+
+
+def _ended(text: str, begins: frozenset[str], notes: list[Note]) -> str:
+    """The text with what may go on as a marker at its end broken."""
+    at = max(0, len(text) - TAIL)
+    window = text[at:]
+
+    def begun(match: re.Match[str]) -> str:
+        rest = window[match.start() :]
+        if rest not in begins and not (begins and TAIL_SHAPE.fullmatch(rest)):
+            return match[0]
+        _note(notes, rest)
+        return match[0] + INVISIBLE
+
+    new = BRACKET.sub(begun, window)
+    return text if new == window else text[:at] + new
+
+
+@lru_cache(64)
+def _removed(template: str) -> tuple[str, ...]:
+    """The words that the template takes out of texts."""
+    return tuple(dict.fromkeys(a or b for a, b in REMOVAL.findall(template)))
+
+
+def _left(text: str, removed: Sequence[str]) -> Iterator[str]:
+    """What would be left of a text without one of these words, or without all of them."""
+    there = [word for word in removed if word in text]
+    for word in there:
+        yield text.replace(word, "")
+    if len(there) > 1:
+        for word in there:
+            text = text.replace(word, "")
+        yield text
+
+
+def _labels(markers: tuple[str, ...]) -> re.Pattern[str]:
+    """A label at the beginning of a line, or a letter that has zero-width spaces between it and a colon."""
+    words = "|".join(re.escape(marker[:-1]) for marker in markers if LABEL.fullmatch(marker))
+    label = rf"(?:^|(?<=[{LINES}]))([{BLANKS}]*(?:{words or '(?!)'}))(?={INVISIBLE}*:)"
+    return re.compile(rf"{label}|[A-Za-z](?={INVISIBLE}+:)", re.MULTILINE)
+
+
+def _begins(markers: tuple[str, ...]) -> frozenset[str]:
+    """What a marker may begin with, not whole: a lone bracket that only opens, or more than one character."""
+    begun = (marker[:end] for marker in markers if marker[:1] in BRACKETS for end in range(1, len(marker)))
+    return frozenset(begin for begin in begun if len(begin) > 1 or begin in "<[")
+
+
+def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
+    """The bracket of a marker, or one that has a zero-width space behind it; what follows is only looked at, since a
+    marker may begin inside another."""
+    parts: list[str] = []
+    for bracket in BRACKETS:
+        rests = [re.escape(m[1:]) for m in sorted(markers, key=len, reverse=True) if m[0] == bracket]
+        for shape in (*SHAPES, *ALSO_SHAPES):
+            begin = re.escape(bracket)
+            rests += [shape.removeprefix(begin)] if shape.startswith(begin) else []
+        known = "|".join(rests) or "(?!)"
+        parts.append(f"{re.escape(bracket)}(?={INVISIBLE}|({known}))")
+    return re.compile("|".join(parts))
+
+
+def restore(text: str) -> str:
+    """The text with its markers whole again: what was given to be cleaned, exactly."""
+    return BROKEN.sub(lambda match: match[1] or "", text)
+
+
+def cleaned_request(request: Request, d: Dialect | None = None) -> Request:
+    """The request with the markers broken in its messages and tools, those of the model's own dialect among them. A raw
+    prompt stays as it is."""
+    if request.prompt is not None:
+        return request
+    markers, notes = control_markers(d), list[Note]()
+    thinking = d.thinking if d else None
+    thought = (thinking.open.strip(), thinking.close.strip()) if thinking else THOUGHT
+    offered = request.tools or ()
+    tools = cleaned_tools(offered, markers, notes)
+    renamed = {old.name: new.name for old, new in zip(offered, tools, strict=True)}
+    choice = renamed.get(request.choice, request.choice)
+    messages = cleaned_messages(request.messages, markers, thought)
+    return replace(request, messages=messages, tools=tools if offered else request.tools, choice=choice)
+
+
+def was_broken(value: object) -> bool:
+    """Whether some text in JSON data was broken: what a model copies of it must be made whole again."""
+    if isinstance(value, str):
+        return (INVISIBLE in value and BROKEN.search(value) is not None) or ESCAPED in value
+    if isinstance(value, dict | Mapping):  # the first answers at once, the second asks an abstract class
+        return any(map(was_broken, cast("Mapping[Any, object]", value).values()))
+    return isinstance(value, list | tuple) and any(map(was_broken, cast("Sequence[object]", value)))
+
+
+def cleaned_messages(messages: Sequence[Message], markers: tuple[str, ...], thought: tuple[str, str]) -> list[Message]:
+    """The messages of a chat API with every text in them cleaned, for a server that tells them by its own template.
+
+    An assistant's text may begin with a `thought`, (opener, closer), which templates look for.
+    """
+    clean = cleaner(markers, [])
+    return [_cleaned_message(message, clean, thought) for message in messages]
+
+
+def _cleaned_message(message: Message, clean: Clean, thought: tuple[str, str]) -> Message:
+    new: dict[str, Any] = dict(message)
+    for key in ("content", "reasoning_content", "reasoning", "name"):
+        value = new.get(key)
+        if isinstance(value, str):
+            new[key] = _cleaned_text(value, clean, thought if key == "content" and _assistant(message) else None)
+        elif isinstance(value, list):
+            new[key] = [_cleaned_part(part, clean) for part in cast("list[object]", value)]
+    if isinstance(calls := new.get("tool_calls"), list):
+        new["tool_calls"] = [_cleaned_row(call, clean) for call in cast("list[object]", calls)]
+    return cast("Message", new)
+
+
+def _assistant(message: Message) -> bool:
+    return message.get("role") == "assistant"
+
+
+def _cleaned_text(text: str, clean: Clean, thought: tuple[str, str] | None) -> str:
+    if thought and all(thought):
+        start = len(text) - len(text.lstrip())
+        end = text.find(thought[1], start)
+        if end >= 0 and text.startswith(thought[0], start):
+            inner = clean(text[start + len(thought[0]) : end])
+            return text[:start] + thought[0] + inner + thought[1] + clean(text[end + len(thought[1]) :])
+    return clean(text)
+
+
+def _cleaned_part(part: object, clean: Clean) -> object:
+    if isinstance(part, str):
+        return clean(part)
+    row: Mapping[str, object] = cast("Mapping[str, object]", part) if isinstance(part, Mapping) else {}
+    text = row.get("text")
+    return {**row, "text": clean(text)} if isinstance(text, str) else cast("object", part)
+
+
+def _cleaned_row(row: object, clean: Clean) -> object:
+    """A call of an earlier turn, its name and arguments cleaned."""
+    function = cast("Mapping[str, Any]", row).get("function") if isinstance(row, Mapping) else None
+    if not isinstance(function, Mapping):
+        return cast("object", row)
+    given = cast("Mapping[str, Any]", function)
+    arguments = given.get("arguments")
+    is_text = isinstance(arguments, str)
+    new = _call(
+        ToolCall("", str(given.get("name") or ""), {} if is_text else arguments or {}, arguments if is_text else ""),
+        clean,
+    )
+    told = {**given, "name": new.name, "arguments": new.json if is_text else new.arguments}
+    return {**cast("Mapping[str, Any]", row), "function": told}
+
+
+def cleaned_turn(turn: Turn, clean: Clean) -> Turn:
+    """The turn with every text in it cleaned."""
+    calls = tuple(_call(call, clean) for call in turn.calls)
+    text, thought, id_, name = map(clean, (turn.text, turn.thought, turn.id, turn.name))
+    return Turn(turn.role, text, thought, calls, id_, name, turn.index, turn.place, turn.at)
+
+
+def _call(call: ToolCall, clean: Clean) -> ToolCall:
+    """The call, its arguments cleaned; their text stays as it is where there was nothing to clean."""
+    given: object = call.arguments
+    if call.json:
+        try:
+            given = json_pieces.loads(call.json)
+        except (ValueError, RecursionError):
+            given = call.json
+    new = cleaned_data(given, clean)
+    call = replace(call, id=clean(call.id), name=clean(call.name))
+    if new == given and clean(call.json) == call.json:
+        return call
+    arguments = cast("dict[str, Any]", new) if isinstance(new, dict) else call.arguments
+    return replace(call, arguments=arguments, json=json.dumps(new, ensure_ascii=False, default=str))
+
+
+_tools: Memo[tuple[tuple[Tool[..., Any], ...], tuple[Note, ...]]] = Memo()
+
+
+def cleaned_tools(
+    tools: Sequence[Tool[..., Any]], markers: tuple[str, ...], notes: list[Note], template: str | None = None
+) -> tuple[Tool[..., Any], ...]:
+    """The tools as they may be declared; see `cleaner`."""
+
+    def make() -> tuple[tuple[Tool[..., Any], ...], tuple[Note, ...]]:
+        found: list[Note] = []
+        clean = cleaner(markers, found, template)
+        return tuple(cleaned_tool(tool, clean) for tool in tools), tuple(found)
+
+    made, found = _tools.get(tools, (markers, template), make, lambda made: sum(len(str(tool)) for tool in made[0]))
+    notes += found
+    return made
+
+
+def cleaned_tool(tool: Tool[..., Any], clean: Clean) -> Tool[..., Any]:
+    """The tool as it may be declared: its name, description and schema cleaned."""
+    return replace(
+        tool,
+        name=clean(tool.name),
+        description=clean(tool.description),
+        parameters=cleaned_data(tool.parameters, clean),
+        examples=tuple(cleaned_data(one, clean) for one in tool.examples),
+    )
+
+
+def cleaned_data(value: object, clean: Clean) -> Any:
+    """JSON data with every text in it cleaned."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(k)): cleaned_data(v, clean) for k, v in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [cleaned_data(v, clean) for v in cast("Sequence[Any]", value)]
+    return value

@@ -1,0 +1,226 @@
+"""A conversation with tools in a dialect's words, as chat messages that know nothing of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from ...errors import TemplateError
+from ...schema import json_pieces
+from ...types import Message, Note, Tool
+from ..dialect import (
+    DATE,
+    EXAMPLE,
+    ID,
+    INDEX,
+    NAME,
+    RESULT,
+    SYSTEM,
+    TOOL_NAMES,
+    TOOLS,
+    USER,
+    Dialect,
+    Results,
+    Slot,
+    When,
+)
+from ..memo import Memo
+from .assistant import assistant_turn, example, worked_calls
+from .calls import dumps, write_tools
+from .fitting import id_form, with_ids
+from .turns import Turn
+
+OPENING: tuple[str | Slot | When, ...] = (
+    "You can call tools. These are offered, each with the JSON Schema of its parameters:\n",
+    TOOLS,
+    "\n\nTo call one, write exactly in this form, with the name of an offered tool and its own parameters:\n",
+    EXAMPLE,
+    "\nWithout need of a tool, answer in plain text.",
+)
+"""What opens a conversation in a dialect that has no words of its own for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptOptions:
+    """What is to be told besides the conversation."""
+
+    tools: tuple[Tool[..., Any], ...] = ()
+    date: str = ""
+    thinking: bool | None = None
+    choice: str = "auto"
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    native: bool = False
+
+
+def tell(turns: Sequence[Turn], d: Dialect, want: PromptOptions, notes: list[Note]) -> list[Message]:
+    """The conversation as messages: the tools declared first, calls and results as the dialect writes them."""
+    speech = d.speech
+    form = id_form(d)
+    out, rest = opened(with_ids(turns, form) if form else turns, d, want, notes)
+    results = speech.native_results if want.native and speech.native_results else speech.results
+    row: list[Turn] = []
+    count = 0
+    for turn in rest:
+        if row and (turn.role != "tool" or not results.grouped):
+            out.append(_results(row, results))
+            row = []
+        if turn.role == "tool":
+            number = turn.place if INDEX in d.call else max(turn.index, 0)
+            row.append(replace(turn, index=number + d.index_base))
+        elif turn.role == "assistant":
+            out.append({"role": "assistant", "content": _assistant_turn(turn, d, notes, count)})
+            count += len(turn.calls)
+        elif turn.role == "user":
+            out.append({"role": "user", "content": speech.user + turn.text})
+        elif speech.alternate:
+            raise TemplateError("Invalid role: expected the system message first, and only once")
+        else:
+            out.append({"role": "system", "content": turn.text})
+    if row:
+        out.append(_results(row, results))
+    return out
+
+
+def opened(
+    turns: Sequence[Turn], d: Dialect, want: PromptOptions, notes: list[Note]
+) -> tuple[list[Message], list[Turn]]:
+    """The first message, which declares the tools, where there is one to be; and the turns that it does not tell."""
+    speech = d.speech
+    rest = _joined(turns) if speech.alternate else list(turns)
+    if speech.strip:
+        rest = [replace(turn, text=turn.text.strip()) for turn in rest]
+    system = rest.pop(0).text if rest and rest[0].role == "system" else None
+    return _opening(rest, system, d, want, notes), rest
+
+
+def _joined(turns: Sequence[Turn]) -> list[Turn]:
+    """Users in a row as one; assistants in a row are refused."""
+    out: list[Turn] = []
+    for turn in turns:
+        if out and turn.role == out[-1].role == "user":
+            out[-1] = replace(out[-1], text=f"{out[-1].text}\n\n{turn.text}")
+        elif out and turn.role == out[-1].role == "assistant":
+            raise TemplateError("Consecutive assistant messages are not allowed")
+        else:
+            out.append(turn)
+    return out
+
+
+def _opening(rest: list[Turn], system: str | None, d: Dialect, want: PromptOptions, notes: list[Note]) -> list[Message]:
+    """The first message, which declares the tools; takes the user's turn from `rest` if it stands in there."""
+    speech = d.speech
+    inside = USER in speech.opening
+    if not want.tools and not inside:
+        return [] if system is None else [{"role": "system", "content": system}]
+    user = rest.pop(0).text if inside and rest and rest[0].role == "user" else ""
+    if not want.tools:
+        text = "\n\n".join(filter(None, (system, user)))
+        return [{"role": "user", "content": text}] if text or not rest else []
+    if inside:
+        text = _declared(d, system, user, want)
+    else:  # the same in every request with these tools and this system text
+        key = (d, system, want.date, want.thinking, _functions(want))
+        text = _openings.get(want.tools, key, lambda: _declared(d, system, "", want), len)
+    order = _order(want, d, notes)
+    return [{"role": "user" if inside else "system", "content": text + order}]
+
+
+_openings: Memo[str] = Memo()
+
+
+def _declared(d: Dialect, system: str | None, user: str, want: PromptOptions) -> str:
+    """The opening, and the examples that tools bring along."""
+    return _filled(d, system, user, want) + worked_calls(want.tools, d)
+
+
+@lru_cache(256)
+def tells_date(d: Dialect) -> bool:
+    """Whether the opening of a dialect has a place for the date."""
+    return any(DATE in (part.parts if isinstance(part, When) else (part,)) for part in _opening_of(d))
+
+
+def _opening_of(d: Dialect) -> tuple[str | Slot | When, ...]:
+    return d.speech.opening or OPENING
+
+
+def _functions(want: PromptOptions) -> str | None:
+    """The declaration of the tools that the caller brings along, as some templates are given it."""
+    declared = want.variables.get("functions")
+    return declared if isinstance(declared, str) else None
+
+
+def _parts(opening: Sequence[str | Slot | When], want: PromptOptions) -> Iterator[str | Slot]:
+    """The parts that are there for what is wanted."""
+    there = {"thinking": bool(want.thinking), "date": bool(want.date)}
+    for part in opening:
+        if not isinstance(part, When):
+            yield part
+        elif there[part.what]:
+            yield from part.parts
+
+
+def _filled(d: Dialect, system: str | None, user: str, want: PromptOptions) -> str:
+    """The opening with its holes filled."""
+    speech, opening = d.speech, _opening_of(d)
+    declared = _functions(want)
+    values = {
+        SYSTEM: speech.system if system is None else system.strip() if speech.strip else system,
+        USER: user,
+        TOOLS: write_tools(want.tools, speech.tools) if declared is None else declared,
+        TOOL_NAMES: ", ".join(sorted(tool.name for tool in want.tools)),
+        DATE: want.date,
+        EXAMPLE: example(d, [tool.name for tool in want.tools]) if EXAMPLE in opening else "",
+    }
+    text = "".join(part if isinstance(part, str) else values[part] for part in _parts(opening, want))
+    before = system.strip() if system and SYSTEM not in opening else ""
+    return f"{before}\n\n{text}" if before else text
+
+
+def _order(want: PromptOptions, d: Dialect, notes: list[Note]) -> str:
+    """The sentence that asks for a call, for a model that only its prompt can hold to one."""
+    if want.choice in ("auto", "none"):
+        return ""
+    if d.layout is not None:
+        notes.append(Note("choice-not-told", want.choice))
+        return ""
+    wanted = "one of the tools" if want.choice == "required" else f"the tool {want.choice}"
+    return f"\nThis time you have to call {wanted}."
+
+
+def _assistant_turn(turn: Turn, d: Dialect, notes: list[Note], first: int) -> str:
+    """An assistant's turn: its text, its calls on the wire, or both."""
+    if turn.thought:
+        notes.append(Note("thought-lost", "earlier thoughts are not told"))
+    if turn.calls and turn.text.strip() and d.speech.exclusive:
+        notes.append(Note("text-lost", "a turn of this dialect is a text or calls: the text beside calls is not told"))
+    return assistant_turn(turn.text, turn.calls, d, first)
+
+
+def _results(row: Sequence[Turn], how: Results) -> Message:
+    """What tools returned, as one message."""
+    if how.record:
+        body = dumps([_record(turn, how) for turn in row], how.indent, how.ascii)
+        return {"role": how.role, "content": how.open + body + how.close}
+    texts = ("".join(p if isinstance(p, str) else _field(turn, p) for p in how.each) for turn in row)
+    return {"role": how.role, "content": how.open + how.between.join(texts) + how.close}
+
+
+def _field(turn: Turn, slot: Slot) -> str:
+    return {RESULT: turn.text, NAME: turn.name or "the tool", ID: turn.id, INDEX: str(turn.index)}[slot]
+
+
+def _record(turn: Turn, how: Results) -> dict[str, object]:
+    if not turn.id:
+        raise TemplateError('"tool_call_id" must be provided for message with role "tool"')
+    return {
+        key: _decoded(turn.text) if how.decoded and slot is RESULT else _field(turn, slot) for key, slot in how.record
+    }
+
+
+def _decoded(text: str) -> object:
+    try:
+        return json_pieces.loads(text)
+    except (ValueError, RecursionError):
+        return {"result": text}

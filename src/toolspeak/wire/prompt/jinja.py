@@ -1,0 +1,233 @@
+"""A chat template rendered within bounds, as its author's own engine (Jinja2, set up as the field does) would."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from ...errors import TemplateError
+
+SIZE = 1_000_000
+"""The longest template, in characters."""
+FUEL, FUEL_EACH, MOST_FUEL = 2_000_000, 20_000, 50_000_000
+"""Steps that a template may take at first, and for each message and each tool; the most is some seconds."""
+OUTPUT = 20_000_000
+"""The longest prompt, in characters."""
+UNKNOWN = (
+    "SyntaxError",
+    "UnknownFilter",
+    "UnknownFunction",
+    "UnknownMethod",
+    "UnknownTest",
+    "TooManyArguments",
+    "MissingArgument",
+)
+"""What minijinja says of things that it does not know, and Jinja2 may."""
+DATE_FORM = "%Y-%m-%d %H:%M:%S %Z"
+GENERATION = re.compile(r"(\{%[-+]?)\s*(end)?generation\s*([-+]?%\})")
+SAFE = re.compile(r"\|\s*safe\s*\+|\+\s*[\w.]{1,99}\s*\|\s*safe\b")
+"""A text called safe, and added to: then what stands beside it is escaped (by `+`; `~` escapes nothing)."""
+OPEN, CLOSE = "\ufdd0", "\ufdd1"
+"""Around what a template calls safe: characters that no text has."""
+
+
+def render_template(
+    template: str,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]] | None,
+    *,
+    variables: Mapping[str, Any] | None = None,
+    now: datetime | None = None,
+    generate: bool = True,
+) -> str:
+    """The conversation as the template writes it. Raises TemplateError with the template's own words.
+
+    A template that minijinja cannot take is left to sandboxed Jinja2, where that is installed. The template can
+    change nothing that it is given.
+    """
+    if len(template) > SIZE:
+        raise TemplateError(f"expected a chat template of at most {SIZE} characters, got {len(template)}")
+    context: dict[str, Any] = _functions(template, tools, now) | {"bos_token": "", "eos_token": "", "documents": None}
+    context |= {k: _copied(v) for k, v in (variables or {}).items()}
+    context |= {"messages": _copied(messages), "tools": _copied(tools) or None, "add_generation_prompt": generate}
+    try:
+        return _rendered(template, context, now)
+    except TemplateError:
+        if tools:
+            raise
+        try:  # some ask how many tools there are before they ask whether there are any
+            return _rendered(template, context | {"tools": []}, now)
+        except TemplateError:
+            pass
+        raise
+
+
+def free_variables(template: str) -> list[str]:
+    """The variables that a template reads and does not set, in the order of their names; none of one that cannot be
+    read."""
+    import minijinja
+
+    own = {*_helpers(None), "namespace", "range", "dict", "joiner", "cycler", "lipsum"}
+    try:
+        names = minijinja.Environment().undeclared_variables_in_str(GENERATION.sub(_generation, template))
+    except (minijinja.TemplateError, RecursionError):
+        return []
+    return sorted(set(names) - own)
+
+
+def _copied(value: Any) -> Any:
+    """The same data in lists and dicts of its own."""
+    if isinstance(value, Mapping):
+        return {k: _copied(v) for k, v in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_copied(v) for v in cast("Sequence[Any]", value)]
+    return value
+
+
+def _rendered(template: str, context: dict[str, Any], now: datetime | None) -> str:
+    import minijinja
+
+    filters: dict[str, Callable[..., Any]] = {"tojson": tojson, "indent": indented, "format": formatted}
+    finish = as_python
+    if SAFE.search(template):
+        filters["safe"] = _safe
+        finish = _escaped
+    engine = minijinja.Environment(
+        filters=filters, globals=_helpers(now), finalizer=_counted(finish), fuel=_fuel(context), debug=False
+    )
+    engine.trim_blocks = engine.lstrip_blocks = True
+    try:
+        return within(engine.render_str(GENERATION.sub(_generation, template), None, **context))
+    except minijinja.TemplateError as e:
+        why, kind = str(e).splitlines()[0], e.kind
+    except RecursionError:
+        why, kind = "recursion limit exceeded", "OutOfFuel"
+    except UnicodeEncodeError as e:
+        why, kind = str(e).splitlines()[0], ""
+    if kind in UNKNOWN or " % operator" in why:
+        return _by_jinja2(template, context, now, why)
+    raise TemplateError(f"the chat template cannot be rendered: {why}")
+
+
+def _fuel(context: Mapping[str, Any]) -> int:
+    rows = len(context["messages"]) + len(context["tools"] or ())
+    return min(MOST_FUEL, FUEL + FUEL_EACH * rows)
+
+
+def _by_jinja2(template: str, context: dict[str, Any], now: datetime | None, why: str) -> str:
+    from .jinja_sandbox import installed, render_sandboxed
+
+    if not installed():
+        raise TemplateError(
+            f"the chat template cannot be rendered: {why}; Jinja2 may know more: pip install 'toolspeak[jinja]'"
+        )
+    return render_sandboxed(template, context, _helpers(now), {"tojson": tojson}, _fuel(context), OUTPUT)
+
+
+def _helpers(now: datetime | None) -> dict[str, Any]:
+    """The functions that chat templates may call."""
+
+    def refuse(message: object = "") -> str:
+        raise TemplateError(f"the chat template refuses these messages: {message}")
+
+    def strftime_now(form: str) -> str:
+        if now is None:
+            raise TemplateError("the chat template asks for the time: give now=")
+        return now.strftime(form)
+
+    return {"raise_exception": refuse, "strftime_now": strftime_now}
+
+
+def within(text: str) -> str:
+    """The text, if it is no longer than a prompt may be."""
+    if len(text) > OUTPUT:
+        raise TemplateError(f"expected the chat template to write at most {OUTPUT} characters, got {len(text)}")
+    return text
+
+
+def as_python(value: object) -> object:
+    """Numbers and containers as Python prints them: True, None, 1e+20, single quotes."""
+    return str(cast("object", value)) if isinstance(value, float | dict | list | tuple) else value
+
+
+def _safe(value: object) -> str:
+    return f"{OPEN}{value}{CLOSE}"
+
+
+def _escaped(value: object) -> object:
+    """What stands beside a text called safe is escaped for HTML, as Jinja2 does when it adds them."""
+    if not isinstance(value, str) or OPEN not in value:
+        return as_python(value)
+    out: list[str] = []
+    for i, piece in enumerate(value.split(OPEN)):
+        inner, _, outer = piece.rpartition(CLOSE) if i else ("", "", piece)
+        out += [inner, html.escape(outer).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")]
+    return "".join(out)
+
+
+def _counted(finish: Callable[[object], object]) -> Callable[[object], Any]:
+    """`finish` that refuses when more is written than may be."""
+    left = OUTPUT
+
+    def finalize(value: object) -> Any:
+        nonlocal left
+        done = finish(value)
+        if isinstance(done, str):
+            left -= len(done)
+            if left < 0:
+                raise TemplateError(f"expected the chat template to write at most {OUTPUT} characters, it goes on")
+        return NotImplemented if done is value else done
+
+    return finalize
+
+
+def indented(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+    """The text with its lines indented as Jinja2 does: a line break at the end stays."""
+    pad = width if isinstance(width, str) else " " * min(width, OUTPUT)
+    top, *lines = (text + "\n").splitlines()
+    if len(pad) * (1 + len(lines)) > OUTPUT:
+        raise TemplateError(f"expected the chat template to write at most {OUTPUT} characters, it goes on")
+    rest = "".join("\n" + (pad + line if line or blank else line) for line in lines)
+    return (pad if first else "") + top + rest
+
+
+def formatted(text: str, *values: Any, **named: Any) -> str:
+    """The text with values put in as Python's `%` does."""
+    if any("*" in field or len(field) > 5 for field in re.findall(r"%([-+ #0-9.*]*)", text)):
+        raise TemplateError("expected the chat template to write plain fields, as in %s or %05.2f")
+    try:
+        return text % (named or values)
+    except (TypeError, ValueError, KeyError) as e:
+        raise TemplateError(f"the chat template cannot be rendered: {e}") from e
+
+
+def _generation(tag: re.Match[str]) -> str:
+    """The tags that mark what an assistant wrote, which are none of Jinja's own, as a condition that holds."""
+    return tag[1] + (" endif " if tag[2] else " if true ") + tag[3]
+
+
+def _functions(template: str, tools: Sequence[Mapping[str, Any]] | None, now: datetime | None) -> dict[str, Any]:
+    """What templates from before `tools` was the custom are given: functions and datetime, as text."""
+    if re.search(r"\btools\b", template):
+        return {}
+    functions = [tool.get("function", tool) for tool in tools or ()]
+    date = now.strftime(DATE_FORM).strip() if now else ""
+    return {"functions": json.dumps(functions, indent=4, ensure_ascii=False, default=str), "datetime": date}
+
+
+def tojson(
+    value: object,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """JSON as chat templates mean it: nothing escaped for HTML."""
+    pair = (separators[0], separators[1]) if separators else None
+    return json.dumps(
+        value, indent=indent, ensure_ascii=ensure_ascii, separators=pair, sort_keys=sort_keys, default=str
+    )

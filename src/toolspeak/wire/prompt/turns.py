@@ -1,0 +1,160 @@
+"""A conversation in OpenAI's form as plain turns: text, thought and calls told apart and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ...errors import TemplateError
+from ...schema import json_pieces
+from ...types import Message, Note, ToolCall
+
+ROLES = ("system", "user", "assistant", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message: who speaks, the text, and what it calls.
+
+    `id`, `name`, `index` and `place` are of the call that a result answers: `index` is its number in the chat, from 0
+    (-1: not known), `place` that in its turn. `at` is the number of the message.
+    """
+
+    role: str
+    text: str = ""
+    thought: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    id: str = ""
+    name: str = ""
+    index: int = -1
+    place: int = 0
+    at: int = 0
+
+
+def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
+    """The turns that the messages are, at least one; a system message without content is none. Raises TemplateError for
+    what is no conversation."""
+    if not messages:
+        raise TemplateError("Expected non-empty messages")
+    called: list[tuple[ToolCall, int]] = []
+    waiting: list[int] = []
+    turns: list[Turn] = []
+    for i, message in enumerate(messages):
+        role = _role(message)
+        if role == "system" and message.get("content") is None:
+            continue
+        calls = _calls(message, i, notes) if role == "assistant" else ()
+        waiting += range(len(called), len(called) + len(calls))
+        called += [(call, place) for place, call in enumerate(calls)]
+        thought = str(message.get("reasoning_content") or "")
+        turn = Turn(role, text_of(message.get("content"), i, notes), thought, calls, at=i)
+        turns.append(_answer(turn, message, called, waiting) if role == "tool" else turn)
+    if not turns:
+        raise TemplateError("Expected a message with content, got only system messages without")
+    return turns
+
+
+def _answer(turn: Turn, message: Message, called: Sequence[tuple[ToolCall, int]], waiting: list[int]) -> Turn:
+    """The result with the call it answers: that of its id, else the first that has no result yet."""
+    answered = str(message.get("tool_call_id") or "")
+    named = (n for n in reversed(range(len(called))) if answered and called[n][0].id == answered)
+    index = next(named, waiting[0] if waiting and not answered else -1)
+    if index in waiting:
+        waiting.remove(index)
+    call, place = called[index] if index >= 0 else (None, 0)
+    name = str(message.get("name") or (call.name if call else ""))
+    return replace(turn, id=answered, name=name, index=index, place=place)
+
+
+def _role(message: Message) -> str:
+    given = message.get("role")
+    role = given.lower() if isinstance(given, str) else ""
+    role = {"developer": "system", "function": "tool"}.get(role, role)
+    if role not in ROLES:
+        raise TemplateError(f"Invalid role {given}. Only {', '.join(ROLES)} are supported.")
+    return role
+
+
+def text_of(content: object, i: int, notes: list[Note]) -> str:
+    """A message's content as text: parts are joined, what is no text is dropped with a note."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        raise TemplateError(f"message {i}: expected content as text or a list of parts, got {type(content).__name__}")
+    texts: list[str] = []
+    for part in cast("list[Any]", content):
+        text = cast("Mapping[str, Any]", part).get("text") if isinstance(part, Mapping) else part
+        if isinstance(text, str):
+            texts.append(text)
+        else:
+            notes.append(Note("part-lost", f"message {i} has a part that is not text"))
+    return "".join(texts)
+
+
+def _calls(message: Message, i: int, notes: list[Note]) -> tuple[ToolCall, ...]:
+    rows = cast("object", message.get("tool_calls") or [])
+    if not isinstance(rows, list):
+        raise TemplateError(f"message {i}: Tool calls must be an array")
+    return tuple(_call(row, i, notes) for row in cast("list[object]", rows))
+
+
+def _call(row: object, i: int, notes: list[Note]) -> ToolCall:
+    where = f"message {i}"
+    if not isinstance(row, Mapping):
+        raise TemplateError(f"{where}: Tool call must be an object")
+    call = cast("Mapping[str, Any]", row)
+    function: object = call.get("function")
+    if not isinstance(function, Mapping):
+        raise TemplateError(f'{where}: "function" must be provided for tool call')
+    told = cast("Mapping[str, Any]", function)
+    name = told.get("name")
+    if not isinstance(name, str) or not name:
+        raise TemplateError(f'{where}: "name" must be provided for the function in tool call')
+    return _arguments(ToolCall(str(call.get("id") or ""), name, {}), told.get("arguments"), where, notes)
+
+
+def _arguments(call: ToolCall, given: object, where: str, notes: list[Note]) -> ToolCall:
+    """The call with its arguments: text that is a JSON object stays as written."""
+    if given is None or given == "":
+        return replace(call, json="{}")
+    if isinstance(given, Mapping):
+        return replace(call, arguments=dict(cast("Mapping[str, Any]", given)))
+    if not isinstance(given, str):
+        raise TemplateError(f"{where}: expected arguments as JSON text or an object, got {type(given).__name__}")
+    try:
+        value: object = json_pieces.loads(given)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        return replace(call, arguments=cast("dict[str, Any]", value), json=given.strip())
+    notes.append(Note("arguments-not-json", f"{where}: the arguments of {call.name} are no JSON object"))
+    return replace(call, json=json.dumps(given, ensure_ascii=False))
+
+
+def message_of(turn: Turn, objects: bool, blank: str | None = "", thought: str = "reasoning_content") -> dict[str, Any]:
+    """The turn in OpenAI's form again, for a chat template: arguments as an object or as text; `blank` stands for the
+    text where there are only calls, `thought` is the key of a thought."""
+    message: dict[str, Any] = {"role": turn.role, "content": turn.text or (blank if turn.calls else "")}
+    if turn.thought:
+        message[thought] = turn.thought
+    if turn.calls:
+        message["tool_calls"] = [
+            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": _wire_arguments(c, objects)}}
+            for c in turn.calls
+        ]
+    if turn.role == "tool":
+        message |= {"tool_call_id": turn.id, "name": turn.name}
+    return message
+
+
+def _wire_arguments(call: ToolCall, objects: bool) -> object:
+    if not objects:
+        return call.json or json.dumps(call.arguments, ensure_ascii=False)
+    if call.json:
+        try:
+            return json_pieces.loads(call.json)
+        except (ValueError, RecursionError):
+            return call.json
+    return call.arguments

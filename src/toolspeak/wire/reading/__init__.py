@@ -1,0 +1,1 @@
+"""Reading what a model writes, as it arrives."""

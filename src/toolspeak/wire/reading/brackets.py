@@ -1,0 +1,87 @@
+"""The brackets that are open while literals are read, and what may follow in them: so it is told where a string
+ends."""
+
+from __future__ import annotations
+
+import re
+
+from ..dialect import Keywords
+from .literals import begins_key, begins_name, begins_value, comes, next_visible
+from .source import GAP
+
+NAMED, ITEMS, KEYED, SPREAD = "named", "items", "keyed", "spread"
+"""What a bracket holds: name=value, values, key: value; or key: value meant for the bracket around it."""
+
+ITEM_FOLLOWS = re.compile(rf"""\s{{0,{GAP}}}+,\s{{0,{GAP}}}+["'\[({{]""").match
+"""Matches a comma and the commonest values behind it, whatever more comes."""
+
+
+class Frame:
+    """A bracket that is open: what closes it here and in JSON, and whether there is something in it."""
+
+    __slots__ = ("close", "filled", "json", "kind", "positional")
+
+    def __init__(self, kind: str, close: str, json: str, filled: bool = False) -> None:
+        self.kind, self.close, self.json, self.filled = kind, close, json, filled
+        self.positional = 0
+
+
+class Brackets:
+    """The open brackets, the innermost last; `follow` is what may come behind the first."""
+
+    __slots__ = ("follow", "hole", "stack")
+
+    def __init__(self, hole: Keywords, follow: tuple[str, ...]) -> None:
+        self.hole, self.follow = hole, follow
+        self.stack: list[Frame] = []
+
+    def closes(self, text: str, i: int, closed: bool, in_key: bool, odd: bool) -> bool | str | None:
+        """Does the quote before `i` end its string? Only where something legal follows; None: that is not known yet."""
+        if not in_key and self.stack and self.stack[-1].kind == ITEMS and ITEM_FOLLOWS(text, i):
+            return True
+        j = next_visible(text, i, closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        c = text[j]
+        if in_key:
+            return c in ":="
+        if self.stack:
+            frame = self.stack[-1]
+            here = comes(text, j, (frame.close,), closed)
+            if here is None:
+                return None
+            if here:
+                return self.leaves(text, j + len(frame.close), closed)
+            if c == ",":
+                return self.goes_on(frame, text, j + 1, closed)
+        if c in "\"'" and j > i and self.hole.escapes and not odd:
+            return "join"
+        return False
+
+    def leaves(self, text: str, i: int, closed: bool) -> bool | None:
+        """May what comes at `i` follow the innermost bracket?"""
+        j = next_visible(text, i, closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        if len(self.stack) > 1:
+            return comes(text, j, (",", self.stack[-2].close), closed)
+        here = not self.follow or comes(text, j, self.follow, closed)
+        if here is False and text[j] in ",;" and not self.hole.escapes:  # another call between the marks of one
+            j = next_visible(text, j + 1, closed)
+            return None if j is None else j >= 0 and comes(text, j, self.follow, closed)
+        return begins_key(text, j, self.hole.open, closed) if here is False and "\n" in text[i:j] else here
+
+    def goes_on(self, frame: Frame, text: str, i: int, closed: bool) -> bool | None:
+        """May what comes at `i` follow a comma in this bracket?"""
+        j = next_visible(text, i, closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        here = comes(text, j, (frame.close, *self.hole.quotes), closed)
+        if here is None or text.startswith(frame.close, j):
+            return here
+        if frame.kind == ITEMS:
+            return here or begins_value(text, j, closed)
+        if frame.kind != NAMED:
+            return here or text[j] in "\"'" or begins_key(text, j, ":", closed)
+        name = begins_name(text, j, closed)
+        return here or begins_value(text, j, closed) if name is False and frame.positional else name

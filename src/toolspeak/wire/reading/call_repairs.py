@@ -1,0 +1,87 @@
+"""Repairs around a call when a model's text departs from its dialect, such as a missing or an extra closer. Each repair
+leaves a note.
+
+A repair never guesses at an argument. Repairs inside JSON values are in `json_reader` (rules single-quotes,
+python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate), those of tags in `holes.spellings`
+(other-tags, quoted-key, wrapped-arguments), those of a call's object in `holes.call_reader` (no-arguments,
+unclosed-object, collapsed-call). Here are the rest: missing-closer, stray-closer, fence, list, no-calls. An incomplete
+call is reported with whole=False (rules cut, malformed). So is one of which something was left out, or that can be read
+in more than one way (the rules in `state.DOUBTFUL`): a repair counts only if it accounts for all that stands in the
+call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from .source import GAP, SPACE, Scan, at, following, literal_words
+from .state import State
+
+BRACKETS = ("}", "]")
+MOST = 8
+"""No more closers than this are taken for doubled ones, one after another."""
+
+
+def missing(s: State, word: str, legal: tuple[str, ...]) -> Scan[bool]:
+    """A closer is not where it should be: brackets too many stand before it, or it was left out: False. Then the
+    end has to come, or one of `legal`; else there is more in the call than was read."""
+    stray = ""
+    half = _half(s, legal)
+    while not half and len(stray) < MOST and (bracket := (yield from at(s, *BRACKETS))):
+        stray += bracket
+    if stray:
+        s.note("stray-closer", stray)
+    if half or not (yield from at(s, word)):
+        s.note("missing-closer", word)
+        yield from trailing(s, legal)
+        return False
+    return True
+
+
+@lru_cache(1024)
+def behind(words: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
+    """The words behind a call's object that nobody writes in it by chance, of those that end it or may come after it."""
+    return tuple(word for word in (*words, *after) if len(word) > 2)
+
+
+def trailing(s: State, legal: tuple[str, ...]) -> Scan[None]:
+    """Does more stand behind a call than its end, or one of `legal`? A bare object may be the next call: that waits."""
+    if s.judged == s.base + s.pos:
+        return
+    c = yield from following(s)
+    s.judged = s.base + s.pos
+    whole = not c or (s.cut and s.closed) or (c in "{[" and c in legal) or _half(s, legal)
+    if not whole and not (yield from at(s, *(w for w in legal if len(w) > 1), eat=False)):
+        s.note("trailing-text", c)
+
+
+def _half(s: State, words: tuple[str, ...]) -> bool:
+    """Does the text end within one of these words?"""
+    i = SPACE(s.text, s.pos).end()
+    return s.closed and i < len(s.text) < i + GAP and any(word.startswith(s.text[i:]) for word in words)
+
+
+def closing(s: State, closers: Sequence[str], legal: tuple[str, ...]) -> Scan[None]:
+    """What closes a section: the list, the section itself, the fence around it."""
+    words = [word for closer in closers for word in literal_words(closer)]
+    for word in words:
+        found = bool((yield from at(s, word)))
+        if not found:
+            found = yield from missing(s, word, (*words, *legal))
+        if s.ending:
+            s.ending.open_ended = not found
+
+
+def after_call(s: State, strays: tuple[str, ...], openers: tuple[str, ...]) -> Scan[None]:
+    """Closers written once too often after a section, and white space that ends the reply."""
+    for _ in range(MOST):
+        word = yield from at(s, *strays, *openers, eat=False)
+        if word not in strays:
+            break
+        yield from at(s, word)
+        s.note("stray-closer", word)
+    yield from following(s)
+    end = SPACE(s.text, s.pos).end()
+    if s.closed and end == len(s.text) and end - s.pos <= GAP:
+        s.pos = end

@@ -1,0 +1,333 @@
+"""Calls, from behind the word with which they begin: sections, lists, the parts of one call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+
+from ..dialect import ID, INDEX, NAME, Arguments, Json, JsonCall, Maybe, NumberedName, Raw, Slot
+from ..holes import ARGUMENTS, json_call, numbered_name
+from ..holes.hole import Tail
+from ..holes.typed import ahead
+from .call_repairs import behind, closing, missing, trailing
+from .lexicon import Entry, Form, Program, first_words, name_ends, words_of
+from .shapes import fitting
+from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
+from .state import NAMED, Call, State, may_name
+
+MOST = 24
+"""The language of a block of code has at most so many letters."""
+BELONGS = "{,:+\"'"
+"""What begins more of a call that nothing closes: another object, key or value."""
+CONTROL = ("<|", "<｜")
+"""Marks that nobody writes about begin so: with no call between them they are no text."""
+HALF_ENTITY = re.compile(r"&#?\w*\Z").sub
+LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
+
+
+def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
+    """One or more calls, from behind the first word to behind the last closer."""
+    fence = p.fences.get(word, "")
+    if fence:
+        s.note("fence", word)
+        yield from _language(s)
+        word = yield from at(s, *p.openers)
+    if not word:
+        raise Malformed("no call in the fence")
+    entry = p.entries[word]
+    if not entry.formal:
+        s.note("missing-opener")
+    for w in entry.rest:
+        yield from expect(s, w)
+    if entry.formal and entry.section and word[:2] in CONTROL and (yield from at(s, entry.close.strip())):
+        return s.note("no-calls")
+    entry, closers = yield from _opened_list(s, p, entry)
+    strict = entry.strict or thinking or (bool(fence) and s.tools is not None)
+    yield from calls(s, p, entry, Call(p.d.guard or strict, strict), bool(closers))
+    ends = [*closers, entry.close if entry.formal else "", fence]
+    yield from closing(s, ends, p.legal)
+    if not entry.formal:
+        for w in literal_words(entry.close):
+            yield from at(s, w)
+    yield from _ended_by(s, p, any(ends))
+
+
+def _opened_list(s: State, p: Program, entry: Entry) -> Scan[tuple[Entry, list[str]]]:
+    """Eat what opens the list in which calls stand, if they do; and what closes it."""
+    items = p.d.items
+    if entry.listed:
+        return entry, [items[2] if items else "]"]
+    if entry.section and not entry.eaten and items and (yield from at(s, items[0].strip())):
+        return entry, [items[2]]
+    if (marked := _marked(p, entry)) and (yield from at(s, "[")):
+        s.note("list")  # several calls between the marks of one
+        return replace(entry, forms=(marked[1:2],), eaten=0), ["]", *words_of(marked[2:])]
+    return entry, []
+
+
+def _ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
+    """The section is over: its last call ends here, unless what comes behind it tells whether it is one."""
+    if s.ending and not s.ending.open_ended:
+        if not s.within:
+            s.settle()
+    elif s.ending and not closed:
+        yield from _unclosed(s, p)
+
+
+def _unclosed(s: State, p: Program) -> Scan[None]:
+    """Nothing closes the call: what may belong to it, and was not read, must not come next."""
+    c = yield from following(s)
+    if c and c in BELONGS and not (c == "{" and c in p.legal) and not (yield from at(s, *p.legal, eat=False)):
+        s.note("trailing-text", c)
+
+
+def _language(s: State) -> Scan[None]:
+    """Eat the word that a fence may have on its line."""
+    while True:
+        m = LANGUAGE(s.text, s.pos)
+        end = m.end() if m else s.pos
+        if end < len(s.text) or end - s.pos > MOST or s.closed:
+            if s.text[end : end + 1] == "\n":
+                s.pos = end
+            return
+        yield
+
+
+def _marked(p: Program, entry: Entry) -> Form | None:
+    """The form of a call that is a JSON object between marks, where it may stand without them; or behind one mark."""
+    for form in entry.forms if entry.formal else ():
+        if isinstance(form[0], str) and len(form) > 1 and isinstance(form[1], JsonCall):
+            return form if len(form) == 2 or (len(form) == 3 and form[1:2] in p.d.forms) else None
+    return None
+
+
+def begin(s: State, p: Program, name: str) -> Scan[None]:
+    """The calls of a message whose head told the name of the first."""
+    call = Call(p.d.guard)
+    call.name = s.called(name)
+    if not NAMED(name):
+        raise Malformed("no name")
+    if call.guard and p.d.call == (Json(),) and (yield from following(s)) != "{":
+        raise Malformed("no arguments")  # a line that is a tool's name, and nothing more
+    if NAME not in p.d.call or s.offered(call.name):
+        s.start(call)  # else the call tells its name itself
+    opener = literal_words(p.d.open)
+    if opener and (yield from at(s, opener[0], eat=False)):
+        yield from expect(s, p.d.open)
+    yield from one_call(s, p, p.d.call, call, 0)
+    entry = Entry((p.d.call,), close=p.d.close, section=bool(opener))
+    if opener:
+        yield from more(s, p, entry, Call(p.d.guard), False)
+    for w in literal_words(p.d.close):
+        yield from at(s, w)
+    yield from trailing(s, p.legal)
+
+
+def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
+    """The calls of a section, all of one `kind`."""
+    yield from shaped(s, p, entry, kind, s.eaten())
+    while place := (yield from _again(s, p)):
+        yield from another(s, p, kind, place)
+    if listed or entry.section or p.d.between.strip():
+        yield from more(s, p, replace(entry, eaten=0), kind, listed)
+
+
+def _again(s: State, p: Program) -> Scan[int]:
+    """How far from here the word ends with which another call begins between the marks of one, 0 where none does."""
+    if not p.again or s.spent:
+        return 0
+    comma = yield from ahead(s, 0, (",", ";"))
+    return max((yield from ahead(s, max(comma, 0), (p.again,))), 0)
+
+
+def another(s: State, p: Program, kind: Call, place: int) -> Scan[None]:
+    """One more call between the marks of one, its first word not yet eaten; where it is none, the rest is text."""
+    s.keep()
+    s.spent = False
+    s.pos += place
+    try:
+        yield from one_call(s, p, p.d.call[1:], Call(kind.guard, kind.strict), 0)
+    except Malformed:
+        if s.gone_out:
+            raise
+        s.forget()
+        s.back()
+        s.spent = True
+    else:
+        s.note("list")
+
+
+def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
+    """The calls after the first."""
+    firsts = tuple(w for form in entry.forms for w in first_words(form))
+    named = any(form[0] is NAME for form in entry.forms)
+    glue = (",", *literal_words(p.d.between))
+    while True:
+        s.keep()
+        s.spent = False
+        separated = yield from at(s, *glue)
+        if separated and listed and (yield from at(s, "]", eat=False)):
+            return s.note("trailing-comma")
+        bare = named and bool(separated or (entry.close and not listed))
+        if not (yield from _begins(s, firsts, bare)):
+            return s.back()
+        try:
+            yield from shaped(s, p, entry, kind, s.eaten())
+        except Malformed:
+            if s.gone_out:
+                raise
+            s.cut = s.cut or (s.closed and not kind.guard)
+            s.forget()
+            return s.back()  # the calls before stay; what follows is text
+
+
+def _begins(s: State, firsts: tuple[str, ...], bare: bool) -> Scan[bool]:
+    """Does a call come next: one of its first words, or, if `bare`, what may be a name?"""
+    if firsts and (yield from at(s, *firsts, eat=False)):
+        return True
+    c = (yield from following(s)) if bare else ""
+    return c.isalpha() or c == "_"
+
+
+def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[None]:
+    """One call in the first of the shapes that fits it."""
+    first: Malformed | None = None
+    forms = entry.forms
+    if len(forms) > 1 and not entry.eaten:
+        forms = yield from fitting(s, forms)
+    for form in forms:
+        if first:
+            s.forget()
+            s.rewind(place)
+        try:
+            guard = kind.guard or form is not p.d.call
+            return (yield from one_call(s, p, form, Call(guard, kind.strict), entry.eaten))
+        except Malformed as e:
+            if s.gone_out:
+                raise
+            first = first or e
+    raise first or Malformed("a call has no shape")
+
+
+def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[None]:
+    """The parts of one call, of whose first part so many words were eaten."""
+    for i, part in enumerate(form):
+        rest = form[i + 1 :]
+        if i and form[i - 1] is NAME and (yield from _shut(s, form[i:], call)):
+            break
+        match part:
+            case str():
+                if not call.filled or not (yield from _again(s, p)):
+                    yield from _words(s, p, part, call, eaten)
+            case JsonCall():
+                yield from expect(s, "" if eaten else "{")
+                yield from json_call.read(s, part, call, behind(words_of(rest), p.after))
+            case Slot():
+                yield from _slot(s, p, part, call, rest)
+            case NumberedName():
+                yield from numbered_name.read(s, part, call, _ends(p, rest), bool(rest))
+            case Maybe():
+                yield from _maybe(s, p, part, call, rest)
+            case _:
+                yield from _arguments(s, p, part, call, rest)
+        eaten = 0
+    call.open_ended = call.open_ended or not isinstance(form[-1], str)
+    s.end(call)
+
+
+def _shut(s: State, form: Form, call: Call) -> Scan[bool]:
+    """Does the tag that holds the name close itself? The call, eaten then, has no arguments."""
+    part, call_ends = form[0], words_of(form[1:])
+    end = literal_words(part)[:1] if isinstance(part, str) and call.name is not None else ()
+    if not end or end[0][-1] != ">" or not (yield from at(s, end[0][:-1] + "/>", end[0][:-1] + " />")):
+        return False
+    s.start(call)
+    s.args("{}")
+    s.note("no-arguments")
+    call.filled = True
+    for w in call_ends:
+        for tag in w.replace("><", ">\n<").split("\n"):
+            yield from at(s, tag)
+    return True
+
+
+def _words(s: State, p: Program, part: str, call: Call, eaten: int) -> Scan[None]:
+    """A literal. Before the arguments every word counts; after them one may be missing."""
+    words = literal_words(part)
+    for i, w in enumerate(words):
+        if i >= eaten and not (yield from at(s, w)):
+            if not call.filled:
+                raise Malformed(f"expected {w!r}")
+            call.open_ended = not (yield from missing(s, w, (*words, *p.legal)))
+
+
+def _ends(p: Program, rest: Form) -> Marks:
+    """What ends a short text."""
+    return marks(name_ends(rest, p.after) or ("\n",))
+
+
+def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None]:
+    """A name or an id."""
+    guarded = call.guard and slot is NAME and s.tools is not None
+    yield from blank(s)
+    text, hit = yield from token(s, _ends(p, rest), CAP, _fits(s.begins if guarded else may_name, slot))
+    text = text.strip()
+    if slot is NAME:
+        _take_name(s, call, text, hit, rest)
+    elif slot is ID:
+        call.id = text
+    elif not text.isdecimal():
+        s.note("odd-index", text)
+
+
+def _take_name(s: State, call: Call, text: str, hit: str, rest: Form) -> None:
+    """Gives the call its name, with which it starts unless its id may follow."""
+    if call.name is None or not call.started:
+        call.name = _name(s, text, hit, call.name, rest)
+    elif text and not call.name.endswith("." + text) and s.called(text) != call.name:
+        s.note("other-name", text)
+    if not any(part in (ID, INDEX) or isinstance(part, Maybe) for part in rest if not isinstance(part, str)):
+        s.start(call)
+
+
+def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
+    """The name that was written; `hit` ends it."""
+    if hit == ">" and text[-1:] == "/" and not s.offered(text):
+        s.pos -= 1  # it belongs to the mark: the tag closes itself
+        text = text[:-1].rstrip()
+    text = s.called(text)
+    unknown = hit in ("<", "{") and hit not in first_words(rest) and text not in (s.tools or ())
+    if not NAMED(text) or (rest and not hit) or unknown:
+        raise Malformed("no name")
+    return text if to is None else s.addressed(to, text)
+
+
+def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
+    """Tells of the beginning of a name whether there may be such a one; the tag around it may close itself, and it may
+    have entities."""
+    return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/ "))) if slot is NAME else None
+
+
+def _maybe(s: State, p: Program, part: Maybe, call: Call, rest: Form) -> Scan[None]:
+    """Parts that may be left out."""
+    if not (yield from at(s, *first_words(part.parts), eat=False)):
+        return
+    for i, inner in enumerate(part.parts):
+        if isinstance(inner, str):
+            yield from expect(s, inner)
+        else:
+            yield from _slot(s, p, inner, call, (*part.parts[i + 1 :], *rest))
+
+
+def _arguments(s: State, p: Program, part: Arguments, call: Call, rest: Form) -> Scan[None]:
+    """The arguments, in one of the ways to write them."""
+    if isinstance(part, Raw) and call.name is None:
+        call.name = part.tool
+        if not (yield from following(s)):
+            raise Malformed("no code")
+    s.start(call)
+    schema = s.schema(call)
+    yield from ARGUMENTS[type(part)].read(s, part, schema, Tail(words_of(rest), p.after, p.again))
+    call.filled = True

@@ -1,0 +1,151 @@
+"""Events to one reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any, cast
+
+from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
+from ...schema import json_pieces
+from ...types import Finish, Message, Note, Reply, ToolCall, Usage
+from .source import Decoded
+
+NO_USAGE = Usage()
+
+
+@dataclass(slots=True)
+class _Open:
+    name: str
+    id: str
+    first: str = ""
+    rest: StringIO | None = None
+    notes: list[Note] = field(default_factory=list[Note])
+    whole: bool = False
+
+    def add(self, piece: str) -> None:
+        if self.rest is not None:
+            self.rest.write(piece)
+        elif self.first:
+            self.rest = StringIO()
+            self.rest.write(self.first + piece)
+        else:
+            self.first = piece  # whose value may be known by its identity
+
+    @property
+    def text(self) -> str:
+        return self.first if self.rest is None else self.rest.getvalue()
+
+
+def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
+    """The reply that the events are. Its `messages` hold the one assistant message, in OpenAI's form.
+
+    `decoded` holds, by the id of a text, that text and the value it is as JSON, where somebody knows it.
+    A call whose JSON is no object has no arguments and is not whole. Of a run, the text of all turns.
+    """
+    made = Collector()
+    for event in events:
+        made.feed(event)
+    return made.reply(decoded)
+
+
+class Collector:
+    """The reply that events are, fed one after another: they need not be kept until the end. See `collect`."""
+
+    def __init__(self) -> None:
+        self._text = StringIO()  # a list would hold a piece for each chunk, many times what they say
+        self._thought = StringIO()
+        self._opened: list[_Open] = []
+        self._notes: list[Note] = []
+        self._finish: Finish = "stop"
+        self._usage = NO_USAGE
+        self._logprobs: list[dict[str, Any]] = []
+
+    def feed(self, event: Event) -> None:
+        kind = type(event)  # the three that make a stream, by their type: that costs a third of a match
+        if kind is TextDelta:
+            self._text.write(event.text)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
+        elif kind is ArgumentsDelta:
+            self._opened[-1].add(event.json)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
+        elif kind is ThoughtDelta:
+            self._thought.write(event.text)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
+        else:
+            self._feed_rarer(event)
+
+    def _feed_rarer(self, event: Event) -> None:
+        """What comes once a call or once a reply."""
+        match event:
+            case CallStart(name, id):
+                self._opened.append(_Open(name, id))
+            case CallEnd(whole, id):
+                self._opened[-1].whole = whole
+                self._opened[-1].id = id or self._opened[-1].id
+            case Finished(finish, more):
+                self._finish = finish
+                self._usage = add_usage(self._usage, more)
+            case Noted(note):
+                if self._opened:
+                    self._opened[-1].notes.append(note)
+                self._notes.append(note)
+            case Logprobs(tokens):
+                self._logprobs += tokens
+            case _:
+                pass
+
+    def reply(self, decoded: Decoded | None = None) -> Reply:
+        """The reply so far."""
+        calls = tuple(_call(o, decoded or {}) for o in self._opened)
+        notes = [*self._notes, *(note for call in calls for note in call.notes if note.rule == "not-an-object")]
+        said, reasoned = self._text.getvalue(), self._thought.getvalue()
+        message = assistant(said, reasoned, calls)
+        told = tuple(self._logprobs)
+        return Reply(said, reasoned, calls, self._finish, tuple(notes), self._usage, [message], logprobs=told)
+
+
+def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> Message:
+    """The message of an assistant that said, thought and called this. Calls that are not whole are left out."""
+    message: Message = {"role": "assistant", "content": text or None}
+    if thought:
+        message["reasoning_content"] = thought
+    rows: list[dict[str, Any]] = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.json or json.dumps(call.arguments, ensure_ascii=False)},
+        }
+        for call in calls
+        if call.whole
+    ]
+    if rows:
+        message["tool_calls"] = rows
+    elif not text:
+        message["content"] = ""
+    return message
+
+
+def _call(o: _Open, decoded: Decoded) -> ToolCall:
+    text = o.text
+    try:
+        value = decoded[id(text)][1] if id(text) in decoded else json_pieces.loads(text or "{}")
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        return ToolCall(o.id, o.name, cast("dict[str, Any]", value), text or "{}", tuple(o.notes), o.whole)
+    if o.whole:
+        o.notes.append(Note("not-an-object", text[:200]))
+    return ToolCall(o.id, o.name, {}, text, tuple(o.notes), whole=False)
+
+
+def add_usage(a: Usage, b: Usage) -> Usage:
+    """What two replies cost together."""
+    if a == NO_USAGE or b == NO_USAGE:
+        return b if a == NO_USAGE else a
+    return Usage(
+        a.prompt_tokens + b.prompt_tokens,
+        a.completion_tokens + b.completion_tokens,
+        a.cached_tokens + b.cached_tokens,
+        a.reasoning_tokens + b.reasoning_tokens,
+        a.estimated or b.estimated,
+    )

@@ -1,0 +1,398 @@
+"""One JSON value as it arrives: passed on as written, repaired only where a strict reader would refuse it."""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from . import literals
+from .json_tokens import (
+    CLEAN,
+    ENDS,
+    IN_QUOTED,
+    IN_STRING,
+    KEY_WORD,
+    NUMBER_OR_WORD,
+    PYTHON,
+    SCALAR,
+    STRING,
+    TOKEN,
+    Emit,
+    Note,
+    escaped,
+    quoted,
+    whole_value,
+)
+from .literals import begins_key, begins_value, comes, next_visible
+from .source import GAP, SPACE, Delta, Machine, Malformed, Scan, Source, Words
+
+
+def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = None, beyond: Words = ()) -> Scan[None]:
+    """Pass one JSON value on; raises Malformed where it cannot be one, that place not eaten.
+
+    Repaired, each with a note: single and typographic quotes, quotes within strings, Python's constants, commas before
+    a closer, bare keys, raw control characters, unknown escapes, halves of surrogate pairs. Without `note` nothing is
+    repaired: what passes is as written. The words `beyond` may come behind the value.
+    """
+    yield from JsonReader(s, emit, note, delta, beyond).run()
+
+
+# What may come where: a value (V: or the end of its list), a key (K: or the end of its object), a colon, or what
+# comes after a value. A word is any run of other characters.
+VALUE, FIRST_VALUE, KEY, FIRST_KEY, COLON, AFTER = "vVkKca"
+WORD = "w"
+LEGAL = frozenset(
+    want + kind
+    for wants, kinds in (
+        ("vV", ["{", "[", "w", *ENDS]),
+        ("kK", ["w", *ENDS]),
+        ("c", ":"),
+        ("a", ",}]"),
+        ("V", "]"),
+        ("K", "}"),
+    )
+    for want in wants
+    for kind in kinds
+)
+_WORD = r"(?:-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?|true|false|null)(?=[\s,\]}])"
+_TEXT = r'"[^"\\\x00-\x1f]*+"'
+SURE = {
+    close: re.compile(
+        rf"\s*+(?:([\[{{])|({re.escape(close)})|(,)(?=\s*+{after})|({_TEXT})(?=\s*+(?:[\]}}]|,\s*+{follows}))|({_WORD})|({key})"
+        rf'|("[^"\\\x00-\x1f]*+)(?:"\s*+,?\s*+)?\Z|([\w.+-]{{1,30}})\Z|(,)\s*+\Z)'
+    ).match
+    for close, after, follows, key in (
+        ("]", rf'(?:["\[{{]|{_WORD})', rf'(?:["\[{{\]]|{_WORD})', "(?!)"),
+        ("}", '"', '["}]', rf"{_TEXT}\s*+:"),
+    )
+}
+"""By what closes the bracket around it, a token that needs no repair whatever follows, where it is legal; or half of
+one."""
+OPENER, CLOSER, COMMA, HALF_TEXT, HALF_WORD, LAST_COMMA = 1, 2, 3, 7, 8, 9
+PLACES = ("", "vV", "aVK", "a", "vV", "vV", "kK", "", "", "")
+"""What must be wanted where such a token is legal, and what then is."""
+LATER = ("", "", AFTER, "", AFTER, AFTER, VALUE)
+SHORT_KEY = 32
+"""A key is passed on in one piece up to this length, in characters."""
+AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
+
+
+class JsonReader(Machine):
+    """A value token by token. `want` is what may come next; a comma waits for what follows it; `quote` opened the
+    string read."""
+
+    __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "note", "quote", "stack", "want")
+
+    def __init__(self, s: Source, emit: Emit, note: Note | None, delta: Delta | None, beyond: Words = ()) -> None:
+        super().__init__(s, self.begin)
+        self.emit, self.note, self.delta, self.beyond = emit, note, delta, beyond
+        self.stack: list[str] = []
+        self.want = VALUE
+        self.comma = self.quote = ""
+        self.comma_at = 0
+
+    def begin(self) -> bool:
+        """A value that is all here goes the short way."""
+        s = self.s
+        s.pos = SPACE(s.text, s.pos).end()
+        if s.pos == len(s.text):
+            if s.closed:
+                raise Malformed("no value")
+            return False
+        self.mode = self.tokens
+        if s.text[s.pos] in '{["' and (whole := whole_value(s.text, s.pos)):
+            text = s.text[s.pos : whole[1]]
+            self.emit(text)
+            s.pos = whole[1]
+            if s.decoded is not None:
+                s.decoded[id(text)] = text, whole[0]
+            self.mode = None
+        return True
+
+    def tokens(self) -> bool:
+        s, stack = self.s, self.stack
+        while True:
+            if stack:
+                waits = self.sure()
+                if not stack:
+                    self.mode = None
+                if waits or not stack:
+                    return not waits
+            text, pos = s.text, s.pos
+            m = TOKEN(text, pos)
+            if m is None or (m.end() == len(text) and m.lastindex == 2 and not s.closed):
+                self.pause(m)
+                return False
+            kind = m[1] or WORD
+            if self.want + kind not in LEGAL and not (self.comma and kind in "}]"):
+                self.refuse(m, f"{m[m.lastindex or 0][:40]!r} where none may be")
+            if kind == WORD:
+                self.word(m)
+            elif kind == ",":
+                self.separate(m)
+            elif kind in ENDS:
+                if self.string(m, kind):
+                    return True
+            else:
+                self.bracket(m, kind)
+            if not stack:
+                self.mode = None
+                return True
+
+    def sure(self) -> bool:
+        """Pass on, as they are, the tokens that are sure. Is more text needed for the next?"""
+        s, stack, want = self.s, self.stack, self.want
+        text, pos, kind = s.text, s.pos, 0
+        while m := SURE[stack[-1]](text, pos):
+            kind = m.lastindex or 0
+            if want not in PLACES[kind]:
+                break
+            if kind == OPENER:
+                stack.append("}" if m[1] == "{" else "]")
+                want = FIRST_KEY if m[1] == "{" else FIRST_VALUE
+            elif kind == COMMA:
+                want = KEY if stack[-1] == "}" else VALUE
+            else:
+                want = LATER[kind]
+                if kind == CLOSER:
+                    stack.pop()
+            pos = m.end()
+            if not stack:
+                break
+        if pos > s.pos:
+            self.emit(self.comma + text[s.pos : pos])
+            s.pos, self.want, self.comma = pos, want, ""
+        if not stack or s.closed:
+            return False
+        return self.half(m, kind) if m and kind >= HALF_TEXT else pos == len(text)
+
+    def half(self, m: re.Match[str], kind: int) -> bool:
+        """A token that is not all here: of a string what there is passes on. Is more text needed for it?"""
+        s, want, end = self.s, self.want, m.end(HALF_TEXT)
+        if kind == HALF_WORD:
+            self.here(m)
+            return True
+        if kind == LAST_COMMA:
+            return self.note is not None and want == AFTER and self.hold(m)
+        if want in (KEY, FIRST_KEY):
+            self.here(m)
+            if self.comma:  # a key begins: it is no trailing one
+                self.emit(self.comma)
+                self.comma = ""
+            return m.end() - s.pos <= SHORT_KEY  # blanks after it among them: they may be endless
+        if want not in (VALUE, FIRST_VALUE):
+            return False
+        self.emit(self.comma + s.text[s.pos : end])
+        s.pos, self.want, self.comma = end, AFTER, ""
+        self.quote, self.mode = '"', self.content
+        if end == len(s.text) and self.delta:
+            s.lane, s.delta = IN_STRING, self.delta
+        return True
+
+    def hold(self, m: re.Match[str]) -> bool:
+        """A comma waits, in case a closer follows."""
+        s, start = self.s, m.start(m.lastindex or 0)
+        self.blank(s.text[s.pos : start])
+        self.want = KEY if self.stack[-1] == "}" else VALUE
+        self.comma_at, self.comma = s.base + start, s.text[start : m.end()][:GAP]
+        s.pos = m.end()
+        return True
+
+    def pause(self, m: re.Match[str] | None) -> None:
+        """More text is needed. What is certain goes out: white space, which may be endless."""
+        s = self.s
+        start = m.start(2) if m else len(s.text)
+        if m and len(m[2]) > SCALAR:
+            self.refuse(m, "a long word")
+        self.blank(s.text[s.pos : start])
+        s.pos = start
+        if m is None and s.closed:
+            raise Malformed("unclosed JSON")
+
+    def blank(self, space: str) -> None:
+        if self.comma:
+            self.comma = (self.comma + space)[:GAP]
+        elif space:
+            self.emit(space)
+
+    def here(self, m: re.Match[str]) -> None:
+        """Pass the white space before the token on, so that nothing shows where the text was cut."""
+        start = m.start(m.lastindex or 0)
+        self.blank(self.s.text[self.s.pos : start])
+        self.s.pos = start
+
+    def refuse(self, m: re.Match[str], why: str) -> NoReturn:
+        self.here(m)
+        raise Malformed(why)
+
+    def repair(self, m: re.Match[str], rule: str, text: str, detail: str = "") -> None:
+        """Pass the token on as `text`, with a note."""
+        self.here(m)
+        if self.note:
+            self.note(rule, detail)
+        self.write(m, text)
+
+    def separate(self, m: re.Match[str]) -> None:
+        """A comma. Where commas may be repaired it waits."""
+        if self.note is not None:
+            self.hold(m)
+        else:
+            self.want = KEY if self.stack[-1] == "}" else VALUE
+            self.write(m, m[0])
+
+    def bracket(self, m: re.Match[str], c: str) -> None:
+        """A bracket or a colon."""
+        if c == ":":
+            self.want = VALUE
+        elif c == "{" or c == "[":
+            self.stack.append("}" if c == "{" else "]")
+            self.want = FIRST_KEY if c == "{" else FIRST_VALUE
+        elif self.stack[-1] != c:
+            self.refuse(m, f"{c!r} where none may be")
+        else:
+            self.stack.pop()
+            self.want = AFTER
+            if self.comma:
+                return self.drop_comma(m)
+        return self.write(m, m[0])
+
+    def drop_comma(self, m: re.Match[str]) -> None:
+        """A closer follows the comma that waited: it goes, the white space behind it stays."""
+        self.here(m)
+        space, self.comma = self.comma[1:], ""
+        if self.note:
+            self.note("trailing-comma", "", self.comma_at)
+        self.write(m, space + m[0].strip())
+
+    def write(self, m: re.Match[str], text: str) -> None:
+        """Pass the token on, after the comma that waited for it."""
+        if self.comma:
+            text, self.comma = self.comma + text, ""
+        self.emit(text)
+        self.s.pos = m.end()
+
+    def word(self, m: re.Match[str]) -> None:
+        """A number, a constant, a key without quotes."""
+        word, want = m[2], self.want
+        self.want = AFTER_STRING[want]
+        if len(word) > SCALAR:
+            self.refuse(m, "a long word")
+        if self.want == AFTER and NUMBER_OR_WORD(word):
+            return self.write(m, m[0])
+        if self.note and self.want == AFTER and word in PYTHON:
+            return self.repair(m, "python-literal", PYTHON[word], word)
+        if self.note and self.want == COLON and KEY_WORD(word):
+            return self.repair(m, "bare-key", quoted(word), word)
+        return self.refuse(m, f"{word[:40]!r} is not JSON")
+
+    def string(self, m: re.Match[str], quote: str) -> bool:
+        """A string that is all here passes as it is, another one's quote, with its content to come."""
+        self.want = AFTER_STRING[self.want]
+        if quote == '"':
+            if (whole := STRING(self.s.text, m.start(1))) and self.closes(quote, whole.end()):
+                self.write(whole, self.s.text[self.s.pos : whole.end()])
+                return False
+            self.write(m, m[0])
+        elif self.note is None:
+            self.refuse(m, "a quote that is not JSON's")
+        else:
+            self.repair(m, "single-quotes" if quote == "'" else "smart-quotes", '"')
+        self.quote, self.mode = quote, self.content
+        return True
+
+    def content(self) -> bool:
+        """The rest of a string whose quote was passed on."""
+        s, emit, quote = self.s, self.emit, self.quote
+        clean, ends = CLEAN[quote], ENDS[quote]
+        while True:
+            text, pos = s.text, s.pos
+            m = clean(text, pos)
+            s.pos = i = m.end() if m else pos
+            if i > pos:
+                emit(text[pos:i])
+            if i == len(text):
+                if s.closed:
+                    raise Malformed("unclosed string")
+                if self.delta:
+                    s.lane, s.delta = IN_QUOTED[quote], self.delta
+                return False
+            c = text[i]
+            if c in ends and (closes := self.closes(quote, i + 1)) is not False:
+                if closes:
+                    s.pos += 1
+                    emit('"')
+                    self.mode = self.tokens if self.stack else None
+                return bool(closes)
+            if c == "\\":
+                if not self.escape():
+                    return False
+            else:
+                self.odd(c)
+
+    def odd(self, c: str) -> None:
+        """A quote that ends nothing, or a raw control character."""
+        if self.note and c in ENDS[self.quote] and self.quote != "'":
+            self.note("quote-in-string", "")
+        self.s.pos += 1
+        if self.note and c in ENDS[self.quote] and literals.SUM(self.s.text, self.s.pos):
+            self.note("expression", "")
+        if self.note and c < " ":
+            self.note("raw-control", "")
+        self.emit(escaped(c) if self.note else c)
+
+    def escape(self) -> bool:
+        """A backslash and what follows it."""
+        s, note = self.s, self.note
+        pair = s.text[s.pos : s.pos + 2]
+        if len(pair) < 2 and not s.closed:
+            return False
+        if note is None or (len(pair) == 2 and pair[1] in '"\\/bfnrt'):
+            s.pos += len(pair)
+            self.emit(pair)
+            return True
+        found = literals.escape(s.text, s.pos, s.closed) if pair[1:] == "u" else ("", 1, False)
+        if found is None:
+            return False
+        _, size, lone = found
+        written = s.text[s.pos : s.pos + size]
+        s.pos += max(size, len(pair))
+        if size > 1:
+            self.emit("\\ufffd" if lone else written)
+            if lone:
+                note("lone-surrogate", "")
+        elif pair == "\\'":
+            self.emit("'")
+        else:
+            note("bad-escape", pair)
+            self.emit("\\\\" + escaped(pair[1:]))
+        return True
+
+    def closes(self, quote: str, i: int) -> bool | None:
+        """Does the quote before `i` end its string? One in a value does where something legal follows; None: not known
+        yet."""
+        if self.note is None or (quote == '"' and (self.want == COLON or not self.stack)):
+            return True
+        s = self.s
+        if s.text[i : i + 1] in ("}", "]"):
+            return True
+        j = next_visible(s.text, i, s.closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        c = s.text[j]
+        if c == "," and self.want == AFTER and self.stack:
+            return self.goes_on(j + 1)
+        if c in ENDS:
+            return j > i  # a string behind a string is refused, not taken for one of them
+        return c in ",}]" or (c == ":" and self.want == COLON) or comes(s.text, j, self.beyond, s.closed)
+
+    def goes_on(self, i: int) -> bool | None:
+        """May what comes at `i` follow a comma here?"""
+        s = self.s
+        j = next_visible(s.text, i, s.closed)
+        if j is None or j < 0:
+            return None if j is None else True
+        if s.text[j] in ENDS or s.text[j] == self.stack[-1]:
+            return True
+        if self.stack[-1] == "}":
+            return begins_key(s.text, j, ":", s.closed)
+        return begins_value(s.text, j, s.closed)

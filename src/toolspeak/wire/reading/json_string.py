@@ -1,0 +1,62 @@
+"""Strings of JSON as Python text: a short one at once, and the escapes of a long one."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .json_tokens import ENDS
+from .literals import escape
+from .source import CAP, Malformed, Scan, Source, blank, following
+
+IN_SHORT = {c: re.compile(rf"(?:[^{ends}\\]+|\\.)*", re.DOTALL).match for c, ends in ENDS.items()}
+LONE = re.compile("[\ud800-\udfff]").sub
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/", "'": "'"}
+
+_lenient_text = json.JSONDecoder(strict=False).decode
+
+
+def short_string(s: Source, most: int = CAP) -> Scan[str]:
+    """A string of at most `most` characters in any quotes, as Python text. Eats nothing until it is whole."""
+    if (yield from following(s)) not in ENDS:
+        raise Malformed("expected a string")
+    yield from blank(s)
+    quote, size = s.text[s.pos], 1
+    while True:
+        m = IN_SHORT[quote](s.text, s.pos + size, s.pos + most + 2)
+        size = m.end() - s.pos if m else size
+        if s.text.startswith(tuple(ENDS[quote]), s.pos + size):
+            break
+        if s.closed or size > most:
+            raise Malformed("an unclosed or long string")
+        yield
+    body = s.text[s.pos + 1 : s.pos + size]
+    s.pos += size + 1
+    if quote != '"':
+        body = body.replace("\\'", "'").replace('"', '\\"')
+    try:
+        return LONE("\ufffd", _lenient_text(f'"{body}"'))
+    except ValueError:
+        return body
+
+
+def unescaped(text: str, i: int, closed: bool) -> tuple[str, int] | None:
+    """What the escape at `i` stands for, and how long it is; None: not known before more text is here.
+
+    An unknown one stays as written. Half of a surrogate pair, which no text can hold, becomes U+FFFD.
+    """
+    pair = text[i : i + 2]
+    if len(pair) < 2 and not closed:
+        return None
+    if pair[1:] != "u":
+        return ESCAPES.get(pair[1:], pair), len(pair)
+    found = escape(text, i, closed)
+    return found and ((found[0], found[1]) if found[1] > 1 else (pair, 2))
+
+
+def unescape(s: Source) -> Scan[str]:
+    """The escape that is next, eaten, as text."""
+    while (found := unescaped(s.text, s.pos, s.closed)) is None:
+        yield
+    s.pos += found[1]
+    return found[0]

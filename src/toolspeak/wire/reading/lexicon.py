@@ -1,0 +1,383 @@
+"""The lexicon of a dialect, computed once: what may open what, what may follow what, and where."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from ..dialect import NAME, Dialect, Header, JsonCall, Maybe, NumberedName, Part, Slot
+from ..holes import ARGUMENTS
+from .head_words import bare_heads, body_begins, route, vocabulary
+from .prompt_tail import ending, within_thought
+from .source import Marks, literal_words, marks
+
+CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
+THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
+Form = tuple[Part, ...]
+
+FENCE = "```"
+QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
+"""Quotation marks, and what ends what stands between them."""
+COMMENTS = ("#", "//", "--")
+"""What begins a line that is a comment, where the opener of a call or of a message is the first that stands behind it."""
+COMMENT_LINES = {line + sign: "\n\n" for sign in COMMENTS for line in ("", "\n")}
+MARK = re.compile(r"<[^<>\s][^<>\n]*>|\[/?[A-Z][A-Z_]*\]")
+"""What looks like a control marker."""
+TAIL = 1000
+"""How far back, in characters, a prompt is searched for what it left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A word with which calls may begin, and what comes after it.
+
+    `rest` are the words that complete the section's opener, `close` what closes it; `eaten` is how many words of the
+    first call are behind it. `forms` are the shapes that a call may have, in order. A `strict` entry counts only for
+    an offered tool; it is `formal` where the dialect opens its calls so.
+    """
+
+    forms: tuple[Form, ...]
+    rest: tuple[str, ...] = ()
+    close: str = ""
+    eaten: int = 0
+    formal: bool = True
+    strict: bool = False
+    section: bool = False
+    listed: bool = False
+
+
+class Program:
+    """The words that a reader of the dialect looks for. `calls`: calls are among them; `split`: thoughts are told
+    apart.
+
+    `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
+    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call,
+    `legal` one that was not closed, `again` begins another call between the marks of one, `beyond` a frame; `named`: a
+    message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `closers` end a thought,
+    `drafts` begin a call in one, `opening` are both. `strays` are the closers that a model may write once too often.
+    `starts` begin messages, `ends` end them; `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body.
+    `shown` maps what begins a quotation to what ends it; `element` is that which stands between calls in a list as well.
+    """
+
+    def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
+        self.d = d
+        self.calls = calls
+        self.split = split
+        self.entries = _call_openers(d) if calls else {}
+        self.shown: dict[str, str] = {}
+        self.element = ""
+        self.openers = tuple(self.entries)
+        self.fences = {o: c for o, c in d.fences if o not in self.entries} if self.entries else {}
+        kinds = dict.fromkeys((*self.entries, *self.fences), CALL)
+        formal = [w for w, e in self.entries.items() if e.formal]
+        self.fresh = dict(kinds)
+        self.inside = kinds | {d.before + w: CALL for w in kinds}
+        space = d.open[: len(d.open) - len(d.open.lstrip())]
+        self.inside |= {space + w: CALL for w in formal}
+        self._messages(d.header, calls)
+        self._quotations()
+        self.frames = (*(w.strip() for w in d.frame), *d.stop)
+        self.closers: Marks | None = None
+        self.opening: Marks | None = None
+        self.drafts: tuple[str, ...] = ()
+        self.unthink: tuple[str, ...] = ()
+        self._control(d)
+        self._thoughts(d, calls)
+        self.beyond = tuple(self.fresh)
+        self.marks = marks(tuple(self.inside), "\n") if self.inside else None
+        talk = (CALL, CODE, HEAD)
+        self.block = marks((*(w for w, kind in self.inside.items() if kind not in talk), FENCE), "\n")
+        self.after = _after(d)
+        behind = (*self.fresh, *self.after, *self.unthink, *(c for _, c in d.fences), *literal_words(d.close))
+        self.legal = tuple(w for w in dict.fromkeys(behind) if len(w) > 1 or w in self.entries)
+        self.strays = _strays(d) if calls else ()
+        self.again = _again(d)
+        self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
+
+    def _messages(self, header: Header | None, calls: bool) -> None:
+        """How messages begin and end, where they say in their heads what they are."""
+        self.starts: tuple[str, ...] = ()
+        self.ends: tuple[str, ...] = ()
+        self.heads: tuple[str, ...] = ()
+        self.bare: tuple[str, ...] = ()
+        self.vocabulary = frozenset[str]()
+        self.named = False
+        if header is None:
+            return
+        self.vocabulary, self.ends = vocabulary(header), header.ends
+        heads = bare_heads(header)
+        self.bare = () if header.also else heads  # all of a start may be missing, but for whom the message goes to
+        if calls:
+            self.starts, self.heads = (header.start.strip(), *header.also), heads
+            self.named = self.d.guard and ("^", "call") in header.routes
+            self.inside |= {} if self.fences else {FENCE: CODE}
+
+    def _quotations(self) -> None:
+        """Where a text shows something and does not do it: code, quotations, comments."""
+        if not self.openers and not self.starts:
+            return
+        lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
+        self.shown |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
+        self.shown |= {word: lines[word] for word in ("~~~", ">")}
+        if self.starts and self.starts[0][0] == ">":  # a message begins like a line that is quoted
+            self.shown["\n> "] = self.shown.pop("\n>")
+            del self.shown[">"]
+        self._quoted_calls()
+        self.shown |= COMMENT_LINES
+        words = set(self.shown).difference(lines, COMMENTS)
+        begun = ("`" + w for w in (*self.entries, *self.starts))
+        self.inside |= dict.fromkeys(("`", *begun, *words), CODE)
+        for word in self.shown.keys() & {"~~~", ">", *COMMENTS}:
+            self.fresh.setdefault(word, CODE)
+
+    def _quoted_calls(self) -> None:
+        """Calls in quotation marks, and lines that are indented as those in a list of calls."""
+        between = self.d.items[1] if self.d.items else ""
+        if between[1:] in self.shown:  # in a list that broke, the next element stands so
+            self.element = between
+            self.shown[between] = "\n"
+        for word, entry in self.entries.items():
+            close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
+            self.shown |= {quote + word: close + end for quote, end in QUOTES.items()}
+        for word in self.starts:  # a message ends in it, before the quotation does
+            self.shown |= {quote + word: (self.ends or ("",))[-1] + end for quote, end in QUOTES.items()}
+
+    def _control(self, d: Dialect) -> None:
+        """Frames, ends of turns, the heads of messages."""
+        words = dict.fromkeys(self.frames, FRAME)
+        if d.header:
+            words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
+            words |= dict.fromkeys(d.header.ends, END)
+            role = d.header.start.rpartition("|>")[2].strip()  # the mark before it may be missing
+            words |= dict.fromkeys((role + mark for mark in d.header.also if role and mark[0] == "<"), HEAD)
+            words |= dict.fromkeys(self.bare, HEAD)
+        for word, kind in words.items():
+            self.fresh.setdefault(word, kind)
+            self.inside.setdefault(word, kind)
+
+    def _thoughts(self, d: Dialect, calls: bool) -> None:
+        """What opens a thought, and what ends it."""
+        ends: list[str] = [w for w, kind in self.inside.items() if kind in (HEAD, END)]
+        if d.thinking:
+            word, close = d.thinking.open.strip(), d.thinking.close.strip()
+            for opener in filter(None, (word, *d.thinking.also)):
+                self.fresh[opener] = self.inside["\n" + opener] = THINK
+            if close:
+                self.fresh.setdefault(close, UNTHINK)
+                self.inside.setdefault("\n" + close, UNTHINK)
+                if self.split:
+                    self.inside.setdefault(close, FRAME)
+                    self.inside.setdefault(word or close, THOUGHT)
+            lines = ("\n" + close,) if close and d.thinking.close.startswith("\n") else ()
+            self.unthink = (close or d.thinking.close, *lines)
+            ends += self.unthink
+            if d.thinking.frame_ends:
+                ends += [w for w in map(str.strip, d.frame) if len(w) > 1]
+        self.drafts = tuple(w if len(w) > 1 else "\n" + w for w, e in self.entries.items() if len(w) > 1 or e.formal)
+        self.closers = marks(tuple(ends)) if ends else None
+        self.opening = marks((*ends, *self.drafts)) if ends else None
+
+    def anew(self, now: str, prompt: str) -> bool:
+        """Does the reply, which begins in `now`, begin something of its own: not in the middle of a text?"""
+        return now != TEXT or body_begins(self.d.header, prompt)
+
+    def begins(self, prompt: str) -> str:
+        """What the prompt leaves open: a thought (THINK), a message's head (HEAD), its body (TEXT), or nothing ("")."""
+        d, tail = self.d, prompt[-TAIL:].rstrip()
+        if d.thinking and (word := d.thinking.open.strip()) and tail.endswith(word):
+            line = d.thinking.close.isspace() and d.thinking.close in prompt.rpartition(word)[2]
+            return "" if line else THINK
+        if d.header:
+            return self._message(d.header, prompt.rstrip())
+        if d.thinking and d.thinking.open.strip():
+            return THINK if within_thought(d, d.thinking, prompt) else ""
+        return ""
+
+    def opened(self, prompt: str) -> str:
+        """The end of the prompt that opens a call already, or a part of such an opener; "" where none does."""
+        if not prompt:
+            return ""
+        first = self.d.call[0]
+        for word, entry in self.entries.items():
+            words = literal_words(first) if entry.eaten and isinstance(first, str) else [word, *entry.rest]
+            for n in range(len(words) if len(word) > 1 and words[0] == word else 0, 0, -1):
+                if seed := ending(prompt[-TAIL:], words[:n]):
+                    return seed
+        return ""
+
+    def _message(self, header: Header, tail: str) -> str:
+        if tail.endswith(header.start.strip()):
+            return HEAD
+        starts = [i for w in (header.start, *header.also) if (i := tail.rfind(w)) >= 0]
+        if not starts:
+            return ""
+        last = tail[tail.rfind(header.start) if header.start in tail else max(starts) :]
+        words, stop, body = last.partition(header.stop)
+        if not stop or any(end in body for end in header.ends):
+            return ""
+        return THINK if route(header, words)[1] == "thought" else TEXT
+
+
+def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """What may come first in the parts, or beyond them."""
+    for i, part in enumerate(parts):
+        rest = parts[i + 1 :]
+        match part:
+            case str():
+                if part.strip():
+                    return (literal_words(part)[0],)
+            case Maybe():
+                return (*first_words(part.parts), *first_words(rest, beyond))
+            case Slot():
+                return ()
+            case JsonCall() | NumberedName():
+                return ("{",)
+            case _:
+                hole = ARGUMENTS[type(part)]
+                return (*hole.openers(part), *(first_words(rest, beyond) if hole.optional else ()))
+    return beyond
+
+
+def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
+    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone."""
+    first = next((part for part in parts if not isinstance(part, str) or part.strip()), None)
+    ends = first_words(parts, beyond)
+    if isinstance(first, str) and first[0] == "\n" and ends[0][0].isalnum():
+        return ("\n" + ends[0],)
+    if isinstance(first, str) and ends[0] == '">':
+        return (*ends, '"/>', '" />')  # a tag may close itself
+    hole = ARGUMENTS.get(cast("Any", type(first)))
+    return hole.name_ends(first, ends) if hole else ends
+
+
+def words_of(parts: Form) -> tuple[str, ...]:
+    """Every literal word in the parts: what may come after a value that has ended."""
+    return tuple(w for part in parts if isinstance(part, str) for w in literal_words(part))
+
+
+def _call_openers(d: Dialect) -> dict[str, Entry]:
+    """The words with which calls may begin; of those that one word may mean the first counts."""
+    if d.header:
+        return _entries_in_messages(d)
+    found = _section_openers(d) | _opened_without_section(d)
+    for more in (_form_openers(d), _object_openers(d), _inner(d)):
+        found |= {word: entry for word, entry in more.items() if word not in found}
+    return found
+
+
+def _section_openers(d: Dialect) -> dict[str, Entry]:
+    """The words that open a section of calls."""
+    found: dict[str, Entry] = {}
+    for opener, closer in ((d.open, d.close), *d.also):
+        if opener.strip():
+            head, *rest = literal_words(opener)
+            found.setdefault(head, Entry((d.call, *d.forms), tuple(rest), closer, section=True))
+    return found
+
+
+def _opened_without_section(d: Dialect) -> dict[str, Entry]:
+    """The word that opens the first call, or the list of calls, where no section stands around them."""
+    if d.open:
+        return {}
+    forms = (d.call, *d.forms)
+    if words := _first_literal(d):
+        return {words[0]: Entry(tuple(form for form in forms if first_words(form) == words[:1]), eaten=1)}
+    return {d.items[0].strip(): Entry(forms, listed=True)} if d.items else {}
+
+
+def _first_literal(d: Dialect) -> tuple[str, ...]:
+    """The words of the literal with which a call begins; () where it begins with something else."""
+    return literal_words(d.call[0]) if isinstance(d.call[0], str) else ()
+
+
+def _form_openers(d: Dialect) -> dict[str, Entry]:
+    """The words that open calls in other forms."""
+    found: dict[str, Entry] = {}
+    for form in _openers(d):
+        if isinstance(form[0], str):
+            found.setdefault(literal_words(form[0])[0], Entry((form,), eaten=1))
+    return found
+
+
+def _object_openers(d: Dialect) -> dict[str, Entry]:
+    """The brackets of a call that is a JSON object without any mark, and of a list of such."""
+    shapes = (d.call, *d.forms) if d.guard else d.forms
+    shape = next((shape for shape in shapes if isinstance(shape[0], JsonCall)), None)
+    if shape is None:
+        return {}
+    formal, strict = d.guard or shape is d.call, not d.guard
+    named = (d.call,) if d.items and d.call[0] is NAME else ()  # calls in a list, that may lack its marks
+    return {
+        "{": Entry((shape,), eaten=1, formal=formal, strict=strict),
+        "[": Entry((*named, shape), formal=formal, strict=strict, listed=True),
+    }
+
+
+def _entries_in_messages(d: Dialect) -> dict[str, Entry]:
+    """The words with which a call may begin inside a message: one without its marks, and one that does not say to whom it
+    goes."""
+    forms = (form for form in d.forms if isinstance(form[0], str))
+    found = {literal_words(str(form[0]))[0]: Entry((form,), eaten=1, strict=True) for form in forms}
+    head, *rest = literal_words(d.open) or [""]
+    if head and NAME in d.call:
+        found[head] = Entry((d.call, *d.forms), tuple(rest), d.close, section=True, strict=True)
+    return found
+
+
+def _openers(d: Dialect) -> tuple[Form, ...]:
+    """The forms whose first words open a call anywhere: none where names begin the calls of a section, since the words
+    before a name mark nothing outside it."""
+    return () if d.open and d.call[0] is NAME else d.forms
+
+
+def _inner(d: Dialect) -> dict[str, Entry]:
+    """Entries for a model that leaves the first words of the opener out; only an offered tool counts there."""
+    forms, words = (d.call, *d.forms), _first_literal(d)
+    opener = literal_words(d.open)
+    out = {w: Entry(forms, tuple(opener[i + 1 :]), d.close, 0, False, True, True) for i, w in enumerate(opener) if i}
+    for i, word in enumerate(words):
+        if i or opener:
+            out.setdefault(word, Entry((d.call,), (), d.close, i + 1, False, True, bool(opener)))
+    fences = [mark for pair in d.fences for mark in pair]
+    return {w: e for w, e in out.items() if len(w) > 1 and not w[0].isalnum() and w not in fences}
+
+
+def _after(d: Dialect) -> tuple[str, ...]:
+    """What may come after a call that has ended, besides the end of the text."""
+    words = [
+        *literal_words(d.close)[:1],
+        *literal_words(d.between)[:1],
+        *first_words(d.call),
+        *(w.strip() for w in d.frame),
+        *d.stop,
+    ]
+    if d.items:
+        words += [d.items[1].strip(), d.items[2].strip()]
+    if d.header:
+        words += [*d.header.ends, d.header.start.strip(), *d.header.also]
+    if d.thinking:
+        words.append(d.thinking.open.strip())
+    return tuple(dict.fromkeys(w for w in words if w))
+
+
+def _again(d: Dialect) -> str:
+    """What stands between the mark of a call and its name; "" where nothing does."""
+    first = d.call[0] if not d.open and d.call[1:2] == (NAME,) else ""
+    mark, _, word = first.rpartition(">") if isinstance(first, str) else ("", "", "")
+    return word if mark and word.endswith(":") else ""
+
+
+def _strays(d: Dialect) -> tuple[str, ...]:
+    """The closers that a model may write once too often after a call."""
+    last = d.call[-1]
+    ends = literal_words(last)[-1:] if isinstance(last, str) else ["}"] if isinstance(last, JsonCall) else []
+    words = (*ends, *literal_words(d.close)[-1:])
+    return (*words, d.items[2].strip()) if d.items else words
+
+
+@lru_cache(512)
+def program(d: Dialect, calls: bool, split: bool = True) -> Program:
+    """The program of a dialect, made once. `calls`: they are looked for; `split`: thoughts are told apart."""
+    return Program(d, calls, split)

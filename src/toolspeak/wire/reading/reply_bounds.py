@@ -1,0 +1,68 @@
+"""Limits how much one reply may hold. A reply beyond that ends as one that was cut at its length.
+
+A deadline does not bound what a model can send until then. Each kind of content is counted by itself, since each is
+kept until the reply is over: texts, thoughts and the arguments of all calls in characters, calls, notes and the tokens
+of likelihoods in number. What came before the bound stands; a call that is open then is cut, and so never run.
+"""
+
+from __future__ import annotations
+
+from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
+from ...types import Note
+
+CHARACTERS = 12_000_000
+"""Characters of the text, of the thought, and of the arguments of all calls: about three million tokens each."""
+CALLS = 128
+NOTES = 10_000
+TOKENS = 131_072
+"""Tokens whose likelihoods are kept."""
+
+
+class ReplyBounds:
+    """Counts the events of one reply. Once `takes` is False the reply is over, and `ending` says how it is told."""
+
+    def __init__(self) -> None:
+        self._text = self._thought = self._arguments = CHARACTERS
+        self._calls, self._notes, self._tokens = CALLS, NOTES, TOKENS
+        self._open = False
+
+    def takes(self, event: Event) -> bool:
+        """Whether an event still belongs to the reply."""
+        kind = type(event)
+        if kind is TextDelta:
+            self._text -= len(event.text)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
+            return self._text >= 0
+        match event:
+            case ThoughtDelta(text):
+                self._thought -= len(text)
+            case ArgumentsDelta(json):
+                self._arguments -= len(json)
+            case CallStart(name):
+                self._arguments -= len(name)
+                self._calls -= 1
+                self._open = self._calls >= 0 and self._arguments >= 0
+            case CallEnd():
+                self._open = False
+            case Noted(note):
+                self._arguments -= len(note.detail)
+                self._notes -= 1
+            case Logprobs(tokens):
+                self._tokens -= len(tokens)
+            case _:
+                pass
+        return min(self._thought, self._arguments, self._calls, self._notes, self._tokens) >= 0
+
+    def ending(self) -> list[Event]:
+        """The end of a reply that is longer than it may be."""
+        counts = {
+            f"{CHARACTERS:,} characters of text": self._text,
+            f"{CHARACTERS:,} characters of thought": self._thought,
+            f"{CHARACTERS:,} characters of arguments": self._arguments,
+            f"{CALLS} calls": self._calls,
+            f"{NOTES:,} notes": self._notes,
+            f"the likelihoods of {TOKENS:,} tokens": self._tokens,
+        }
+        bound = next(name for name, left in counts.items() if left < 0)
+        note = Note("reply-bound", f"the reply was ended here: it holds more than {bound}")
+        cut: list[Event] = [CallEnd(whole=False)] if self._open else []
+        return [*cut, Noted(note), Finished("length")]

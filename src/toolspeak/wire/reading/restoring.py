@@ -1,0 +1,96 @@
+"""A reply with what was broken in its prompt whole again.
+
+A model that copies a text in which a marker was broken (see `markers`) copies the zero-width space as well. Nobody who
+gets the reply shall see that space, least of all a tool that writes a file: so one such space behind a bracket, or
+before the colon of a label, is taken out again, in texts, thoughts, names and arguments, at every cut the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ...events import ArgumentsDelta, CallEnd, CallStart, Event, TextDelta, ThoughtDelta
+from ..prompt.control_markers import INVISIBLE, restore
+
+_BRACKET = r"[<\[\]｜]|\\u(?:003[cC]|005[bBdD]|[fF]{2}5[cC])"
+_SPACE = rf"(?:{INVISIBLE}|\\u200[bB])"
+_IN_JSON = re.compile(rf"\\[^u]|({_BRACKET}){_SPACE}|([A-Za-z]){_SPACE}(?={_SPACE}*:)", re.DOTALL)
+"""A broken bracket or label in JSON text, where either may be escaped; other escapes are passed over."""
+_LAST = re.compile(rf"(?:{_BRACKET}|[A-Za-z]){_SPACE}*\Z")
+_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_SPACES = re.compile(f"{INVISIBLE}+\\Z")
+
+
+class Restorer:
+    """Events of a reply in, the same out with what was broken whole."""
+
+    __slots__ = ("_held", "_kind", "_last")
+
+    def __init__(self) -> None:
+        self._kind: type[Event] | None = None
+        self._last = ""  # of a text: its last character so far
+        self._held = ""  # what the next piece may make a broken marker of: spaces, a bracket, an escape that has begun
+
+    def feed(self, events: Iterable[Event]) -> list[Event]:
+        """What these events are."""
+        out: list[Event] = []
+        for event in events:
+            if self._kind is not type(event):
+                self._flush(out)
+                self._kind = type(event)
+            match event:
+                case TextDelta(text):
+                    event = TextDelta(self._text(text))
+                case ThoughtDelta(text):
+                    event = ThoughtDelta(self._text(text))
+                case ArgumentsDelta(text):
+                    event = ArgumentsDelta(self._json(text))
+                case CallStart(name, id):
+                    event = CallStart(restore(name), id)
+                case CallEnd():
+                    self._kind = None
+                case _:
+                    pass
+            if not isinstance(event, TextDelta | ThoughtDelta | ArgumentsDelta) or _text_of(event):
+                out.append(event)
+        return out
+
+    def _flush(self, out: list[Event]) -> None:
+        """What was held back is over."""
+        held, last = self._held, self._last
+        self._held = self._last = ""
+        if self._kind is ArgumentsDelta and held:
+            out.append(ArgumentsDelta(held))
+        elif self._kind in (TextDelta, ThoughtDelta) and (rest := restore(last + held)[len(last) :]):
+            out.append(TextDelta(rest) if self._kind is TextDelta else ThoughtDelta(rest))
+
+    def _text(self, text: str) -> str:
+        text = self._held + text
+        spaces = _SPACES.search(text) if text.endswith(INVISIBLE) else None
+        self._held = spaces[0] if spaces else ""
+        text = text[: len(text) - len(self._held)]
+        if not text:
+            return text
+        last, self._last = self._last, text[-1]
+        return restore(last + text)[len(last) :] if INVISIBLE in text else text
+
+    def _json(self, text: str) -> str:
+        text = self._held + text
+        cut = len(text)
+        if (partial := _PARTIAL.search(text)) and _escapes(text, partial.start()):
+            cut = partial.start()
+        if (last := _LAST.search(text[:cut])) and (last[0][0] != "\\" or _escapes(text, last.start())):
+            cut = last.start()
+        self._held = text[cut:]
+        return _IN_JSON.sub(lambda match: match[1] or match[2] or match[0], text[:cut])
+
+
+def _text_of(event: TextDelta | ThoughtDelta | ArgumentsDelta) -> str:
+    return event.json if isinstance(event, ArgumentsDelta) else event.text
+
+
+def _escapes(text: str, at: int) -> bool:
+    """Whether the backslash there begins an escape: it is no second one of a pair."""
+    before = text[: at + 1]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1

@@ -1,0 +1,28 @@
+"""Finds which of a dialect's shapes of a call may begin at a position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..dialect import NAME, JsonCall
+from .lexicon import Form, first_words
+from .source import Scan, at, following
+from .state import State
+
+
+def fitting(s: State, forms: tuple[Form, ...]) -> Scan[Sequence[Form]]:
+    """The shapes that may begin with what comes next; one that begins with a word of its own counts first where that
+    stands there, else not at all."""
+    may_be = _by_letter(forms, (yield from following(s)))
+    plain = [form for form in may_be if not isinstance(form[0], str)]
+    if len(plain) in (0, len(may_be)):
+        return may_be
+    marked = [form for form in may_be if form not in plain]
+    word = yield from at(s, *(w for form in marked for w in first_words(form)), eat=False)
+    return [form for form in marked if word in first_words(form)] + plain
+
+
+def _by_letter(forms: tuple[Form, ...], c: str) -> Sequence[Form]:
+    """The shapes that may begin with this letter: a name never begins with a brace, an object always."""
+    other = (NAME if c == "{" else JsonCall) if c else None
+    return [form for form in forms if form[0] is not other and type(form[0]) is not other] or forms[:1]

@@ -1,0 +1,45 @@
+"""Servers that half-read the calls of their model, behind the gateway: clients get every call once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import openai
+import pytest
+
+from half_read import CASES, ORDERS, Case, Order, half_reading
+from toolspeak.gateway.config.settings import ModelSettings
+
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+QUESTION: Any = [{"role": "user", "content": "Weather?"}]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_clients_get_every_call_once(serve_models: Callable[..., Any], case: Case, order: Order) -> None:
+    async def main() -> None:
+        async with (
+            half_reading(case, order) as url,
+            serve_models(m=ModelSettings("m", (f"{url}#Qwen2.5-7B-Instruct",))) as running,
+            openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="none", max_retries=0) as client,
+        ):
+            asked: Any = {"model": "m", "messages": QUESTION, "tools": [WEATHER]}
+            made = await client.chat.completions.create(**asked)
+            async with client.chat.completions.stream(**asked) as stream:
+                streamed = await stream.get_final_completion()
+            for reply in (made, streamed):
+                (choice,) = reply.choices
+                cities = sorted(call.function.arguments for call in choice.message.tool_calls or ())
+                assert cities == sorted(f'{{"city": "{city}"}}' for city in case.cities)
+                assert (choice.message.content or "").strip() == case.text
+                assert choice.finish_reason == ("tool_calls" if case.cities else "stop")
+
+    asyncio.run(main())

@@ -1,0 +1,131 @@
+"""A large body is parsed and counted in pieces: the same values and errors as in one go, in steps that are all small."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from toolspeak.gateway import body
+from toolspeak.gateway.body import parse_body
+from toolspeak.gateway.config.settings import Limits
+from toolspeak.schema import json_pieces
+
+ODD = ("", ",", "]", "}", '"', "{", "x", "\\", " ", ":", "[", "1e999", "\ud800")
+
+
+def made(rng: random.Random, depth: int = 0) -> Any:
+    kind = rng.random()
+    if depth < 6 and kind < 0.3:
+        return {rng.choice(("a", 'b"', "c\\", "", "]")): made(rng, depth + 1) for _ in range(rng.randrange(4))}
+    if depth < 6 and kind < 0.6:
+        return [made(rng, depth + 1) for _ in range(rng.randrange(4))]
+    return rng.choice((1, 2.5, "x", '\\"]', "{", None, True, -1e30, "ü\ud800", "\\"))
+
+
+def damaged(rng: random.Random) -> str:
+    text = json.dumps(made(rng), indent=rng.choice((None, None, 1)), ensure_ascii=rng.random() < 0.5)
+    if rng.random() < 0.5:
+        return text
+    at = rng.randrange(len(text))
+    return text[:at] + rng.choice(ODD) + text[at + rng.randrange(2) :]
+
+
+def outcome(loads: Callable[[str], Any], text: str) -> str:
+    try:
+        return repr(loads(text))
+    except ValueError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_values_and_errors_are_those_of_the_standard_library(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    monkeypatch.setattr(json_pieces, "LARGE", 0)
+    monkeypatch.setattr(json_pieces, "MANY", 0)
+    for _ in range(1_000):
+        monkeypatch.setattr(json_pieces, "PIECE", rng.choice((1, 2, 5, 30)))
+        text = damaged(rng)
+        assert outcome(json_pieces.loads, text) == outcome(json.loads, text), text
+
+
+def test_containers_without_end_are_no_more_than_too_many() -> None:
+    with pytest.raises(RecursionError):
+        json_pieces.loads('{"a":' * 200_000)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {f"name{i}": 1 for i in range(60_000)},
+        [[] for _ in range(60_000)],
+        [{"type": "text", "text": "x"} for _ in range(40_000)],
+        [[[[{f"name{i}": "x" * 100}] for i in range(60_000)]]],
+    ],
+)
+def test_no_step_reads_much_more_than_a_piece(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+    walker = json_pieces._Walker
+
+    class Noting(walker):
+        def __init__(self, large: set[int], scan_small: Callable[[str, int], tuple[Any, int]]) -> None:
+            def noted(text: str, at: int) -> tuple[Any, int]:
+                read, end = scan_small(text, at)
+                steps.append(end - at)
+                return read, end
+
+            super().__init__(large, noted)
+
+    monkeypatch.setattr(json_pieces, "_Walker", Noting)
+    assert parse_body(json.dumps({"a": value}).encode(), Limits()) == {"a": value}
+    assert 0 < max(steps) <= json_pieces.PIECE
+
+
+STRINGS = re.compile(r'"[^"]*(?:"|\Z)')
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_stands_outside_of_strings_is_the_same_in_pieces(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    for _ in range(1_000):
+        monkeypatch.setattr(body, "PIECE", rng.choice((1, 2, 3, 10)))
+        text = damaged(rng)
+        pieces = list(body._outside_strings(text))
+        assert "".join(pieces) == STRINGS.sub("", text.replace("\\\\", "").replace('\\"', "")), text
+
+
+def test_what_is_counted_is_counted_in_pieces() -> None:
+    text = json.dumps([{"type": "text", "text": "a \\ b"}] * 40_000)
+    assert len(text) > 3 * body.PIECE
+    assert max(map(len, body._outside_strings(text))) <= body.PIECE
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_written_is_that_of_the_standard_library(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    for _ in range(300):
+        monkeypatch.setattr(json_pieces, "ROW", rng.choice((1, 2, 3)))
+        value = made(rng)
+        assert json_pieces.dumps(value, json_pieces.LARGE) == json.dumps(value, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [list(range(60_000)), {f"n{i}": i for i in range(60_000)}, [[list(range(30_000))] * 2], [[1], 2, {"a": 3}] * 9_000],
+)
+def test_no_step_writes_more_than_a_row(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+    real = json.dumps
+    expected = real({"a": value}, ensure_ascii=False)
+
+    def noted(value: Any, **options: Any) -> str:
+        steps.append(len(value) if isinstance(value, dict | list) else 1)
+        return real(value, **options)
+
+    monkeypatch.setattr(json, "dumps", noted)
+    assert json_pieces.dumps({"a": value}, len(expected)) == expected
+    assert max(steps) <= json_pieces.ROW
