@@ -41,7 +41,7 @@ NOTHING = object()
 """The place is taken out."""
 WRONG: tuple[Any, ...] = (
     NOTHING, None, True, 0, -1, 1.5, 2**70, "", "x", "message", "text", [], ["message"], [None], [[]], [{}], {}, {"type": "text"},
-    {"type": ["text"]}, {"type": {}}, {"message": []}, "\ud800", "[" * 3000, "{{", '{"a":' * 3000,
+    {"type": ["text"]}, {"type": {}}, {"message": []}, "\ud800", "\u00e9", "toolspeak:\u00e9", "[" * 3000, "{{", '{"a":' * 3000,
 )  # fmt: skip
 
 CHAT: list[dict[str, Any]] = [
@@ -160,6 +160,20 @@ MESSAGES: list[dict[str, Any]] = [
         ],
         "tools": [{"name": "weather", "type": "custom", "description": "d", "input_schema": SCHEMA, "strict": True}],
         "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
+    },
+    {
+        "max_tokens": 5, "messages": [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": [
+                {"type": "server_tool_use", "id": "c1", "name": "web_search", "input": {"query": "Rome"}},
+                {"type": "web_search_tool_result", "tool_use_id": "c1", "content": [
+                    {"type": "web_search_result", "title": "t", "url": "https://example.org", "encrypted_content": "toolspeak:c3Vu",
+                     "page_age": None}]},
+                {"type": "text", "text": "Sun", "citations": [
+                    {"type": "web_search_result_location", "cited_text": "sun", "url": "https://example.org", "title": "t",
+                     "encrypted_index": "x"}]}]},
+            {"role": "user", "content": "And?"}],
+        "tools": [{"type": "web_search_20250305", "name": "web_search", "max_uses": 1}],
     },
     {
         "max_tokens": 5, "messages": [{"role": "user", "content": [

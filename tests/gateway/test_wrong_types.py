@@ -63,6 +63,16 @@ FOUND: list[tuple[str, str, dict[str, Any]]] = [
     ("ollama", "/v1/chat/completions", {"messages": [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "[" * 100_000}}]}]}),
+    ("prompted", "/api/chat", {"messages": [{"role": "user", "content": "Hi", "images": ["\u00e9"]}]}),
+    ("prompted", "/api/chat", {"messages": [{"role": "user", "content": "Hi", "images": ["\ud800"]}]}),
+    ("prompted", "/api/generate", {"prompt": "Hi", "images": ["\u00e9"]}),
+    ("prompted", "/v1/messages", {"max_tokens": 5, "messages": [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "c", "name": "web_search", "input": {"query": "x"}},
+            {"type": "web_search_tool_result", "tool_use_id": "c", "content": [
+                {"type": "web_search_result", "title": "t", "url": "", "encrypted_content": "toolspeak:\u00e9"}]}]},
+        {"role": "user", "content": "And?"}]}),
 ]  # fmt: skip
 
 

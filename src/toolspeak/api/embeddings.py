@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ..errors import ServerFailed
 from ..types import Schema
+from .base64_text import decode_base64
 from .field_schemas import MODEL
 from .json_stream import Payload, record, records
 
@@ -84,11 +85,8 @@ def _vector(told: Any) -> tuple[float, ...]:
 
 
 def _decoded(text: str) -> Sequence[float]:
-    try:
-        raw = base64.b64decode(text, validate=True)
-        return struct.unpack(f"<{len(raw) // 4}f", raw)
-    except (ValueError, struct.error):
-        return ()
+    raw = decode_base64(text) or b""
+    return struct.unpack(f"<{len(raw) // 4}f", raw) if len(raw) % 4 == 0 else ()
 
 
 # ------------------------------------------------------------------ towards a client

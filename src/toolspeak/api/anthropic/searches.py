@@ -9,12 +9,12 @@ fields are shown.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 from typing import Any
 
 from ...types import Message, ToolResult
+from ..base64_text import decode_base64
 from ..json_stream import Payload, record, records
 
 OURS = "toolspeak:"
@@ -81,7 +81,4 @@ def _row(row: Payload) -> str:
 
 
 def _opened(sealed: str) -> str:
-    try:
-        return base64.b64decode(sealed.removeprefix(OURS), validate=True).decode("utf-8", "replace")
-    except binascii.Error:
-        return ""
+    return (decode_base64(sealed.removeprefix(OURS)) or b"").decode("utf-8", "replace")

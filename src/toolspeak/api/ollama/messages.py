@@ -5,8 +5,6 @@ Arguments are objects, images stand apart from the text, and a result names the 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +12,7 @@ from typing import Any, cast
 
 from ...errors import Refused
 from ...types import Message, Schema
+from ..base64_text import decode_base64
 from ..field_schemas import TEXT, cannot
 from ..images import image_kind, image_url
 from ..json_stream import Payload, record, records
@@ -166,8 +165,7 @@ def _url(image: str, where: str) -> str:
     """An image in base64 as a URL that holds it."""
     if DATA_URL.match(image):
         return image
-    try:
-        start = base64.b64decode(image, validate=True)[:8]
-    except binascii.Error:
-        raise Refused(f"{where}: expected an image in base64", code="invalid_value", param=where) from None
-    return image_url(image, image_kind(start) or "png")
+    data = decode_base64(image)
+    if data is None:
+        raise Refused(f"{where}: expected an image in base64", code="invalid_value", param=where)
+    return image_url(image, image_kind(data) or "png")
