@@ -85,7 +85,9 @@ def _vector(told: Any) -> tuple[float, ...]:
 
 
 def _decoded(text: str) -> Sequence[float]:
-    raw = decode_base64(text) or b""
+    raw = decode_base64(text)
+    if not raw:
+        return ()
     return struct.unpack(f"<{len(raw) // 4}f", raw) if len(raw) % 4 == 0 else ()
 
 
