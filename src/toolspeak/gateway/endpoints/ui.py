@@ -32,7 +32,7 @@ from ...ui.live import Entry, Ring
 from ...ui.playground import run_call, strategy_line, strategy_of, turn
 from ...ui.reports import Reports
 from ...ui.tap import listener, listening, tap
-from ..access.keys import is_loopback, names_loopback
+from ..access.host_check import is_loopback, names_loopback
 from ..context import Receive, RequestContext, Send
 from ..limits.budgets import Metered
 from ..registry import Served, build

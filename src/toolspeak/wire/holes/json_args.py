@@ -1,4 +1,4 @@
-"""Arguments as JSON: an object, or a JSON string that holds one."""
+"""How arguments as JSON (`dialect.Json`) are read and written, and their grammar: an object, or a JSON string that holds one."""
 
 from __future__ import annotations
 

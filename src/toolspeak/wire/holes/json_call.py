@@ -1,4 +1,4 @@
-"""A whole call as one JSON object, its keys in any order; the same object may carry a text instead."""
+"""How a whole call as one JSON object (`dialect.JsonCall`) is read and written, and its grammar: its keys in any order; the same object may carry a text instead."""
 
 from __future__ import annotations
 
