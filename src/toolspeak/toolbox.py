@@ -236,11 +236,7 @@ class Toolbox:
         characters; its `error` is kept with its traceback for the caller: an ApprovalNeeded where nobody can be asked.
         `ended` is awaited with each when it is there. Cancelled, it cancels what runs. What `approve` raises comes through.
         """
-        running, approval, tools = (
-            asyncio.Semaphore(max(1, parallel)),
-            ApprovalGate(policy, approve, messages),
-            tuple(self),
-        )
+        running, approval = asyncio.Semaphore(max(1, parallel)), ApprovalGate(policy, approve, messages)
         self.check_injected(inject)
 
         async def one(call: Any) -> ToolResult:
@@ -255,13 +251,13 @@ class Toolbox:
             try:
                 if checked.error is not None:
                     raise checked.error
-                answer = await approval.ask(known, self[known.name], tools)
+                answer = await approval.ask(known, self[known.name], tuple(self))
                 if isinstance(answer, Answer):
                     text = result_text(answer.result, limit)
                     return ToolResult(known.id, known.name, text, answer.result, origin=approval.own_words)
                 if answer is not known:
                     known = self._checked(answer)
-                    approval.check(known, tools)
+                    approval.check(known, tuple(self))
                 async with running:
                     began = time.monotonic()
                     value = await self._run(known, inject or {})
