@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 from collections.abc import Iterable, Sequence
 
 from ...errors import Refused, UsageError
+from ...models.http.address import is_loopback
 from ..config.settings import Key, Settings
 
 CHALLENGE = (b"www-authenticate", b'Bearer realm="toolspeak"')
@@ -94,17 +94,6 @@ def hashed(key: str) -> str:
 
 
 # ------------------------------------------------------------------ without keys: this machine alone
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name is of this very machine. What cannot be told is not."""
-    bare = host.strip("[]").lower()
-    if bare == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(bare).is_loopback
-    except ValueError:
-        return False
 
 
 def check_openness(settings: Settings) -> None:
