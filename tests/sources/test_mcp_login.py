@@ -220,6 +220,17 @@ def _no_registration(world: World) -> None:
     world.answers["/register"] = (404, {})
 
 
+def _nobody_there(world: World) -> None:
+    """The authorization server cannot be reached once the browser has come back."""
+    value = {
+        "issuer": world.origin + "/",
+        "authorization_endpoint": world.origin + "/authorize",
+        "registration_endpoint": world.origin + "/register",
+        "token_endpoint": "http://127.0.0.1:1/token",
+    }
+    world.answers["/.well-known/oauth-authorization-server"] = (200, value)
+
+
 FAULTS: dict[str, tuple[Callable[[World], Any], str]] = {
     "denied": (lambda world: setattr(world, "denies", True), r"consent was denied: Not \[31m today$"),
     "code refused": (
@@ -237,6 +248,7 @@ FAULTS: dict[str, tuple[Callable[[World], Any], str]] = {
         "gave no token that can be used$",
     ),
     "login over http": (_elsewhere, "a login goes over https only"),
+    "unreachable": (_nobody_there, "http://127.0.0.1:1 gave no answer that can be read"),
     "metadata fails": (
         lambda world: world.answers.update({"/.well-known/oauth-protected-resource*": (500, {})}),
         "HTTP 500",

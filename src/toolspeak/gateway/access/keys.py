@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 
@@ -122,5 +123,5 @@ def names_loopback(host: str) -> bool:
 
 
 def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() and (":" not in name or name.endswith("]")) else host
+    found = re.fullmatch(r"([^:]*|.*\]):[0-9]+", host, re.DOTALL)
+    return found[1] if found else host

@@ -41,13 +41,11 @@ class Bearer(httpx2.Auth):
         self._renewing = ""
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        login = self._read()
-        if login is not None and login.is_stale(time.time()):
-            login = await self._renewed(login)
+        login = await self._fresh(self._read())
         response = yield _with_token(request, login)
         if response.status_code == 401:
             newer = await self._renewed(login)
-            if newer is not None and newer != login:
+            if newer not in (None, login):
                 login = newer
                 response = yield _with_token(request, login)
         self._note(response.status_code, login)
@@ -67,18 +65,27 @@ class Bearer(httpx2.Auth):
         if (ours := current.get()) is not None:
             ours.problem = self.problem
 
+    async def _fresh(self, login: Login | None) -> Login | None:
+        if login is None:
+            return None
+        return await self._renewed(login) if login.is_stale(time.time()) else login
+
     async def _renewed(self, old: Login | None) -> Login | None:
         """The login that is valid now: another process may have renewed it, or somebody logged in meanwhile."""
-        if old is None or not old.refresh_token or self._read() != old:
+        if old is None:
             return self._read()
         async with self.logins.locked():
-            if self._read() == old and (newer := await self._refresh(old)) != old:
-                self.logins.put(self.address.url, newer)
+            if self._read() == old:
+                newer = await self._refresh(old)
+                if newer != old:
+                    self.logins.put(self.address.url, newer)
         return self._read()
 
     async def _refresh(self, login: Login) -> Login | None:
-        """The login with new tokens, None where it has ended; the same where its server cannot be had."""
-        form = {"grant_type": "refresh_token", "refresh_token": str(login.refresh_token)}
+        """The login with new tokens, None where it has ended; the same where it cannot be renewed now, or ever."""
+        if login.refresh_token is None:
+            return login
+        form = {"grant_type": "refresh_token", "refresh_token": login.refresh_token}
         try:
             response = await post(login, login.token_endpoint, form)
             body = await response.aread()
@@ -96,13 +103,8 @@ class Bearer(httpx2.Auth):
         if tokens is None:
             self._renewing = f"the login cannot be renewed: HTTP {response.status_code} with no token"
             return login
-        return replace(
-            login,
-            access_token=tokens.access_token,
-            refresh_token=tokens.refresh_token or login.refresh_token,
-            expires_at=None if tokens.expires_in is None else time.time() + tokens.expires_in,
-            scope=tokens.scope or login.scope,
-        )
+        new = tokens.model_dump(include={"access_token", "refresh_token", "scope"}, exclude_none=True)
+        return replace(login, expires_at=None if tokens.expires_in is None else time.time() + tokens.expires_in, **new)
 
 
 def _with_token(request: httpx2.Request, login: Login | None) -> httpx2.Request:

@@ -126,7 +126,7 @@ class Flow(OAuthClientProvider):
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         if self.failure is not None:  # the SDK would ask the server in another way, and open the browser once more
             raise self.failure
-        flow = super().async_auth_flow(request)
+        flow, outgoing = super().async_auth_flow(request), request
         try:
             outgoing = await anext(flow)
             while True:
@@ -137,8 +137,13 @@ class Flow(OAuthClientProvider):
                 outgoing = await flow.asend(response)
         except StopAsyncIteration:
             return
-        except Exception as error:  # noqa: BLE001 - whatever it is: the SDK logs it with what servers answered
-            self.failure = self._told(error)
+        except GeneratorExit:
+            if outgoing is not request:  # the client could not send it, or read the answer
+                self.failure = self._readable(httpx2.RequestError("no answer that can be read", request=outgoing))
+            raise
+        except (OAuthFlowError, ToolspeakError, ValueError) as error:
+            # Not as it came: whoever logs it would log what servers answered.
+            self.failure = self._readable(error)
             raise self.failure from None
         finally:
             await flow.aclose()
@@ -186,7 +191,7 @@ class Flow(OAuthClientProvider):
 
     # what went wrong
 
-    def _told(self, error: Exception) -> ToolspeakError:
+    def _readable(self, error: Exception) -> ToolspeakError:
         if isinstance(error, ToolspeakError):
             return error
         return ToolError(f"the login at the MCP server {self.address.description} failed: {self._why(error)}")
@@ -209,16 +214,9 @@ class Flow(OAuthClientProvider):
             return f"the authorization server gave no token that can be used{_oauth_error(str(error))}"
         if isinstance(error, OAuthFlowError):
             return excerpt(str(error))
-        if isinstance(error, httpx2.HTTPError):
-            return f"a request to {_host(error)} failed: {excerpt(str(error)) or type(error).__name__}"
+        if isinstance(error, httpx2.RequestError):
+            return f"{error.request.url.scheme}://{error.request.url.netloc.decode()} gave {error}"
         return f"what a server answered cannot be used ({type(error).__name__})"
-
-
-def _host(error: httpx2.HTTPError) -> str:
-    try:
-        return error.request.url.host
-    except RuntimeError:
-        return "a server"
 
 
 def _oauth_error(text: str) -> str:
