@@ -92,8 +92,7 @@ class HostedTools:
                     ran[tool.name] = Running(source, tool.name)
                     labels[tool.name] = named[server].label
         offering = replace(asked, request=replace(request, tools=tuple(tools.values())))
-        told = _with_servers(offering, labels)
-        return told.with_runs(labels) if asked.tells_servers else told, ran
+        return _with_servers(offering, labels), ran
 
     def _named(self, asked: IncomingRequest, name: str) -> NamedServer:
         """A server of the operator's as the client names it, or by its own name."""
@@ -148,10 +147,13 @@ def _with_servers(asked: IncomingRequest, labels: Mapping[str, str]) -> Incoming
     for tool in asked.request.tools or ():
         if tool.name in labels:
             by_label[labels[tool.name]].append(tool)
-    there = [one for one in asked.servers if one.label in by_label]
-    listings = {one.label: tuple(by_label[one.label]) for one in there if not one.listed}
-    known = {name for one in there for name in one.where}
-    return replace(asked, ignored=tuple(name for name in asked.ignored if name not in known), listings=listings)
+    ignored, listings = {*asked.ignored}, dict[str, tuple[Tool[..., Any], ...]]()
+    for one in asked.servers:
+        if one.label in by_label:
+            ignored -= {*one.where}
+            listings |= {} if one.listed else {one.label: tuple(by_label[one.label])}
+    told = replace(asked, ignored=tuple(sorted(ignored)), listings=listings)
+    return told.with_runs(labels) if asked.tells_servers else told
 
 
 def _choice(asked: IncomingRequest, running: Mapping[str, Running]) -> str:
