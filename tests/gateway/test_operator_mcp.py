@@ -118,7 +118,7 @@ def removed(server: McpServer, file: Path) -> bool:
 
 
 def test_tools_of_a_server_run_here_for_unmodified_clients(serve_models: Serve, server: McpServer) -> None:
-    """Whole and streamed, in all three APIs, beside a tool of the client's own."""
+    """Whole and streamed, in all three APIs, beside a tool of the client's own; the items are in test_told_runs."""
 
     async def say(one: openai.AsyncOpenAI, other: anthropic.AsyncAnthropic) -> list[Any]:
         chat = await one.chat.completions.create(**ASKED, tools=[OWN])
