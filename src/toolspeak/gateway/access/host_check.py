@@ -6,26 +6,15 @@ browser. So a gateway on loopback answers only where the `Host` header names loo
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable
 
 from ...errors import Refused, UsageError
+from ...models.http.address import is_loopback
 from ..config.settings import Settings
 
 PORT = re.compile(r"(\[[^]]*]|[^:]*):[0-9]+")
 """A name or an address, and a port behind it: an address with colons stands in brackets."""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name is of this very machine. What cannot be told is not."""
-    bare = host.strip("[]").lower()
-    if bare == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(bare).is_loopback
-    except ValueError:
-        return False
 
 
 def check_openness(settings: Settings) -> None:

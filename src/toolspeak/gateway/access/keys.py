@@ -90,6 +90,3 @@ def new_key() -> str:
 def hashed(key: str) -> str:
     """A key's hash as the configuration has it."""
     return PREFIX + digest(key).hex()
-
-
-# ------------------------------------------------------------------ without keys: this machine alone
