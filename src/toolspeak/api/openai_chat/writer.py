@@ -160,7 +160,7 @@ def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) 
     }
 
 
-def _choice(index: int, reply: Reply, asked: IncomingRequest) -> Payload:
+def _message(reply: Reply, asked: IncomingRequest) -> Payload:
     message: Payload = {"role": "assistant", "content": reply.text or (None if reply.calls else ""), "refusal": None}
     if reply.thought and asked.thoughts:
         message["reasoning_content"] = reply.thought
@@ -169,11 +169,15 @@ def _choice(index: int, reply: Reply, asked: IncomingRequest) -> Payload:
     elif reply.calls:
         custom = asked.echo.get("custom", frozenset())
         message["tool_calls"] = [write_call(call.id, call.name, call.json, custom) for call in reply.calls]
+    return message
+
+
+def _choice(index: int, reply: Reply, asked: IncomingRequest) -> Payload:
     told = reply.logprobs and not reply.calls
     logprobs = {"content": list(reply.logprobs), "refusal": None} if told else None
     row: Payload = {
         "index": index,
-        "message": message,
+        "message": _message(reply, asked),
         "logprobs": logprobs,
         "finish_reason": _reason(reply.finish, asked),
     }

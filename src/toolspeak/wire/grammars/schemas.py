@@ -33,12 +33,7 @@ def json_schema(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parall
 
     Raises UsageError where the dialect's calls are no JSON, or where the reply may be words.
     """
-    hole = d.call[0]
-    marks = (d.open, d.close, *(d.items or ("[",))[0].strip().replace("[", "").split())
-    if len(d.call) > 1 or not isinstance(hole, JsonCall) or d.header or any(mark.strip() for mark in marks):
-        raise UsageError(
-            f"no JSON Schema says what {d.name} writes: its calls stand between marks; use form lark, gbnf or structural_tag"
-        )
+    hole = _call_alone(d)
     answer = _answer(hole) if choice in ("auto", "none") else None
     if choice in ("auto", "none") and answer is None:
         raise UsageError(
@@ -51,6 +46,17 @@ def json_schema(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parall
     shapes += [answer] if answer else []
     schema = _one_of(shapes)
     return {**schema, "$defs": defs} if defs else schema
+
+
+def _call_alone(d: Dialect) -> JsonCall:
+    """The object that is all of a call. Raises UsageError where more stands around it."""
+    hole = d.call[0]
+    marks = (d.open, d.close, *(d.items or ("[",))[0].strip().replace("[", "").split())
+    if len(d.call) > 1 or not isinstance(hole, JsonCall) or d.header or any(mark.strip() for mark in marks):
+        raise UsageError(
+            f"no JSON Schema says what {d.name} writes: its calls stand between marks; use form lark, gbnf or structural_tag"
+        )
+    return hole
 
 
 def _one_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
