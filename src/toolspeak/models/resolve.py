@@ -73,16 +73,18 @@ def model(
     defaults = sampling(settings | {"extra_body": extra_body})
     if defaults != NONE:
         options["defaults"] = defaults
-    if not isinstance(chosen, str):
-        if not isinstance(cast("object", chosen), Model):
-            raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {EXPECTED}")
-        if options or key is not None:
-            names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
-            raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
-        made = chosen
-    else:
-        made = bare(chosen, key=key, **options)
+    made = bare(chosen, key=key, **options) if isinstance(chosen, str) else _unchanged(chosen, key, options)
     return adapted(made, Preferences(dialect=dialect), look=look, follow=not options.keys() & {"native", "api"})
+
+
+def _unchanged(made: Model, key: str | None, options: Mapping[str, Any]) -> Model:
+    """A model that was given. Raises UnknownModel for what is none, UsageError for settings that it should get."""
+    if not isinstance(cast("object", made), Model):
+        raise UnknownModel(f"expected a model or the name of one, got {type(made).__name__}; {EXPECTED}")
+    if options or key is not None:
+        names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
+        raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
+    return made
 
 
 def bare(name: str, *, key: str | None = None, **options: Any) -> Model:

@@ -30,9 +30,16 @@ def without_unsupported(
         request = replace(request, thinking=None)
         left_out.append("thinking")
     notes = [Note("ignored", f"{name}: this model's server has no word for it") for name in left_out]
-    if request.schema is None or not engine:
-        return request, notes
+    if engine:
+        request, simplified = _with_portable_schema(request, engine)
+        notes += simplified
+    return request, notes
+
+
+def _with_portable_schema(request: Request, engine: str) -> tuple[Request, list[Note]]:
+    if request.schema is None:
+        return request, []
     schema, words = portable(request.schema, engine)
-    if words:
-        notes.append(Note("schema-simplified", f"{engine} cannot be held to {', '.join(words)}"))
-    return request if schema is request.schema else replace(request, schema=schema), notes
+    if schema is not request.schema:
+        request = replace(request, schema=schema)
+    return request, [Note("schema-simplified", f"{engine} cannot be held to {', '.join(words)}")] if words else []

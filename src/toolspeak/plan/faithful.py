@@ -29,6 +29,7 @@ TRUTH = {
     False: re.compile(r"\b(?:false|no|not)\b|n['’]t\b", re.IGNORECASE),
 }
 """How a result that is true or false is said."""
+Leaf = str | int | float | Decimal
 PROSE = 2
 """A string of more words than this may be said in another order: its words must be there, not its bytes."""
 
@@ -36,19 +37,28 @@ PROSE = 2
 def faults(question: str, result: Any, said: str, language: str = "English") -> list[str]:
     """What is wrong with the words: what of the result is left out, what is made up."""
     found = list(leaves(result))
-    told = " ".join([question, *(leaf for leaf in found if isinstance(leaf, str))])
-    out = [f"{leaf} is left out" for leaf in _left_out(found, said)]
-    known = readings(question).union(*(readings(str(leaf)) for leaf in found))
-    out += [f"{number} is in neither question nor answer" for number in _tokens(said) if not _readings(number) & known]
     if not found and isinstance(result, bool):
-        if not TRUTH[result].search(said):
-            out.append(f"{str(result).lower()} is left out")
-    elif language == "English" and DENIAL.search(said) and not DENIAL.search(told):
-        out.append("neither question nor answer denies anything")
-    return list(dict.fromkeys(out))
+        sense = [] if TRUTH[result].search(said) else [f"{str(result).lower()} is left out"]
+    else:
+        sense = _denials(question, found, said) if language == "English" else []
+    missing = (f"{leaf} is left out" for leaf in _left_out(found, said))
+    return list(dict.fromkeys([*missing, *_made_up(question, found, said), *sense]))
 
 
-def _left_out(found: Iterable[str | int | float | Decimal], said: str) -> Iterator[str]:
+def _denials(question: str, found: Iterable[Leaf], said: str) -> list[str]:
+    told = " ".join([question, *(leaf for leaf in found if isinstance(leaf, str))])
+    made_up = DENIAL.search(said) and not DENIAL.search(told)
+    return ["neither question nor answer denies anything"] if made_up else []
+
+
+def _made_up(question: str, found: Iterable[Leaf], said: str) -> Iterator[str]:
+    known = readings(question).union(*(readings(str(leaf)) for leaf in found))
+    for number in _tokens(said):
+        if not _readings(number) & known:
+            yield f"{number} is in neither question nor answer"
+
+
+def _left_out(found: Iterable[Leaf], said: str) -> Iterator[str]:
     """The numbers that a text does not say, and the strings that it does not carry, these quoted."""
     heard = readings(said)
     for leaf in found:
@@ -57,7 +67,7 @@ def _left_out(found: Iterable[str | int | float | Decimal], said: str) -> Iterat
             yield repr(leaf)
 
 
-def leaves(value: Any) -> Iterator[str | int | float | Decimal]:
+def leaves(value: Any) -> Iterator[Leaf]:
     """Every string and number in a result, in order; what JSON does not know as its text."""
     if isinstance(value, Mapping):
         for part in cast("Mapping[Any, Any]", value).values():
