@@ -175,7 +175,7 @@ def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
     refused = f"; tools go into the prompt, for it takes none: {known.seen}" if known.tools is False else ""
     always = exact if exact is not None else not known.chats
     text = template or known.template
-    if text and (found := _told_by_template(text, known.name, always)):
+    if text and (found := _dialect_of_template(text, known.name, always)):
         spoken, why = found
         by_letter = bool(template) or always or (exact is None and known.completes)
         return Strategy("prompted", why + refused, spoken, text if by_letter else "", always)
@@ -185,7 +185,7 @@ def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
     return Strategy("prompted", f"nothing tells its dialect{refused}", get(ANY), "", always)
 
 
-def _told_by_template(template: str, name: str, always: bool) -> tuple[Dialect, str] | None:
+def _dialect_of_template(template: str, name: str, always: bool) -> tuple[Dialect, str] | None:
     """The dialect of a template, and why; where it tells none, one is found for a prompt that is `always` its."""
     if own := by_template(template, name.lower()):
         return own, "its template tells the dialect"

@@ -42,7 +42,7 @@ def faults(question: str, result: Any, said: str, language: str = "English") -> 
     else:
         sense = _denials(question, found, said) if language == "English" else []
     missing = (f"{leaf} is left out" for leaf in _left_out(found, said))
-    return list(dict.fromkeys([*missing, *_made_up(question, found, said), *sense]))
+    return list(dict.fromkeys([*missing, *_numbers_added(question, found, said), *sense]))
 
 
 def _denials(question: str, found: Iterable[Leaf], said: str) -> list[str]:
@@ -51,7 +51,7 @@ def _denials(question: str, found: Iterable[Leaf], said: str) -> list[str]:
     return ["neither question nor answer denies anything"] if made_up else []
 
 
-def _made_up(question: str, found: Iterable[Leaf], said: str) -> Iterator[str]:
+def _numbers_added(question: str, found: Iterable[Leaf], said: str) -> Iterator[str]:
     known = readings(question).union(*(readings(str(leaf)) for leaf in found))
     for number in _tokens(said):
         if not _readings(number) & known:

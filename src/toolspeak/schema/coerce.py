@@ -339,8 +339,9 @@ def _refuse(name: str) -> Any:
 def _read_as(text: str, kinds: Iterable[str]) -> tuple[str, Any]:
     """The type that a text was read as, and its value; _NOTHING where it is of none, or of several with other values."""
     values = [(kind, value) for kind in kinds if (value := _READERS[kind](text)) is not _NOTHING]
-    alike = values and all(value == values[0][1] for _, value in values)
-    return values[0] if alike else ("", _NOTHING)
+    if not values:
+        return "", _NOTHING
+    return values[0] if all(value == values[0][1] for _, value in values) else ("", _NOTHING)
 
 
 _READERS: dict[str, Callable[[str], Any]] = {

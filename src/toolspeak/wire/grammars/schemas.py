@@ -7,11 +7,10 @@ from typing import Any, cast
 
 from ...errors import UsageError
 from ...schema.walk import rebuild, resolve
-from ...types import Tool
+from ...types import Schema, Tool
 from ..dialect import ARGS, ID, INDEX, NAME, TEXT, Dialect, JsonCall, Kind, Slot
 from ..holes.json_call import text_keys
 from .arguments import an_object, moved
-from .values import Schema
 
 
 def readable(schema: Schema) -> dict[str, Any]:
