@@ -218,6 +218,7 @@ from toolspeak.models.http import Http
 from toolspeak.types import Request
 
 loop = asyncio.new_event_loop()
+loop.slow_callback_duration = 60  # a busy machine is no complaint
 threading.Thread(target=loop.run_forever, daemon=True).start()
 
 async def main():
