@@ -112,7 +112,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/api/show", ollama_paths.show_model, OLLAMA),
     Route("GET", "/api/ps", ollama_paths.list_running, OLLAMA),
     Route("GET", "/api/version", ollama_paths.show_version, OLLAMA),
-    Route("GET", "/", ollama_paths.show_root, OPENAI, open=True),
+    Route("GET", "/", ollama_paths.show_root, OPENAI),
     Route("GET", "/openapi.json", show_document, OPENAI),
     Route("GET", "/livez", health.live, OPENAI, open=True),
     Route("GET", "/readyz", health.ready, OPENAI, open=True),

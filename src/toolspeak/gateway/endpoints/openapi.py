@@ -142,7 +142,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/api/ps"): Operation("List the models that are loaded", ("OllamaRunning",), **OLLAMA),
     ("GET", "/api/version"): Operation("The version of the API", ("OllamaVersion",), **OLLAMA),
     ("GET", "/"): Operation(
-        "Whether the process answers, for Ollama's client", ("Text",), tag="Ollama", open=True, kind="text/plain"
+        "Whether the process answers, for Ollama's client", ("Text",), tag="Ollama", kind="text/plain"
     ),
     ("GET", "/openapi.json"): Operation("This document", ("Document",), tag="Gateway"),
     ("GET", "/livez"): Operation("Whether the process answers", ("Health",), tag="Gateway", open=True),
