@@ -57,7 +57,7 @@ def model() -> ts.Scripted:
 
 
 def pause(log: Path, out: Path) -> None:
-    """Asks for a call, and stores the reply that waits for leave."""
+    """Asks for a call, and stores the reply that waits for approval."""
     call = [CallStart("remove", "c0"), ArgumentsDelta('{"path": "a"}'), CallEnd(), Finished("tool_calls")]
     scripted = ts.Scripted([call], capabilities=["tools"])
     out.write_text(ts.run("go", tools=[tool(log)], model=scripted, policy=ts.Policy()).to_json())
