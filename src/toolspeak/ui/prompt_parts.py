@@ -61,7 +61,7 @@ class Conversation:
         role = str(message.get("role", ""))
         text = "\n".join(text for _, text in _texts([message]))
         kind = ROLES.get(role, role)
-        calls = kind if kind == "assistant" else "tool" if is_answered and kind != "system" else "tools"
+        calls = {"system": "tools", "assistant": "assistant"}.get(kind, "tool" if is_answered else "tools")
         row: dict[str, Any] = {"role": role, "parts": self.parts(text, kind, calls)}
         if calls := message.get("tool_calls"):
             row["calls"] = calls

@@ -1,4 +1,4 @@
-"""What Ollama tells of itself and its models: `/`, `/api/tags`, `/api/ps`, `/api/show`, `/api/version`; and `/api/embed`."""
+"""Ollama's models and its version: `/`, `/api/tags`, `/api/ps`, `/api/show`, `/api/version`; and `/api/embed`."""
 
 from __future__ import annotations
 
