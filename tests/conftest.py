@@ -38,6 +38,7 @@ def _follow_no_profiles() -> None:
     """Whoever runs this may have tuned a model: here each is asked as it is; nor does it matter which tools they accepted."""
     os.environ["TOOLSPEAK_PROFILES"] = "off"
     os.environ["TOOLSPEAK_PINS"] = "off"
+    os.environ["TOOLSPEAK_LOGINS"] = "off"
     os.environ["TOOLSPEAK_APPROVALS"] = str(Path(tempfile.gettempdir()) / f"toolspeak-tests-{os.getpid()}.sqlite")
 
 

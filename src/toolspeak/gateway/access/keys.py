@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 
 from ...errors import Refused, UsageError
+from ...models.http.address import is_loopback
 from ..config.settings import Key, Settings
 
 CHALLENGE = (b"www-authenticate", b'Bearer realm="toolspeak"')
@@ -96,17 +97,6 @@ def hashed(key: str) -> str:
 # ------------------------------------------------------------------ without keys: this machine alone
 
 
-def is_loopback(host: str) -> bool:
-    """Whether an address or name is of this very machine. What cannot be told is not."""
-    bare = host.strip("[]").lower()
-    if bare == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(bare).is_loopback
-    except ValueError:
-        return False
-
-
 def check_openness(settings: Settings) -> None:
     """Raises UsageError where anybody on the network could ask, without a key and without `insecure`."""
     if not (settings.keys or settings.insecure or is_loopback(settings.host)):
@@ -133,5 +123,5 @@ def names_loopback(host: str) -> bool:
 
 
 def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() and (":" not in name or name.endswith("]")) else host
+    found = re.fullmatch(r"([^:]*|.*\]):[0-9]+", host, re.DOTALL)
+    return found[1] if found else host
