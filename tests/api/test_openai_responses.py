@@ -666,3 +666,11 @@ def test_the_phase_of_what_the_assistant_said_goes_on_to_an_api_that_has_one() -
     ]  # fmt: skip
     chat = openai_chat.write_request(asked.request, "m")["messages"]
     assert [sorted(row) for row in chat if row["role"] == "assistant"] == [["content", "role", "tool_calls"]]
+
+
+@pytest.mark.parametrize("kind", ["configuration_update", "context_compaction", "compaction", "mcp_approval_request"])
+def test_an_item_for_its_provider_alone_is_left_out_and_named(kind: str) -> None:
+    asked = read_request(
+        body(input=[{"role": "user", "content": "x"}, {"type": kind, "id": "i", "reasoning": {"effort": "low"}}])
+    )
+    assert asked.ignored == (f"input.1.{kind}",)

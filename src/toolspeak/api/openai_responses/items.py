@@ -22,9 +22,10 @@ CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = ("function_call_output", "custom_tool_call_output")
 HOSTED = (
     "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_call",
-    "mcp_approval_request", "mcp_approval_response", "program", "program_output", "compaction",
+    "mcp_approval_request", "mcp_approval_response", "program", "program_output", "compaction", "context_compaction",
+    "configuration_update",
 )  # fmt: skip
-"""What tools that run at their provider have left in a conversation: read as far as it tells a result."""
+"""What a provider, and tools that run at it, have left in a conversation: read as far as it tells a result."""
 
 
 def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message], tuple[str, ...], list[Loaded]]:
@@ -244,7 +245,7 @@ def _written(message: Message, at: int, thoughts: bool) -> list[Payload]:
         items.append({"type": "reasoning", "id": f"rs_{at}", "summary": [], "content": [text]})
     if content or not calls:
         kind = "output_text" if role == "assistant" else "input_text"
-        phase = {"phase": message["phase"]} if message.get("phase") else {}
+        phase = {"phase": named} if (named := message.get("phase")) else {}
         items.append({"type": "message", "role": role, **phase, "content": _write_content(content, kind)})
     return items + [_write_call(call) for call in calls]
 
