@@ -33,7 +33,7 @@ from ...ui.live import Entry, Ring
 from ...ui.playground import run_call, strategy_line, strategy_of, turn
 from ...ui.reports import Reports
 from ...ui.tap import listener, listening, tap
-from ..access.keys import names_loopback
+from ..access.host_check import names_loopback
 from ..context import Receive, RequestContext, Send
 from ..limits.budgets import Metered
 from ..registry import Served, build

@@ -18,7 +18,7 @@ from ...schema.suggestions import listed as listed_names
 from ...types import Origin, ToolEffect
 from .. import background_loop
 from ..definition_checks import refuse_duplicates, refuse_hostile, refuse_unsendable
-from ..lockfile import Pins
+from ..pins import Pins
 from ..secrets import Secrets
 from .config import Address
 from .connection import Connection, listed
