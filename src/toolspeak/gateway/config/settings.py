@@ -27,7 +27,7 @@ class Limits:
     body: int = 10_000_000
     head: int = 32_768
     depth: int = 64
-    values: int = 1_000_000
+    values: int = 800_000
     schema: int = 262_144
     reading: float = 30.0
     deadline: float = 600.0
