@@ -22,6 +22,10 @@ QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
 """Quotation marks, and what ends what stands between them."""
 COMMENTS = ("#", "//", "--")
 """What begins a line that is a comment, where the opener of a call or of a message is the first that stands behind it."""
+TICKS = ("`", "``")
+"""What begins code in a line."""
+ELEMENTS = {"<code>": "</code>", "<pre>": "</pre>"}
+"""What begins an element of HTML that shows a call, where its opener is the first that stands in it, and what ends it."""
 COMMENT_LINES = {line + sign: "\n\n" for sign in COMMENTS for line in ("", "\n")}
 MARK = re.compile(r"<[^<>\s][^<>\n]*>|\[/?[A-Z][A-Z_]*\]")
 """What looks like a control marker."""
@@ -125,11 +129,11 @@ class Program:
             self.shown["\n> "] = self.shown.pop("\n>")
             del self.shown[">"]
         self._quoted_calls()
-        self.shown |= COMMENT_LINES
+        self.shown |= COMMENT_LINES | ELEMENTS
         words = set(self.shown).difference(lines, COMMENTS)
         begun = ("`" + w for w in (*self.entries, *self.starts))
         self.inside |= dict.fromkeys(("`", *begun, *words), CODE)
-        for word in self.shown.keys() & {"~~~", ">", *COMMENTS}:
+        for word in self.shown.keys() & {"~~~", ">", *COMMENTS, *ELEMENTS}:
             self.fresh.setdefault(word, CODE)
 
     def _quoted_calls(self) -> None:
@@ -194,6 +198,14 @@ class Program:
         if d.thinking and d.thinking.open.strip():
             return THINK if within_thought(d, d.thinking, prompt) else ""
         return ""
+
+    def lead(self, word: str) -> tuple[str, ...]:
+        """The words that complete what this word begins to open, a section or a call."""
+        entry = self.entries.get(word)
+        if entry is None:
+            return ()
+        first = entry.forms[0][0]
+        return entry.rest or (literal_words(first)[entry.eaten :] if entry.eaten and isinstance(first, str) else ())
 
     def opened(self, prompt: str) -> str:
         """The end of the prompt that opens a call already, or a part of such an opener; "" where none does."""

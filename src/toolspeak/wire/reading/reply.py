@@ -10,7 +10,23 @@ from .call_repairs import after_call
 from .calls import begin, section
 from .heads import may_begin, pass_unread, tell_rest, tool_name
 from .json_reader import json_value
-from .lexicon import CALL, CODE, COMMENTS, END, FENCE, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, route
+from .lexicon import (
+    CALL,
+    CODE,
+    COMMENTS,
+    ELEMENTS,
+    END,
+    FENCE,
+    FRAME,
+    HEAD,
+    TEXT,
+    THINK,
+    THOUGHT,
+    TICKS,
+    UNTHINK,
+    Program,
+    route,
+)
 from .passage import CodeBlock, Match, all_of_it, keep_from, mark, marked_to_its_end, pass_quoted
 from .source import SPACE, Malformed, Marks, Scan, at, following, marks, skip, token, until
 from .state import State
@@ -109,10 +125,12 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
     if word == FENCE:
         return (yield from block.fence(s))
     opener = ""
-    if word.strip() in COMMENTS:
+    if word in (*TICKS, *ELEMENTS) or word.strip() in COMMENTS:
         opener = yield from at(s, *p.openers, *p.starts, eat=False)
-        if not opener or "\n" in SPACE(s.text, s.pos)[0]:
+        lines = word not in ELEMENTS and "\n" in SPACE(s.text, s.pos)[0]
+        if word not in TICKS and (lines or not opener):
             return None
+        opener = "" if lines else opener
     elif s.broken and word == p.element:
         return None
     return (yield from pass_quoted(s, p, word, opener))
@@ -280,11 +298,11 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
 
 
 def _goes_on(s: State, p: Program) -> Scan[None]:
-    """Does the text go on behind the call that stands in it? It only talks of the call then. The markers that another dialect
-    has around its calls are no text."""
+    """Does the text go on behind the call that stands in it: in its line, or anywhere if the sentence before it is not
+    finished? It only talks of the call then. The markers that another dialect has around its calls are no text."""
     c = yield from following(s)
-    same_line = s.fenced or "\n" not in SPACE(s.text, s.pos)[0]
-    if not (c and s.ending and s.within and same_line) or (yield from at(s, *p.legal, eat=False)):
+    same = s.fenced or s.unfinished or "\n" not in SPACE(s.text, s.pos)[0]
+    if not (c and s.ending and s.within and same) or (yield from at(s, *p.legal, eat=False)):
         return
     marked = yield from marked_to_its_end(s)
     s.note("other-markers" if marked else "trailing-text", c)

@@ -58,7 +58,8 @@ class State(Source):
     `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
     `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
     `ending` is the call that is over, but for what comes behind it, and `behind` the texts that its object holds; `doubtful`: a note tells that what is read is not whole.
-    `midline`: the line that is told has text in it; `within`: that stands before the call read, which is `fenced` or not.
+    `line`: the text of the line that is told, or the end of it; `within`: that stands before the call read, which is `fenced` or not;
+    `unfinished`: and it is a sentence that goes on.
     `failures`: so many openers opened no call; `broken`: a list of calls was one of them, or held a call that broke. `judged` is the place where it was decided last whether more of a call stands there.
     """
 
@@ -75,8 +76,8 @@ class State(Source):
         "given",
         "ids",
         "judged",
+        "line",
         "live",
-        "midline",
         "names",
         "noted",
         "out",
@@ -87,6 +88,7 @@ class State(Source):
         "texts",
         "told",
         "tools",
+        "unfinished",
         "unread",
         "voice",
         "waiting",
@@ -112,7 +114,8 @@ class State(Source):
         self.judged = -1
         self.calls = 0
         self.spent = False
-        self.spoken = self.midline = self.within = self.fenced = False
+        self.spoken = self.within = self.unfinished = self.fenced = False
+        self.line = ""
         self.cut = self.broken = False
         self.seed = 0
         self.unread = False
@@ -130,10 +133,9 @@ class State(Source):
             if self.parts:
                 self.flush()
             if self.voice is TextDelta:
-                line = text.rpartition("\n")
-                visible = not text.isspace()
-                self.spoken |= visible
-                self.midline = bool(line[2].strip()) or (self.midline and not line[1])
+                _, newline, last = text.rpartition("\n")
+                self.spoken |= not text.isspace()
+                self.line = last.strip() or ("" if newline else self.line)
             if self.told is not self.voice:
                 self.flush_text()
                 self.told = self.voice
