@@ -27,7 +27,9 @@ def may_name(text: str) -> bool:
     return not seen or NAMED(seen) is not None
 
 
-Mark = tuple[int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, type[TextDelta] | type[ThoughtDelta]]
+Mark = tuple[
+    int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, str, type[TextDelta] | type[ThoughtDelta]
+]
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ class State(Source):
 
     `args` takes more of the open call's arguments. `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
     given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
-    becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
+    becomes text without a second reading. `cut`: the text ended where it may not. `above`: there was text before this line.
     `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
     `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
     `ending` is the call that is over, but for what comes behind it, and `behind` the texts that its object holds; `doubtful`: a note tells that what is read is not whole.
@@ -64,6 +66,7 @@ class State(Source):
     """
 
     __slots__ = (
+        "above",
         "args",
         "behind",
         "broken",
@@ -84,7 +87,6 @@ class State(Source):
         "parts",
         "seed",
         "spent",
-        "spoken",
         "texts",
         "told",
         "tools",
@@ -114,7 +116,7 @@ class State(Source):
         self.judged = -1
         self.calls = 0
         self.spent = False
-        self.spoken = self.within = self.unfinished = self.fenced = False
+        self.above = self.within = self.unfinished = self.fenced = False
         self.line = ""
         self.cut = self.broken = False
         self.seed = 0
@@ -134,12 +136,17 @@ class State(Source):
                 self.flush()
             if self.voice is TextDelta:
                 _, newline, last = text.rpartition("\n")
-                self.spoken |= not text.isspace()
+                self.above |= self.spoken or not text.isspace()
                 self.line = last.strip() or ("" if newline else self.line)
             if self.told is not self.voice:
                 self.flush_text()
                 self.told = self.voice
             self.texts.append(text)
+
+    @property
+    def spoken(self) -> bool:
+        """Whether there was text."""
+        return self.above or self.line != ""
 
     def flush_text(self) -> None:
         """Tell the pieces of text that were said as one."""
@@ -200,13 +207,14 @@ class State(Source):
             frozenset(self.given),
             frozenset(self.noted),
             self.cut,
-            self.spoken,
+            self.above,
+            self.line,
             self.voice,
         )
 
     def undo(self, mark: Mark) -> None:
         """Nothing was told since `mark`."""
-        size, self.calls, given, noted, self.cut, self.spoken, self.voice = mark
+        size, self.calls, given, noted, self.cut, self.above, self.line, self.voice = mark
         self.given, self.noted, self.waiting = set(given), set(noted), []
         self.parts.clear()
         self.texts.clear()
