@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .head_words import head_words, is_bare
 from .lexicon import TEXT, Program
+from .source import Malformed
 from .state import State
 
 
@@ -27,6 +28,18 @@ def tool_name(text: str) -> str:
     """The name that a head tells: up to white space or a mark."""
     words = text.removesuffix("$").split()
     return words[0].partition("<")[0] if words else ""
+
+
+def unmarked_name(s: State, p: Program, written: str) -> str:
+    """The offered tool that a head names whose marks were taken out, so that a word may stand right behind the name."""
+    words = ("", *p.vocabulary)
+    names = {
+        name for word in words if written.endswith(word) and s.is_tool(name := s.called(written.removesuffix(word)))
+    }
+    if len(names) != 1:
+        raise Malformed("no message")
+    s.note("missing-opener")
+    return names.pop()
 
 
 def may_begin(s: State, p: Program, bare: str) -> Callable[[str], bool] | None:

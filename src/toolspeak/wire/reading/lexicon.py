@@ -9,9 +9,10 @@ from typing import Any, cast
 
 from ..dialect import NAME, Dialect, Header, JsonCall, Maybe, NumberedName, Part, Slot
 from ..holes import ARGUMENTS
-from .head_words import bare_heads, body_begins, route, vocabulary
+from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .prompt_tail import ending, within_thought
 from .source import Marks, literal_words, marks
+from .spelled_names import other_tags
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
 THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
@@ -61,7 +62,8 @@ class Program:
     `legal` one that was not closed, `again` begins another call between the marks of one, `beyond` a frame; `named`: a
     message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `closers` end a thought,
     `drafts` begin a call in one, `opening` are both. `strays` are the closers that a model may write once too often.
-    `starts` begin messages, `ends` end them; `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body.
+    `starts` begin messages, `ends` end them; `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body; `body` begins the body
+    of a call.
     `shown` maps what begins a quotation to what ends it; `element` is that which stands between calls in a list as well.
     """
 
@@ -73,6 +75,7 @@ class Program:
         self.shown: dict[str, str] = {}
         self.element = ""
         self.openers = tuple(self.entries)
+        self.spelled = _spelled(d)
         self.fences = {o: c for o, c in d.fences if o not in self.entries} if self.entries else {}
         kinds = dict.fromkeys((*self.entries, *self.fences), CALL)
         formal = [w for w, e in self.entries.items() if e.formal]
@@ -108,13 +111,15 @@ class Program:
         self.bare: tuple[str, ...] = ()
         self.vocabulary = frozenset[str]()
         self.named = False
+        self.body: tuple[str, ...] = ()
         if header is None:
             return
+        self.body = first_words((self.d.open, *self.d.call)) if header.stop.strip() and calls else ()
         self.vocabulary, self.ends = vocabulary(header), header.ends
         heads = bare_heads(header)
         self.bare = () if header.also else heads  # all of a start may be missing, but for whom the message goes to
         if calls:
-            self.starts, self.heads = (header.start.strip(), *header.also), heads
+            self.starts, self.heads = (header.start.strip(), *header.also), (*heads, *channels(header))
             self.named = self.d.guard and ("^", "call") in header.routes
             self.inside |= {} if self.fences else {FENCE: CODE}
 
@@ -285,7 +290,7 @@ def _section_openers(d: Dialect) -> dict[str, Entry]:
     for opener, closer in ((d.open, d.close), *d.also):
         if opener.strip():
             head, *rest = literal_words(opener)
-            found.setdefault(head, Entry((d.call, *d.forms), tuple(rest), closer, section=True))
+            found.setdefault(head, Entry(_forms(d), tuple(rest), closer, section=True))
     return found
 
 
@@ -293,15 +298,25 @@ def _opened_without_section(d: Dialect) -> dict[str, Entry]:
     """The word that opens the first call, or the list of calls, where no section stands around them."""
     if d.open:
         return {}
-    forms = (d.call, *d.forms)
-    if words := _first_literal(d):
+    forms = _forms(d)
+    if words := _first_literal(d.call):
         return {words[0]: Entry(tuple(form for form in forms if first_words(form) == words[:1]), eaten=1)}
     return {d.items[0].strip(): Entry(forms, listed=True)} if d.items else {}
 
 
-def _first_literal(d: Dialect) -> tuple[str, ...]:
+def _forms(d: Dialect) -> tuple[Form, ...]:
+    """The shapes that a call may have, in order."""
+    return (d.call, *d.forms, *_spelled(d))
+
+
+def _spelled(d: Dialect) -> tuple[Form, ...]:
+    """Those of them that have the name in a tag of another spelling."""
+    return tuple(other for form in (d.call, *d.forms) for other in other_tags(form))
+
+
+def _first_literal(form: Form) -> tuple[str, ...]:
     """The words of the literal with which a call begins; () where it begins with something else."""
-    return literal_words(d.call[0]) if isinstance(d.call[0], str) else ()
+    return literal_words(form[0]) if isinstance(form[0], str) else ()
 
 
 def _form_openers(d: Dialect) -> dict[str, Entry]:
@@ -331,10 +346,10 @@ def _entries_in_messages(d: Dialect) -> dict[str, Entry]:
     """The words with which a call may begin inside a message: one without its marks, and one that does not say to whom it
     goes."""
     forms = (form for form in d.forms if isinstance(form[0], str))
-    found = {literal_words(str(form[0]))[0]: Entry((form,), eaten=1, strict=True) for form in forms}
+    found = {literal_words(str(form[0]))[0]: Entry((form,), eaten=1, formal=False, strict=True) for form in forms}
     head, *rest = literal_words(d.open) or [""]
     if head and NAME in d.call:
-        found[head] = Entry((d.call, *d.forms), tuple(rest), d.close, section=True, strict=True)
+        found[head] = Entry(_forms(d), tuple(rest), d.close, section=True, strict=True)
     return found
 
 
@@ -346,12 +361,15 @@ def _openers(d: Dialect) -> tuple[Form, ...]:
 
 def _inner(d: Dialect) -> dict[str, Entry]:
     """Entries for a model that leaves the first words of the opener out; only an offered tool counts there."""
-    forms, words = (d.call, *d.forms), _first_literal(d)
-    opener = literal_words(d.open)
-    out = {w: Entry(forms, tuple(opener[i + 1 :]), d.close, 0, False, True, True) for i, w in enumerate(opener) if i}
-    for i, word in enumerate(words):
-        if i or opener:
-            out.setdefault(word, Entry((d.call,), (), d.close, i + 1, False, True, bool(opener)))
+    opener, shapes = literal_words(d.open), (d.call, *other_tags(d.call))
+    out = {
+        w: Entry(_forms(d), tuple(opener[i + 1 :]), d.close, 0, False, True, True) for i, w in enumerate(opener) if i
+    }
+    for words in map(_first_literal, shapes):
+        for i, word in enumerate(words):
+            if i or opener or words != _first_literal(d.call):
+                same = tuple(form for form in shapes if _first_literal(form)[: i + 1] == words[: i + 1])
+                out.setdefault(word, Entry(same, (), d.close, i + 1, False, True, bool(opener)))
     fences = [mark for pair in d.fences for mark in pair]
     return {w: e for w, e in out.items() if len(w) > 1 and not w[0].isalnum() and w not in fences}
 

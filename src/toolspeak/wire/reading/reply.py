@@ -8,7 +8,7 @@ from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
 from .call_repairs import after_call
 from .calls import begin, section
-from .heads import may_begin, pass_unread, tell_rest, tool_name
+from .heads import may_begin, pass_unread, tell_rest, tool_name, unmarked_name
 from .json_reader import json_value
 from .lexicon import (
     CALL,
@@ -267,15 +267,19 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     bare = word if word in p.bare else ""
     try:
         fits = may_begin(s, p, bare)
-        head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, fits)
+        stop = header.stop.strip() or header.stop
+        head, hit = yield from token(s, marks((stop, *(() if word else p.body))), HEAD_SIZE, fits)
         head = bare + head
         needle, what = route(header, head)
-        if not hit:
+        if not hit or (hit != stop and what != "call"):
             raise Malformed("no head of a message")
-        s.pos += len(hit)
+        if hit == stop:
+            s.pos += len(hit)
         if what == "call" and not p.calls:
             return pass_unread(s)
         name = tool_name(f"^{head}$".split(needle, 1)[1]) if what == "call" else ""
+        if hit != stop:
+            name = unmarked_name(s, p, name)
         tell_rest(s, p, head.replace(needle.strip("^$") + name, "", 1))
         if what == "call":
             yield from begin(s, p, name)

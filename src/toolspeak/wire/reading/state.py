@@ -15,6 +15,8 @@ from .source import Decoded, Malformed, Source
 
 NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
 """What a tool may be called on a wire."""
+FUNCTIONS = "functions"
+"""The namespace in which models were taught that the functions of a request stand."""
 NOTES = 100
 """No reply leaves more notes than this."""
 DOUBTFUL = frozenset(["doubled-key", "expression", "other-name", "trailing-text", "unknown-key"])
@@ -244,17 +246,20 @@ class State(Source):
         """Does the name of an offered tool begin so?"""
         seen = text.strip()
         i = bisect_left(self.names, seen)
-        return i < len(self.names) and self.names[i].startswith(seen)
+        if i < len(self.names) and self.names[i].startswith(seen):
+            return True
+        space, dot, rest = seen.partition(".")
+        return self.begins(rest) if dot and space == FUNCTIONS else not dot and FUNCTIONS.startswith(space)
 
     def called(self, name: str) -> str:
-        """The name of the offered tool that is meant by this one: with entities, or its namespace repeated (`a.a` is
-        `a`)."""
+        """The name of the offered tool that is meant by this one: with entities, with the namespace of all functions
+        before it, or its namespace repeated (`a.a` is `a`)."""
         tools = self.tools or {}
         if name in tools:
             return name
         plain = unescape(name)
         space, _, rest = plain.partition(".")
-        meant = plain if plain in tools else rest if rest.partition(".")[0] == space else ""
+        meant = plain if plain in tools else rest if space in (FUNCTIONS, rest.partition(".")[0]) else ""
         if meant not in tools:
             return name
         self.note("meant-name", name)
@@ -266,7 +271,7 @@ class State(Source):
         whole = f"{to}.{name}"
         if whole in self.names:
             return whole
-        if f"{name}.".startswith(f"{to}."):
+        if to == FUNCTIONS or f"{name}.".startswith(f"{to}."):
             return name
         self.note("other-name", name)
         return name if self.offered(name) else to
