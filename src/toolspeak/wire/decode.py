@@ -46,7 +46,7 @@ class Decoder:
     def feed(self, chunk: str) -> list[Event]:
         s = self.state
         lane, delta = s.lane, s.delta
-        if lane is not None and chunk and lane(chunk) is None:
+        if lane is not None and delta is not None and chunk and lane(chunk) is None:
             s.base += len(chunk)
             if delta is TextDelta and not chunk.isspace():
                 s.line = chunk

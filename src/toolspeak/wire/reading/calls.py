@@ -13,7 +13,8 @@ from ..holes.hole import Tail
 from ..holes.spellings import unquoted
 from ..holes.typed import ahead
 from .call_repairs import behind, closing, missing, trailing
-from .lexicon import Entry, Form, Program, first_words, name_ends, words_of
+from .form_words import Form, first_words, name_ends, words_of
+from .lexicon import Entry, Program
 from .shapes import fitting
 from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
 from .state import NAMED, Call, State, may_name

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
 
-from ..dialect import NAME, Dialect, Header, JsonCall, Maybe, NumberedName, Part, Slot
-from ..holes import ARGUMENTS
+from ..dialect import NAME, Dialect, Header, JsonCall
+from .form_words import Form, first_words
 from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .prompt_tail import ending, within_thought
 from .source import Marks, literal_words, marks
@@ -16,7 +15,6 @@ from .spelled_names import other_tags
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
 THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
-Form = tuple[Part, ...]
 
 FENCE = "```"
 QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
@@ -237,43 +235,6 @@ class Program:
         return THINK if route(header, words)[1] == "thought" else TEXT
 
 
-def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """What may come first in the parts, or beyond them."""
-    for i, part in enumerate(parts):
-        rest = parts[i + 1 :]
-        match part:
-            case str():
-                if part.strip():
-                    return (literal_words(part)[0],)
-            case Maybe():
-                return (*first_words(part.parts), *first_words(rest, beyond))
-            case Slot():
-                return ()
-            case JsonCall() | NumberedName():
-                return ("{",)
-            case _:
-                hole = ARGUMENTS[type(part)]
-                return (*hole.openers(part), *(first_words(rest, beyond) if hole.optional else ()))
-    return beyond
-
-
-def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
-    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone."""
-    first = next((part for part in parts if not isinstance(part, str) or part.strip()), None)
-    ends = first_words(parts, beyond)
-    if isinstance(first, str) and first[0] == "\n" and ends[0][0].isalnum():
-        return ("\n" + ends[0],)
-    if isinstance(first, str) and ends[0] == '">':
-        return (*ends, '"/>', '" />')  # a tag may close itself
-    hole = ARGUMENTS.get(cast("Any", type(first)))
-    return hole.name_ends(first, ends) if hole else ends
-
-
-def words_of(parts: Form) -> tuple[str, ...]:
-    """Every literal word in the parts: what may come after a value that has ended."""
-    return tuple(w for part in parts if isinstance(part, str) for w in literal_words(part))
-
-
 def _call_openers(d: Dialect) -> dict[str, Entry]:
     """The words with which calls may begin; of those that one word may mean the first counts."""
     if d.header:
@@ -361,17 +322,23 @@ def _openers(d: Dialect) -> tuple[Form, ...]:
 
 def _inner(d: Dialect) -> dict[str, Entry]:
     """Entries for a model that leaves the first words of the opener out; only an offered tool counts there."""
-    opener, shapes = literal_words(d.open), (d.call, *other_tags(d.call))
+    opener = literal_words(d.open)
     out = {
         w: Entry(_forms(d), tuple(opener[i + 1 :]), d.close, 0, False, True, True) for i, w in enumerate(opener) if i
     }
-    for words in map(_first_literal, shapes):
-        for i, word in enumerate(words):
-            if i or opener or words != _first_literal(d.call):
-                same = tuple(form for form in shapes if _first_literal(form)[: i + 1] == words[: i + 1])
-                out.setdefault(word, Entry(same, (), d.close, i + 1, False, True, bool(opener)))
+    out = _own_words(d) | out
     fences = [mark for pair in d.fences for mark in pair]
     return {w: e for w, e in out.items() if len(w) > 1 and not w[0].isalnum() and w not in fences}
+
+
+def _own_words(d: Dialect) -> dict[str, Entry]:
+    """Entries at each word with which a call begins, but for the one that opens it."""
+    out: dict[str, Entry] = {}
+    forms, section = (d.call, *other_tags(d.call)), bool(d.open)
+    for words in (line[:n] for line in map(_first_literal, forms) for n in range(1, len(line) + 1)):
+        same = tuple(form for form in forms if _first_literal(form)[: len(words)] == words)
+        out.setdefault(words[-1], Entry(same, (), d.close, len(words), False, True, section))
+    return out if d.open else {word: entry for word, entry in out.items() if word != _first_literal(d.call)[0]}
 
 
 def _after(d: Dialect) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
     if word is None:
         return None
     s.within = s.line != "" and word[0] != "\n"
-    s.unfinished = s.within and goes_on(s.line)
+    s.unfinished = goes_on(s.line)
     kind = CODE if block and word == FENCE else p.inside[word]
     if kind in (CALL, HEAD):
         keep_from(s, word)
@@ -160,8 +160,8 @@ def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -
 def goes_on(line: str) -> bool:
     """Does the sentence go on with which this line ends? A word, a number or a comma is then the last that stands
     there."""
-    last = line.rstrip()[-1]
-    return last == "," or category(last)[0] in "LMN"
+    last = line.rstrip()[-1:]
+    return last != "" and (last == "," or category(last)[0] in "LMN")
 
 
 def marked_to_its_end(s: State) -> Scan[bool]:

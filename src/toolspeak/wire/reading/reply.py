@@ -8,7 +8,7 @@ from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
 from .call_repairs import after_call
 from .calls import begin, section
-from .heads import may_begin, pass_unread, tell_rest, tool_name, unmarked_name
+from .heads import pass_unread, read_head, tell_rest, tool_name
 from .json_reader import json_value
 from .lexicon import (
     CALL,
@@ -28,15 +28,13 @@ from .lexicon import (
     route,
 )
 from .passage import CodeBlock, Match, all_of_it, keep_from, mark, marked_to_its_end, pass_quoted
-from .source import SPACE, Malformed, Marks, Scan, at, following, marks, skip, token, until
+from .source import SPACE, Malformed, Marks, Scan, at, following, marks, skip, until
 from .state import State
 
 FAILURES = 2_000
 """So many openers may open no call; those behind them are text. What a model writes then costs what text does."""
 DRAFT = 65_536
 """So many characters of a thought are held back behind what opens a call."""
-HEAD_SIZE = 512
-"""The head of a message is at most this long, in characters."""
 
 
 def reply(s: State, p: Program, told: str | None) -> Scan[None]:
@@ -264,22 +262,12 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     if header is None:
         return TEXT
     s.spent, s.live, s.doubtful, s.fenced = False, None, False, False
-    bare = word if word in p.bare else ""
     try:
-        fits = may_begin(s, p, bare)
-        stop = header.stop.strip() or header.stop
-        head, hit = yield from token(s, marks((stop, *(() if word else p.body))), HEAD_SIZE, fits)
-        head = bare + head
+        head, hit = yield from read_head(s, p, header, word)
         needle, what = route(header, head)
-        if not hit or (hit != stop and what != "call"):
-            raise Malformed("no head of a message")
-        if hit == stop:
-            s.pos += len(hit)
         if what == "call" and not p.calls:
             return pass_unread(s)
-        name = tool_name(f"^{head}$".split(needle, 1)[1]) if what == "call" else ""
-        if hit != stop:
-            name = unmarked_name(s, p, name)
+        name = tool_name(s, p, needle, head, hit) if what == "call" else ""
         tell_rest(s, p, head.replace(needle.strip("^$") + name, "", 1))
         if what == "call":
             yield from begin(s, p, name)
@@ -295,9 +283,8 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     if what != "thought":
         return HEAD if p.named and not head else TEXT
     if not p.split:
-        s.say(
-            word.removeprefix(bare or header.start.strip()) + head + hit
-        )  # left in the text, a thought keeps its marks
+        start = word if word in p.bare else header.start.strip()
+        s.say(word.removeprefix(start) + head + hit)  # left in the text, a thought keeps its marks
     return THINK
 
 

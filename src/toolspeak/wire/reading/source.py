@@ -74,7 +74,7 @@ class Source:
         self.closed = False
         self.decoded = decoded
         self.lane: Search | None = None
-        self.delta: Delta = TextDelta
+        self.delta: Delta | None = None
         self.step: Callable[[], bool] | None = None
         self.log: list[str] | None = None
         self.logpos = 0

@@ -63,7 +63,7 @@ class State(Source):
     `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
     `ending` is the call that is over, but for what comes behind it, and `behind` the texts that its object holds; `doubtful`: a note tells that what is read is not whole.
     `line`: the text of the line that is told, or the end of it; `within`: that stands before the call read, which is `fenced` or not;
-    `unfinished`: and it is a sentence that goes on.
+    `unfinished`: what ends it is a sentence that goes on.
     `failures`: so many openers opened no call; `broken`: a list of calls was one of them, or held a call that broke. `judged` is the place where it was decided last whether more of a call stands there.
     """
 
@@ -138,7 +138,8 @@ class State(Source):
                 self.flush()
             if self.voice is TextDelta:
                 _, newline, last = text.rpartition("\n")
-                self.above |= self.spoken or not text.isspace()
+                self.above |= not text.isspace()
+                self.above |= self.line != ""
                 self.line = last.strip() or ("" if newline else self.line)
             if self.told is not self.voice:
                 self.flush_text()
