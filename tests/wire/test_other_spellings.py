@@ -84,6 +84,8 @@ def test_messages_whose_marks_were_taken_out(text: str, prompt: str | None) -> N
     )
     assert told(reply) == FOUND
     assert "missing-opener" in rules(reply)
+    begun = re.match(r"analysisWe.*(?=assistant\w+ to=)", text)
+    assert reply.text == (begun[0] if begun else "")
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,8 @@ def test_messages_whose_marks_were_taken_out(text: str, prompt: str | None) -> N
         "commentary to=functions.find json",
         "commentary to=functions.find is how it is written",
         'analysis of {"query": "x"} and of what is to=functions.find',
+        'analysis to=functions.find is {"query": "x"}',
+        'One writes to=functions.find json{"query": "x"}',
         "analysisWe look.assistantcommentary to=functions.nothing json{}",
         "analysisWe look.assistantfinalHello",
         "The commentary to=functions.find json{} is one.",

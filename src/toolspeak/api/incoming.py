@@ -23,7 +23,7 @@ class IncomingRequest:
     with, where the API has several types; `eager` are the names of the tools whose calls are told while they are written;
     `hosted` are the types of the tools that were left out because their provider
     runs them, each with its name in `ignored`. `demanded` is the type of one of those that must be called ("required": of any). `previous` is the id of the stored response to go on from, and `store`
-    whether to keep this one.
+    whether to keep this one. `schema_field` is the field that holds the schema of the reply.
     """
 
     model: str
@@ -41,6 +41,7 @@ class IncomingRequest:
     demanded: str = ""
     previous: str = ""
     store: bool = False
+    schema_field: str = "response_format"
 
     @property
     def requests(self) -> tuple[Request, ...]:

@@ -136,6 +136,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         demanded=demanded,
         previous=fields.get("previous_response_id") or "",
         store=fields.get("store") is not False,
+        schema_field="text.format",
     )
 
 

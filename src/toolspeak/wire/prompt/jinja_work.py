@@ -1,4 +1,4 @@
-"""How much one tag of a chat template asks of what compiles it: each operator, filter, call or field of an expression is
+"""Bounds on what one tag of a chat template holds. Each operator, filter, call or field of an expression is
 one level deeper, and a compiler that calls itself for each would end the process where no stack is left."""
 
 from __future__ import annotations

@@ -47,13 +47,21 @@ def tool_name(s: State, p: Program, needle: str, head: str, hit: str) -> str:
     """The name that the head of a call tells behind the needle: up to white space or a mark. `hit` ended the head."""
     words = f"^{head}$".split(needle, 1)[1].removesuffix("$").split()
     name = words[0].partition("<")[0] if words else ""
-    return name if hit else _unmarked_name(s, p, name)
+    return name if hit else _unmarked_name(s, p, needle, head, name)
 
 
-def _unmarked_name(s: State, p: Program, written: str) -> str:
-    """The offered tool that a head names whose marks were taken out, so that a word may stand right behind the name."""
+def _unmarked_name(s: State, p: Program, needle: str, head: str, written: str) -> str:
+    """The offered tool that a head names whose marks were taken out, so that a word may stand right behind the name.
+
+    All else in it are words of which heads are made, but for one right before the body, which tells its kind.
+    """
+    before, _, behind = head.partition(needle.strip("^$"))
+    kind = behind.rpartition(" ")[2]
+    odd = {*head_words(before), *behind.split()[1:]} - {*p.vocabulary, kind}
     stems = [written.removesuffix(word) for word in ("", *p.vocabulary) if written.endswith(word)]
     names = {name for stem in stems if s.is_tool(name := s.called(stem))}
+    if odd:
+        names.clear()
     if len(names) != 1:
         raise Malformed("no message")
     s.note("missing-opener")
