@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import logging
 import os
@@ -38,6 +39,7 @@ def _follow_no_profiles() -> None:
     """Whoever runs this may have tuned a model: here each is asked as it is; nor does it matter which tools they accepted."""
     os.environ["TOOLSPEAK_PROFILES"] = "off"
     os.environ["TOOLSPEAK_PINS"] = "off"
+    os.environ["TOOLSPEAK_LOGINS"] = "off"
     os.environ["TOOLSPEAK_APPROVALS"] = str(Path(tempfile.gettempdir()) / f"toolspeak-tests-{os.getpid()}.sqlite")
 
 
@@ -90,6 +92,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="costly: .ci/run, or --hypothesis-profile=full"))
     else:
         items.sort(key=lambda item: item.get_closest_marker("costly") is None)
+
+
+def pytest_collection() -> None:
+    gc.disable()  # what is loaded and made for the list of tests stays: there is no garbage to find
+
+
+def pytest_collection_finish() -> None:
+    """Looking for garbage was a tenth of the processor time. What was loaded stays, so it is not looked through again."""
+    gc.enable()
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
 
 
 def pytest_report_header() -> str:

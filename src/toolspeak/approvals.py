@@ -41,7 +41,7 @@ EXPIRY = 7 * 86_400.0
 
 
 @dataclass(slots=True)
-class Leave:
+class ApprovalGate:
     """Who may let the calls of one turn run: a policy, somebody who is asked, both, or nobody. `messages` is the
     conversation before the turn."""
 
@@ -117,7 +117,7 @@ def _outcome(answer: object) -> str:
 
 
 def pending(call: ToolCall, tool: Tool[..., Any], decision: Decision, messages: Sequence[Message]) -> Pending:
-    """The call as it waits for leave, from now on."""
+    """The call as it waits for approval, from now on."""
     definition, expires = definition_digest(tool), round(time.time() + EXPIRY, 3)
     digest = call_digest(definition, call.id, call.arguments, messages, expires)
     return Pending(call.id, call.name, call.arguments, decision.why, decision.origin, digest, definition, expires)

@@ -14,7 +14,7 @@
     │   ├── UnknownTool              its name is not in the toolbox
     │   ├── InvalidCall              its arguments do not fit the schema
     │   └── NotApproved              whoever was asked said no
-    │       └── ApprovalNeeded       a policy wants somebody's leave, and nobody is there to ask
+    │       └── ApprovalNeeded       a policy wants somebody's approval, and nobody is there to ask
     ├── Refused                      the gateway does not take a request: malformed, too large, no key, too many
     ├── LimitReached                 the seconds or tokens that the caller gave are used up
     ├── ToolError                    the tool itself failed
@@ -188,10 +188,10 @@ class NotApproved(CallError):
 
 
 class ApprovalNeeded(NotApproved):
-    """A call that a policy wants somebody's leave for, and nobody is there to ask: it is `pending`."""
+    """A call that a policy wants somebody's approval for, and nobody is there to ask: it is `pending`."""
 
     def __init__(self, pending: Pending, *, call: ToolCall | None = None) -> None:
-        super().__init__(f"the call of {pending.tool!r} waits for leave: {pending.why}", call=call)
+        super().__init__(f"the call of {pending.tool!r} waits for approval: {pending.why}", call=call)
         self.pending = pending
 
 

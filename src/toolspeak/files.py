@@ -26,15 +26,15 @@ def state_folder() -> Path:
 
 
 @contextmanager
-def replacing(path: Path) -> Generator[BinaryIO]:
+def replacing(path: Path, mode: int = 0o666) -> Generator[BinaryIO]:
     """A file of bytes that takes the place of `path` when the block ends well; else nothing is left of it.
 
     It is written beside `path`, under that name with a point before it and `-` and more behind it. Who may read it is what
-    the process's umask says, as for any new file. Raises OSError.
+    `mode` and the process's umask say, as for any new file. Raises OSError.
     """
     part = path.parent / f".{path.name}-{secrets.token_hex(8)}"
     try:
-        with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb") as file:
+        with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
             yield file
         part.replace(path)
     finally:

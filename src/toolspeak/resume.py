@@ -1,4 +1,4 @@
-"""Goes on with a run that waited for somebody's leave: in this process or another one, now or later.
+"""Goes on with a run that waited for somebody's approval: in this process or another one, now or later.
 
 An answer holds for what was shown: the tool's definition, the arguments, the conversation before the call. What is not as
 it was is refused before anything runs. Whether a call may run is decided by the person, within what the policy denies.

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, cast
 
-from .approvals import Answer, Approve, Leave
+from .approvals import Answer, ApprovalGate, Approve
 from .display import tools_html
 from .errors import CallError, InvalidCall, InvalidTool, NoCall, ToolError, UnknownTool, UsageError
 from .plan.calls import broken, judged
@@ -236,7 +236,7 @@ class Toolbox:
         characters; its `error` is kept with its traceback for the caller: an ApprovalNeeded where nobody can be asked.
         `ended` is awaited with each when it is there. Cancelled, it cancels what runs. What `approve` raises comes through.
         """
-        gate, leave, tools = asyncio.Semaphore(max(1, parallel)), Leave(policy, approve, messages), tuple(self)
+        running, approval = asyncio.Semaphore(max(1, parallel)), ApprovalGate(policy, approve, messages)
         self.check_injected(inject)
 
         async def one(call: Any) -> ToolResult:
@@ -251,22 +251,22 @@ class Toolbox:
             try:
                 if checked.error is not None:
                     raise checked.error
-                answer = await leave.ask(known, self[known.name], tools)
+                answer = await approval.ask(known, self[known.name], tuple(self))
                 if isinstance(answer, Answer):
                     text = result_text(answer.result, limit)
-                    return ToolResult(known.id, known.name, text, answer.result, origin=leave.own_words)
+                    return ToolResult(known.id, known.name, text, answer.result, origin=approval.own_words)
                 if answer is not known:
                     known = self._checked(answer)
-                    leave.check(known, tools)
-                async with gate:
+                    approval.check(known, tuple(self))
+                async with running:
                     began = time.monotonic()
                     value = await self._run(known, inject or {})
             except (CallError, ToolError) as error:
                 log.debug("the call of %r gave no result: %s", known.name, error)
                 text = self._error_text(known.name, error, inject or {})
-                origin = leave.origin(self[known.name]) if began else leave.own_words
+                origin = approval.origin(self[known.name]) if began else approval.own_words
                 return ToolResult(known.id, known.name, text, None, error, _since(began), origin)
-            origin = leave.origin(self[known.name])
+            origin = approval.origin(self[known.name])
             return ToolResult(known.id, known.name, result_text(value, limit), value, None, _since(began), origin)
 
         tasks = [asyncio.create_task(one(call)) for call in calls]

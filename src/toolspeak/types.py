@@ -107,7 +107,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A call that waits for somebody's leave, as plain data.
+    """A call that waits for somebody's approval, as plain data.
 
     `why` says which rule wants that, `origin` whether the conversation holds untrusted results. An answer holds for the
     `digest`: of the tool's definition (whose own digest is `definition`), the arguments, the conversation before the call
@@ -153,7 +153,7 @@ class Reply:
 
     `messages` is the conversation to go on from, this reply included; `steps` the turns of a run, or the tries of a
     decision that was asked again. `logprobs` are the likelihoods of the text's tokens where they were asked for and
-    told, each in OpenAI's form. `pending` are the calls that wait for somebody's leave: `toolspeak.resume` goes on.
+    told, each in OpenAI's form. `pending` are the calls that wait for somebody's approval: `toolspeak.resume` goes on.
     `output` is the answer of a run as a value, where a type was asked for.
     """
 

@@ -256,7 +256,7 @@ IMAGE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
         (PLAIN | {"tool_choice": {"type": "sure"}}, "tool_choice"),
         (PLAIN | {"tool_choice": {"type": "any"}}, "no tool is offered"),
         (PLAIN | {"tools": [{"name": "a"}], "tool_choice": {"type": "tool", "name": "b"}}, "no tool 'b' among"),
-        (PLAIN | {"mcp_servers": [{"url": "https://x"}]}, "mcp_servers"),
+        (PLAIN | {"mcp_servers": "x"}, "mcp_servers: expected"),
         (PLAIN | {"output_config": {"format": {"type": "json_schema"}}}, "a schema is missing"),
         (PLAIN | {"output_config": {"effort": "utmost"}}, "output_config"),
         (said(IMAGE), r"messages\.0\.content\.0\.source: .*'file'"),
@@ -266,6 +266,10 @@ IMAGE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
         (said({"type": "text", "text": 1}), "expected a text, got int"),
         (said({"type": "tool_result", "content": "x"}), "tool_use_id"),
         (said({"type": "tool_use", "id": "x", "name": "a", "input": {}}), "'tool_use' cannot be passed on"),
+        (
+            said({"type": "search_result", "title": "t", "source": "s", "content": {}}),
+            "a list of blocks, got an object",
+        ),
         (said({"type": "teleport", "id": "x"}, role="assistant"), "'teleport' cannot"),
         (said({"type": "tool_use", "id": "x", "input": {}}, role="assistant"), "name"),
         (said({"text": "x"}), r"messages\.0"),
@@ -722,3 +726,19 @@ def test_deferred_tools_are_known_and_what_refers_to_them() -> None:
     searched = [*tools, {"type": "tool_search_tool_bm25", "name": "tool_search_tool_bm25"}]
     assert api.read_request(PLAIN | {"tools": searched}).request.search
     assert asked.ignored == ("server_tool_use",)
+
+
+def test_only_a_tool_of_the_providers_gives_an_object() -> None:
+    called = {"type": "tool_use", "id": "x", "name": "a", "input": {}}
+    found = {
+        "type": "tool_search_tool_search_result",
+        "tool_references": [{"type": "tool_reference", "tool_name": "a"}],
+    }
+    blocks = [{"type": "tool_search_tool_result", "tool_use_id": "s", "content": found}, called]
+    rows: list[Any] = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": blocks}]
+    asked = PLAIN | {"tools": [{"name": "a", "defer_loading": True}]}
+    check_body(asked | {"messages": rows}, api.BODY)
+    assert api.read_request(asked | {"messages": rows}).request.deferred == {"a": 1}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": {"a": 1}}]}
+    with pytest.raises(Refused, match=r"messages\.2\.content\.0\.content: expected a text or a list of blocks"):
+        api.read_request(asked | {"messages": [*rows, result]})

@@ -78,7 +78,7 @@ def test_a_call_that_a_policy_wants_asked_about_waits(tmp_path: Path) -> None:
     assert (first["text"], first["notes"]) == ("It is done.", [])
     assert (second["finish"], second["notes"], len(json.loads(second["calls"]))) == (
         "tool_calls",
-        ["waits-for-leave: charge"],
+        ["waits-for-approval: charge"],
         1,
     )
     assert [key[:2] for key in KEYS] == ["a:"]

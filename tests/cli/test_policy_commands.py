@@ -106,7 +106,7 @@ def test_resume_reads_standard_input_and_wants_whole_answers(cli: Cli, script: S
 def test_an_approval_is_asked_for_in_one_process_and_given_in_another(cli: Cli, script: Script) -> None:
     first = cli(*ASK, "--json", "-m", script(wants("remove", path="notes"), "never"))
     assert first.returncode == 1
-    assert "waits for leave" in first.stderr
+    assert "waits for approval" in first.stderr
     Path("run.json").write_text(first.stdout)
     [one] = json.loads(first.stdout)["pending"]
     listed = cli(*RESUME, "-m", script("Done."))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -67,10 +67,16 @@ def steep(rng: random.Random) -> tuple[Input, str]:
     case = Input(name, head + unit * 3)
     try:
         with limited(PATIENCE * 3):
-            ratio = growth(get(name), lambda n: head + unit * (n // len(unit)), size, OFFERS["offered"], start=8_000)
+            ratio = _growth(name, lambda n: head + unit * (n // len(unit)), size)
+            if ratio > STEEP:  # what other work on the machine did in these milliseconds is not done again
+                ratio = min(ratio, _growth(name, lambda n: head + unit * (n // len(unit)), size))
     except TimeoutError:
         return case, f"hang: {unit!r} again and again"
     return case, f"grows: x{ratio:.1f} for twice {unit!r}, {size} at a time" if ratio > STEEP else ""
+
+
+def _growth(name: str, make: Callable[[int], str], size: int) -> float:
+    return growth(get(name), make, size, OFFERS["offered"], start=8_000)
 
 
 def kind(problem: str) -> str:

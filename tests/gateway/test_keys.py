@@ -18,9 +18,11 @@ from clock import Clock
 from toolspeak.errors import Refused, UsageError
 from toolspeak.events import Finished, TextDelta
 from toolspeak.gateway.access import keys
-from toolspeak.gateway.access.keys import Keys, check_openness, digest, hashed, is_loopback, new_key
+from toolspeak.gateway.access.host_check import check_openness
+from toolspeak.gateway.access.keys import Keys, digest, hashed, new_key
 from toolspeak.gateway.config.settings import Key, Rates, Settings, Store
 from toolspeak.gateway.limits.rates import Counter
+from toolspeak.models.http.address import is_loopback
 from toolspeak.models.scripted import Scripted
 from toolspeak.types import Usage
 

@@ -385,16 +385,16 @@ def test_schemas_of_real_tools_pass() -> None:
 # ------------------------------------------------------------------ what is wrong is found without looking at all of it
 
 
-MANY_WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
-    "messages": (CHAT, {"messages": [{"role": 1}] * 300_000}, "messages.0.role: expected one of"),
-    "late": (CHAT, {"messages": [*MESSAGES * 700, {"role": "user", "content": [{"type": "text", "text": ""}] * 30 + [{"type": 1}]}]},
+MANY_WRONG: dict[str, tuple[str, Callable[[], dict[str, Any]], str]] = {
+    "messages": (CHAT, lambda: {"messages": [{"role": 1}] * 300_000}, "messages.0.role: expected one of"),
+    "late": (CHAT, lambda: {"messages": [*MESSAGES * 700, {"role": "user", "content": [{"type": "text", "text": ""}] * 30 + [{"type": 1}]}]},
              "messages.700.content.30.type: expected string, got 1"),
-    "too many": (CHAT, {"messages": MESSAGES * 20_000}, "messages: expected at most 10,000 items, got 20,000"),
-    "tools": (CHAT, {"messages": MESSAGES, "tools": [{"type": "function"}] * 320_000}, "tools: expected at most 10,000 items, got 320,000"),
-    "stop": (CHAT, {"messages": MESSAGES, "stop": [1] * 300_000}, "stop.0: expected string, got 1"),
-    "biases": (CHAT, {"messages": MESSAGES, "logit_bias": {str(i): "x" for i in range(300_000)}}, "logit_bias.0: expected number"),
-    "items": ("/v1/responses", {"input": [{"type": 1}] * 300_000}, "input.0.type: expected"),
-    "blocks": ("/v1/messages", {"max_tokens": 1, "messages": [{"role": "user", "content": [{"a": 1}] * 300_000}]},
+    "too many": (CHAT, lambda: {"messages": MESSAGES * 20_000}, "messages: expected at most 10,000 items, got 20,000"),
+    "tools": (CHAT, lambda: {"messages": MESSAGES, "tools": [{"type": "function"}] * 320_000}, "tools: expected at most 10,000 items, got 320,000"),
+    "stop": (CHAT, lambda: {"messages": MESSAGES, "stop": [1] * 300_000}, "stop.0: expected string, got 1"),
+    "biases": (CHAT, lambda: {"messages": MESSAGES, "logit_bias": {str(i): "x" for i in range(300_000)}}, "logit_bias.0: expected number"),
+    "items": ("/v1/responses", lambda: {"input": [{"type": 1}] * 300_000}, "input.0.type: expected"),
+    "blocks": ("/v1/messages", lambda: {"max_tokens": 1, "messages": [{"role": "user", "content": [{"a": 1}] * 300_000}]},
                "messages.0.content.0.type: expected a value, got nothing"),
 }  # fmt: skip
 
@@ -419,7 +419,7 @@ def test_what_is_wrong_first_is_found_in_few_looks(name: str, monkeypatch: pytes
     monkeypatch.setattr(first_error, "judge", lambda _: SimpleNamespace(is_valid=right))
     monkeypatch.setattr(first_error, "check", told)
     with pytest.raises(Refused) as caught:
-        check_body({"model": "m", **sent}, BODIES[path])
+        check_body({"model": "m", **sent()}, BODIES[path])
     assert str(caught.value).startswith(wanted)
     assert looks < 100
     assert seen < 2000

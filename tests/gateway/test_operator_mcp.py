@@ -8,6 +8,7 @@ import logging
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import anthropic
 import openai
 import pytest
 
+from oauth_world import browse, oauth_world
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest, hashed
 from toolspeak.gateway.call_policy import CallPolicy
@@ -24,6 +26,10 @@ from toolspeak.gateway.config.settings import Key, McpServer
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.policy.policy import Policy
+from toolspeak.sources import background_loop
+from toolspeak.sources.mcp.config import address
+from toolspeak.sources.mcp.login import log_in
+from toolspeak.sources.mcp.logins import Logins, default_path
 
 Serve = Callable[..., Any]
 TOOLS = '''
@@ -112,7 +118,7 @@ def removed(server: McpServer, file: Path) -> bool:
 
 
 def test_tools_of_a_server_run_here_for_unmodified_clients(serve_models: Serve, server: McpServer) -> None:
-    """Whole and streamed, in all three APIs, beside a tool of the client's own."""
+    """Whole and streamed, in all three APIs, beside a tool of the client's own; the items are in test_told_runs."""
 
     async def say(one: openai.AsyncOpenAI, other: anthropic.AsyncAnthropic) -> list[Any]:
         chat = await one.chat.completions.create(**ASKED, tools=[OWN])
@@ -301,3 +307,29 @@ def test_what_is_wrong_with_a_server_is_told(monkeypatch: pytest.MonkeyPatch, ol
     assert old in FILE
     with pytest.raises(UsageError, match=why):
         parse_config(FILE.replace(old, new))
+
+
+def test_a_login_serves_the_gateway(
+    serve_models: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without one the log says what to do, and the request goes on without the server's tools."""
+    monkeypatch.setenv("TOOLSPEAK_LOGINS", str(tmp_path / "logins.json"))
+    with oauth_world() as world:
+        server = McpServer(world.url, prefix="notes_", pins=str(tmp_path / "pins.json"))
+
+        async def say(one: openai.AsyncOpenAI, _: Any) -> Any:
+            return (await one.chat.completions.create(**ASKED)).choices[0].message.content
+
+        text, script = talk(serve_models, server, say, "Hello.")
+        assert (text, "Says it again." in json.dumps(script.requests[0].messages)) == ("Hello.", False)
+        assert f"run `toolspeak mcp login {world.url}`" in caplog.text
+        background_loop.wait(
+            log_in(
+                address(world.url),
+                Logins(default_path()),
+                lambda url: threading.Thread(target=browse, args=(url,)).start(),
+            )
+        )
+        text, script = talk(serve_models, server, say, wants("notes_echo", text="hi there"), "It is said.")
+        assert (text, "hi there" in json.dumps(script.requests[1].messages[-1])) == ("It is said.", True)
+        assert not any(secret in caplog.text for secret in world.secrets)

@@ -59,15 +59,16 @@ def test_containers_without_end_are_no_more_than_too_many() -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
+    "make",
     [
-        {f"name{i}": 1 for i in range(60_000)},
-        [[] for _ in range(60_000)],
-        [{"type": "text", "text": "x"} for _ in range(40_000)],
-        [[[[{f"name{i}": "x" * 100}] for i in range(60_000)]]],
+        lambda: {f"name{i}": 1 for i in range(60_000)},
+        lambda: [[] for _ in range(60_000)],
+        lambda: [{"type": "text", "text": "x"} for _ in range(40_000)],
+        lambda: [[[[{f"name{i}": "x" * 100}] for i in range(60_000)]]],
     ],
 )
-def test_no_step_reads_much_more_than_a_piece(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_step_reads_much_more_than_a_piece(make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    value = make()
     steps: list[int] = []
     walker = json_pieces._Walker
 

@@ -584,7 +584,10 @@ def test_who_is_closed_while_it_connects_is_not_connected(web: Web) -> None:
 
 def test_a_key(web: Web) -> None:
     web.key = "sesame"
-    with pytest.raises(ts.ToolError, match="wants to know who asks"):
+    with pytest.raises(
+        ts.ToolError,
+        match=r"asks for a login .HTTP 401.: run `toolspeak mcp login http://127.0.0.1:.*, or give it a key",
+    ):
         ts.mcp(address(web), timeout=PATIENT, pins=False).open()
     with ts.mcp(
         address(web) + "?secret=1", headers={"Authorization": "Bearer sesame"}, timeout=PATIENT, pins=False

@@ -119,7 +119,7 @@ def test_with_a_policy_only_what_it_allows_runs(functions: Path, tmp_path: Path)
     ran, asked, denied = asyncio.run(asyncio.wait_for(talk(), PATIENT))
     assert [one.is_error for one in (ran, asked, denied)] == [False, True, True]
     assert ran.content[0].text == "Oslo: sun for 3 days"
-    assert "waits for leave: no rule allows it" in asked.content[0].text
+    assert "waits for approval: no rule allows it" in asked.content[0].text
     assert "refused by the policy: deny facts" in denied.content[0].text
 
 

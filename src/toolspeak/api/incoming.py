@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..types import Reply, Request, Step
+from ..types import Reply, Request, Step, Tool
+from .named_servers import NamedServer
 
 HOSTED = "hosted"
-"""The type, in `Asked.names`, of a tool of the operator's that stands for one of the provider's."""
+"""The type, in `IncomingRequest.names`, of a tool of the operator's whose calls are run here. It has the `server`
+that it belongs to, "" where it stands for a tool of the provider's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class IncomingRequest:
     with, where the API has several types; `eager` are the names of the tools whose calls are told while they are written;
     `hosted` are the types of the tools that were left out because their provider
     runs them, each with its name in `ignored`. `demanded` is the type of one of those that must be called ("required": of any). `previous` is the id of the stored response to go on from, and `store`
-    whether to keep this one. `schema_field` is the field that holds the schema of the reply.
+    whether to keep this one. `schema_field` is the field that holds the schema of the reply. `servers` are the MCP servers that the client names, and
+    `listings` has by the labels of such servers the tools that it is told to have. `tells_servers`: the client is told the calls of MCP servers' tools that are run here.
     """
 
     model: str
@@ -42,6 +45,9 @@ class IncomingRequest:
     previous: str = ""
     store: bool = False
     schema_field: str = "response_format"
+    servers: tuple[NamedServer, ...] = ()
+    listings: Mapping[str, tuple[Tool[..., Any], ...]] = field(default_factory=dict[str, tuple[Tool[..., Any], ...]])
+    tells_servers: bool = False
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -57,7 +63,22 @@ class IncomingRequest:
     def visible_steps(self, reply: Reply) -> tuple[Step, ...]:
         """The steps of a reply that a client is shown: those in which tools of the operator's were run. Steps in which
         a model was asked again are nobody's business."""
-        return reply.steps if any(kind == HOSTED for kind, _ in self.names.values()) else ()
+        return reply.steps if self.run_here else ()
+
+    @property
+    def run_here(self) -> frozenset[str]:
+        """The names of the tools whose calls are run here and told to the client."""
+        return frozenset(name for name, (kind, _) in self.names.items() if kind == HOSTED)
+
+    def server_of(self, name: str) -> str:
+        """The server of a tool whose calls are run here; "" for one that stands for a tool of the provider's."""
+        return str(self.names[name][1]["server"])
+
+    def with_runs(self, servers: Mapping[str, str]) -> IncomingRequest:
+        """The request whose client is told the calls of tools that are run here: by their names the servers, "" for one that
+        stands for a tool of the provider's."""
+        runs = {name: (HOSTED, {"server": server}) for name, server in servers.items()}
+        return replace(self, names={**self.names, **runs})
 
 
 @dataclass(frozen=True, slots=True)

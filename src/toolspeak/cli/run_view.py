@@ -132,15 +132,15 @@ def show_hints(reply: Reply) -> None:
 
 
 def show_open(reply: Reply) -> None:
-    """Writes to standard error what a run still lacks: its answer, or somebody's leave for calls."""
+    """Writes to standard error what a run still lacks: its answer, or somebody's approval for calls."""
     if not (reply.text.strip() or reply.pending):
         click.echo("error: the model gave no answer", err=True)
     for one in reply.pending:
-        Progress().note(f"waits for leave: {one.id} {one.tool} {json_line(one.arguments)} ({one.why})")
+        Progress().note(f"waits for approval: {one.id} {one.tool} {json_line(one.arguments)} ({one.why})")
 
 
 def without_pending(reply: Reply) -> list[Message]:
-    """The conversation, in which calls that wait for leave are refused: nobody is there to give it."""
+    """The conversation, in which calls that wait for approval are refused: nobody is there to give it."""
     text = error_text("Not run: nobody was there to approve it.")
     return [*reply.messages, *(answer_message(call, text) for call in reply.calls if reply.pending)]
 

@@ -1,4 +1,4 @@
-"""The table of the forms that were tried."""
+"""The table of the strategies that `toolspeak tune` tried."""
 
 from __future__ import annotations
 

@@ -334,6 +334,7 @@ def _events(
 
     def run(request: Request) -> AsyncGenerator[Event | Done[Reply]]:
         audit_as = None if policy else who
-        return answered(request, running, ask, longest=served.longest_result, turns=turns, audit_as=audit_as)
+        longest, told = served.longest_result, asked.run_here
+        return answered(request, running, ask, told=told, longest=longest, turns=turns, audit_as=audit_as)
 
     return side_by_side([run(one) if running else ask(one) for one in asked.requests])

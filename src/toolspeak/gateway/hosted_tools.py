@@ -1,23 +1,24 @@
 """Tools that run in the gateway: those of the operator's MCP servers.
 
 The configuration names a tool of an MCP server for the type of a hosted tool (`web_search`). A request that offers such a
-tool then offers the operator's to the model, under the type's name; the client is shown that there was a search in the form
-that its API has for one. And it names servers whose tools the models of some keys get beside the client's own, where the
-model is free to call what it likes; the client is shown what came of them alone. Calls are run here, their results go
-back to the model, and the reply goes on.
+tool then offers the operator's to the model, under the type's name. And it names servers whose tools the models of some keys
+get beside the client's own, where the model is free to call what it likes. Calls are run here, their results go back to the
+model, and the reply goes on. The client is told the calls and their results in the form that its API has for calls that its
+provider runs; where it has none, what came of them alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..api.choice import not_run
-from ..api.incoming import HOSTED, IncomingRequest
+from ..api.incoming import IncomingRequest
+from ..api.named_servers import NamedServer
 from ..audit import audit
 from ..drive import Done
 from ..events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, Noted
@@ -34,9 +35,6 @@ log = logging.getLogger(__name__)
 
 HOSTED_TYPES = ("web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "image_generation")
 """The types of tools that providers run today, without a date; the configuration may name newer ones."""
-SEARCH = "web_search"
-"""The tool whose calls a client is shown."""
-
 Ask = Callable[[Request], AsyncGenerator[Event | Done[Reply]]]
 
 
@@ -60,6 +58,7 @@ class HostedTools:
     ) -> None:
         self._types = {name: Source(box(source, servers)) for name, source in sources.items()}
         self._servers = {name: Source(connector(one), one.prefix, one.running) for name, one in servers.items()}
+        self._addresses = {name: one.server for name, one in servers.items()}
         self._offered = offered
 
     async def aclose(self) -> None:
@@ -82,14 +81,23 @@ class HostedTools:
             return asked, {**running}
         names = list(dict.fromkeys(server for server, _ in grants))
         found = dict(zip(names, await asyncio.gather(*(self._servers[one].tools(one) for one in names)), strict=True))
+        named = {name: self._named(asked, name) for name in names}
         ran, tools = {**running}, {tool.name: tool for tool in request.tools or ()}
+        labels: dict[str, str] = {}
         for server, pattern in grants:
             source = self._servers[server]
             for tool in source.fitting(pattern, found[server]):
-                if tool.name not in tools:
+                if tool.name not in tools and named[server].offers(tool.name, tool.name.removeprefix(source.prefix)):
                     tools[tool.name] = tool
                     ran[tool.name] = Running(source, tool.name)
-        return replace(asked, request=replace(request, tools=tuple(tools.values()))), ran
+                    labels[tool.name] = named[server].label
+        offering = replace(asked, request=replace(request, tools=tuple(tools.values())))
+        return _with_servers(offering, labels), ran
+
+    def _named(self, asked: IncomingRequest, name: str) -> NamedServer:
+        """A server of the operator's as the client names it, or by its own name."""
+        address = self._addresses[name]
+        return next((one for one in asked.servers if one.means(name, address)), NamedServer(name, "", ()))
 
     def _granted(self, key: Key | None) -> Sequence[str]:
         """The servers, or some of their tools, that the owner of a key gets."""
@@ -115,10 +123,10 @@ class HostedTools:
         choice = _choice(asked, running)
         if not running:
             return asked, running
-        as_hosted: tuple[str, Mapping[str, Any]] = (HOSTED, {})
-        names = {**asked.names, **dict.fromkeys(running, as_hosted)}
         request = replace(asked.request, tools=tuple(tools), choice=choice)
-        return replace(asked, request=request, names=names, ignored=tuple(sorted(left))), running
+        return replace(asked, request=request, ignored=tuple(sorted(left))).with_runs(
+            dict.fromkeys(running, "")
+        ), running
 
     async def _tool(self, name: str) -> Tool[..., Any] | None:
         """The tool for a type; None where there is none, or its server cannot be had, which the log tells."""
@@ -130,6 +138,22 @@ class HostedTools:
         if found:
             log.warning("the server for %s has %d tools: name one of them (mcp:SERVER#NAME)", name, len(found))
         return None
+
+
+def _with_servers(asked: IncomingRequest, labels: Mapping[str, str]) -> IncomingRequest:
+    """The request whose client is told the servers that it has named and the calls of their tools, `labels` being those of
+    the servers by the names of the tools. A server of which nothing is offered stays among what says nothing."""
+    by_label = {label: list[Tool[..., Any]]() for label in labels.values()}
+    for tool in asked.request.tools or ():
+        if tool.name in labels:
+            by_label[labels[tool.name]].append(tool)
+    ignored, listings = {*asked.ignored}, dict[str, tuple[Tool[..., Any], ...]]()
+    for one in asked.servers:
+        if one.label in by_label:
+            ignored -= {*one.where}
+            listings |= {} if one.listed else {one.label: tuple(by_label[one.label])}
+    told = replace(asked, ignored=tuple(sorted(ignored)), listings=listings)
+    return told.with_runs(labels) if asked.tells_servers else told
 
 
 def _choice(asked: IncomingRequest, running: Mapping[str, Running]) -> str:
@@ -148,45 +172,59 @@ async def answered(
     running: Mapping[str, Running],
     ask: Ask,
     *,
+    told: Collection[str] = (),
     longest: int = LIMIT,
     turns: int = 6,
     audit_as: str | None = None,
 ) -> AsyncGenerator[Event | Done[Reply]]:
-    """The events of a reply in which the calls of these tools are run, and not left to the client. A reply that calls
-    tools of the client's too ends there, and its calls of these are left out, with a note. A result keeps `longest`
-    characters; after so many `turns` the reply must do with what they gave. Where no policy decides, the audit names the
-    owner of a key: `audit_as`."""
-    so_far = _Turns(request, running, longest, turns, audit_as)
+    """The events of a reply in which the calls of these tools are run, and not left to the client; those that are `told` are
+    events too, each with its result. A reply that calls tools of the client's too ends there, and its calls of these are
+    left out, with a note. A result keeps `longest` characters; after so many `turns` the reply must do with what they gave.
+    Where no policy decides, the audit names the owner of a key: `audit_as`."""
+    so_far = _Turns(request, running, told, longest, turns, audit_as)
     while not so_far.over:
         listening = _Listening(running)
         async with aclosing(ask(so_far.request)) as events:
             async for event in events:
                 for passed in listening.take(event):
                     yield passed
-        for event in await so_far.add(listening.reply):
-            yield event
+        async with aclosing(so_far.add(listening.reply)) as made:
+            async for one in made:
+                yield one
 
 
 class _Turns:
     """A reply that is made in several turns: the `request` for the next one, and whether it is `over`."""
 
     def __init__(
-        self, request: Request, running: Mapping[str, Running], longest: int, turns: int, audit_as: str | None
+        self,
+        request: Request,
+        running: Mapping[str, Running],
+        told: Collection[str],
+        longest: int,
+        turns: int,
+        audit_as: str | None,
     ) -> None:
         self.request = request
         self.over = False
-        self._running = running
+        self._running, self._told = running, told
         self._longest, self._most, self._audit_as = longest, turns, audit_as
         self._spent = Usage()
         self._steps: list[Step] = []
 
-    async def add(self, reply: Reply) -> list[Event | Done[Reply]]:
+    async def add(self, reply: Reply) -> AsyncGenerator[Event | Done[Reply]]:
         """Runs the calls of one reply, or ends with it; what the client is told of that."""
         self._spent = add_usage(self._spent, reply.usage)
         calls = [call for call in reply.calls if call.name in self._running]
         others = tuple(call for call in reply.calls if call.name not in self._running)
-        self.over = bool(others) if calls else True
-        return self._end(reply, calls, others) if self.over else await self._run(reply, calls)
+        if calls and not others:
+            async with aclosing(self._run(reply, calls)) as events:
+                async for event in events:
+                    yield event
+            return
+        self.over = True
+        for event in self._end(reply, calls, others):
+            yield event
 
     def _end(self, reply: Reply, left: list[ToolCall], calls: tuple[ToolCall, ...]) -> list[Event | Done[Reply]]:
         notes = [Note("hosted-call-left-out", call.name) for call in left]
@@ -194,14 +232,19 @@ class _Turns:
         whole = replace(reply, calls=calls, usage=self._spent, steps=steps, notes=noted)
         return [*map(Noted, notes), Finished(reply.finish, self._spent), Done(whole)]
 
-    async def _run(self, reply: Reply, calls: list[ToolCall]) -> list[Event | Done[Reply]]:
-        results = [await self._result(call) for call in calls]
-        ran = [*zip(calls, results, strict=True)]
-        shown = [(call, result) for call, result in ran if call.name == SEARCH]
-        made = replace(reply, calls=tuple(call for call, _ in shown))
-        self._steps.append(Step(made, tuple(result for _, result in shown)))
+    async def _run(self, reply: Reply, calls: list[ToolCall]) -> AsyncGenerator[Event | Done[Reply]]:
+        ran: list[tuple[ToolCall, ToolResult]] = []
+        for call in calls:
+            if call.name in self._told:  # before it is run, which may take long
+                for event in (CallStart(call.name, call.id), ArgumentsDelta(call.json), CallEnd()):
+                    yield event
+            ran.append((call, await self._result(call)))
+            if call.name in self._told:
+                yield CallResult(ran[-1][1])
+        told = [(call, result) for call, result in ran if call.name in self._told]
+        made = replace(reply, calls=tuple(call for call, _ in told))
+        self._steps.append(Step(made, tuple(result for _, result in told)))
         self._go_on([assistant(reply), *(answer(call, result.text) for call, result in ran)])
-        return [event for call, result in shown for event in _told(call, result)]
 
     async def _result(self, call: ToolCall) -> ToolResult:
         if self._audit_as is not None:
@@ -215,10 +258,6 @@ class _Turns:
         if len(self._steps) == self._most:
             tools = tuple(tool for tool in tools if tool.name not in self._running)
         self.request = replace(self.request, messages=[*self.request.messages, *messages], tools=tools, choice="auto")
-
-
-def _told(call: ToolCall, result: ToolResult) -> list[Event]:
-    return [CallStart(call.name, call.id), ArgumentsDelta(call.json), CallEnd(), CallResult(result)]
 
 
 class _Listening:

@@ -76,7 +76,7 @@ def loop(request: Request, limits: Limits, rungs: Sequence[ReaskStrategy] = usua
 
 
 def pending_in(results: Sequence[ToolResult]) -> list[Pending]:
-    """The calls among these that wait for somebody's leave."""
+    """The calls among these that wait for somebody's approval."""
     return [result.error.pending for result in results if isinstance(result.error, ApprovalNeeded)]
 
 
@@ -222,8 +222,8 @@ class _Run:
         self.open = None
 
     def paused(self, reply: Reply) -> Reply:
-        """The reply of a run that waits for somebody's leave: its `calls` are those that do."""
-        notes = (*reply.notes, *(Note("waits-for-leave", call.name) for call in self.waiting))
+        """The reply of a run that waits for somebody's approval: its `calls` are those that do."""
+        notes = (*reply.notes, *(Note("waits-for-approval", call.name) for call in self.waiting))
         paused = replace(
             reply, calls=self.waiting, finish="tool_calls", usage=self.usage, pending=self.pending, notes=notes
         )

@@ -28,5 +28,5 @@ def definition_digest(tool: Tool[..., Any]) -> str:
 def call_digest(
     definition: str, key: str, arguments: Mapping[str, Any], messages: Sequence[Message], expires: float
 ) -> str:
-    """The digest of the call with the id `key` that waits for leave, behind these messages, until it expires."""
+    """The digest of the call with the id `key` that waits for approval, behind these messages, until it expires."""
     return digest([definition, key, dict(arguments), list(messages), expires])

@@ -1,4 +1,4 @@
-"""A policy: rules by which calls run, need somebody's leave, or never run.
+"""A policy: rules by which calls run, need somebody's approval, or never run.
 
 What forbids is read before what allows: `deny`, then `ask`, then `allow`; the first rule that means a call decides, and a
 call that no rule means is asked about. Forbidding rules are read widely and allowing ones narrowly: a call that either
@@ -42,7 +42,7 @@ class Decision:
 @clear_names
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which calls may run (`allow`), need somebody's leave (`ask`), or are refused (`deny`).
+    """Which calls may run (`allow`), need somebody's approval (`ask`), or are refused (`deny`).
 
     A rule is a pattern of names (`"read_*"`), a class of tools (`"effect:read"`), or a name with patterns of arguments
     (`'remove(path="build/**")'`). `deny` is read first, then `ask`, then `allow`; what no rule means is asked about. Once

@@ -56,7 +56,7 @@ class WorkExceeded(Exception):
 
 
 class Work:
-    """How much may still be done. Raises TooMuch where that is nothing more.
+    """How much may still be done. Raises WorkExceeded where that is nothing more.
 
     What a cache of validators knows already costs the same: what comes of a call must not hang on earlier ones.
     """

@@ -94,7 +94,7 @@ def _foreign(text: str, tools: Sequence[Tool[..., Any]]) -> bool:
 
 
 def _of(tool: Tool[..., Any], count: int) -> list[dict[str, Any]]:
-    """Up to `count` questions that want a call of the tool. Raises Unmade."""
+    """Up to `count` questions that want a call of the tool. Raises NoValue."""
     made: dict[str, dict[str, Any]] = {}
     for i in range(count):
         given = _arguments(tool, i)

@@ -57,7 +57,7 @@ class NoValue(Exception):
 
 
 def value(name: str, schema: Schema, i: int, root: Schema, depth: int = 0) -> Value:
-    """The `i`-th value for an argument of this name and schema. `root` holds what is referred to. Raises Unmade."""
+    """The `i`-th value for an argument of this name and schema. `root` holds what is referred to. Raises NoValue."""
     schema = plain(schema, root)
     if "const" in schema:
         return as_value(schema["const"])

@@ -1,4 +1,4 @@
-"""Values in the words of a dialect whose arguments look like a programming language's: `'text'`, `True`, `{k:1}`."""
+"""Writes values in the words of a dialect whose arguments look like a programming language's: `'text'`, `True`, `{k:1}`."""
 
 from __future__ import annotations
 

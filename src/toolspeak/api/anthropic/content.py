@@ -17,8 +17,9 @@ from ...errors import Refused
 from ...types import Message
 from ..field_schemas import cannot
 from ..json_stream import Payload, record, records
+from ..named_servers import NamedServer, in_messages
 from ..tool_errors import error_in, error_text
-from .searches import split_at_results
+from .hosted_calls import split_at_results
 from .toolsets import full_name, state_text
 
 DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.IGNORECASE)
@@ -128,12 +129,15 @@ def _id(value: Any) -> str:
 
 class Reading:
     """Messages from turns. `ignored` gathers the names of what says nothing here, `references` those of tools that a
-    message refers to, each with the first place of such a message, `hosted` the types of tools that a provider runs."""
+    message refers to, each with the first place of such a message, `hosted` the types of tools that a provider runs;
+    `servers` are the MCP servers that the client names, and `knows_servers` is whether it or a turn names one."""
 
     def __init__(self) -> None:
         self.ignored: set[str] = set()
         self.references: dict[str, int] = {}
         self.hosted: list[tuple[str, str]] = []
+        self.servers: tuple[NamedServer, ...] = ()
+        self.knows_servers = False
         self._called: set[str] = set()
         self._at = 0
 
@@ -144,6 +148,13 @@ class Reading:
         content = system if isinstance(system, str) else self._content(records(system), "system")
         return [{"role": "system", "content": content}]
 
+    def name_servers(self, servers: Any, tools: list[Payload]) -> None:
+        """Notes the MCP servers that a request names, and its toolsets of them."""
+        self.servers = in_messages(servers, tools)
+        for one in self.servers:
+            self.knows_servers = True
+            self.ignored.update(one.where)
+
     def turn(self, turn: Payload, path: str, at: int = 0) -> list[Message]:
         """The messages that one turn is, the first at the place `at`: an answer of a tool is one of its own."""
         role, content = turn["role"], turn["content"]
@@ -152,6 +163,7 @@ class Reading:
             return [{"role": role, "content": content}]
         blocks = records(content)
         if role == "assistant":
+            self.knows_servers |= any(block["type"] == "mcp_tool_use" for block in blocks)
             rows: list[Message] = []
             for spoken, results in split_at_results(blocks):
                 rows += [self._assistant(spoken, path), *results]
@@ -175,7 +187,7 @@ class Reading:
                 case "thinking":
                     self._note(block)
                     thoughts.append(need(block, "thinking", f"{path}.{i}"))
-                case "redacted_thinking" | "server_tool_use" | "mcp_tool_use" as kind:
+                case "redacted_thinking" | "server_tool_use" | "mcp_tool_use" | "mcp_tool_listing" as kind:
                     self.ignored.add(kind)
                 case kind if kind.endswith("_tool_result"):
                     self._hosted(block)
@@ -203,7 +215,7 @@ class Reading:
             raise Refused(f"{where}: {said}", code="invalid_value", param=where)
         content = block.get("content") or ""
         if not isinstance(content, str):
-            content = self._content(records(content), f"{path}.content")
+            content = self._content(_blocks_in(content, f"{path}.content"), f"{path}.content")
         if block.get("is_error") is True:
             content = _as_error(content)
         return {"role": "tool", "tool_call_id": key, "content": content}
@@ -250,7 +262,7 @@ class Reading:
     def _inner(self, content: Any, path: str) -> list[Payload]:
         if isinstance(content, str):
             return [_text(content)]
-        blocks = records(content)
+        blocks = _blocks_in(content, path)
         for i, block in enumerate(blocks):  # one level: what nests further is none of the API's
             if block.get("type") not in ("text", "image"):
                 raise cannot(f"{path}.{i}", "expected a text or an image")
@@ -267,6 +279,13 @@ def need(block: Payload, name: str, path: str) -> str:
         said = "nothing" if value is None else type(value).__name__
         raise Refused(f"{path}.{name}: expected a text, got {said}", code="invalid_value", param=f"{path}.{name}")
     return value
+
+
+def _blocks_in(content: Any, path: str) -> list[Payload]:
+    """The blocks of a content that is no text. Raises Refused for an object, which only a provider's tool gives."""
+    if isinstance(content, dict):
+        raise Refused(f"{path}: expected a text or a list of blocks, got an object", code="invalid_value", param=path)
+    return records(content)
 
 
 def _read_call(block: Payload, path: str) -> Payload:

@@ -128,11 +128,12 @@ BLOCK: Schema = {
         "input": OBJECT,
         "is_error": FLAG,
         "content": {"anyOf": [
-            {"type": ["string", "null"]},
+            {"type": ["string", "null", "object"]},
             {"type": "array", "items": {"type": "object", "required": ["type"], "properties": {"type": TEXT}}},
         ]},
     },
 }  # fmt: skip
+"""A block; the `content` of what a provider's tool gave may be an object."""
 CONTENT: Schema = {"anyOf": [TEXT, {"type": "array", "items": BLOCK}]}
 FORMAT: Schema = {
     "type": ["object", "null"],
@@ -182,8 +183,6 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
     """What a body that fits BODY asks for. `tools` makes Tools of dicts. Raises UsageError or Refused for what
     cannot be done."""
     fields = dict(body)
-    if fields.get("mcp_servers"):
-        raise cannot("mcp_servers", "tools of a server elsewhere are not called from here; offer them as tools")
     if fields.get("thread"):
         raise _no_threads()
     reading = Reading()
@@ -196,6 +195,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
     offered = tools(rows) or ()
     demanded = _demanded(given_choice, offered, reading)
     choice, offered = _chosen({} if demanded else given_choice, offered)
+    reading.name_servers(fields.get("mcp_servers"), described)
     output = record(fields.get("output_config"))
     thinking = record(fields.get("thinking"))
     sampling = set_fields(fields, *REST)
@@ -226,6 +226,8 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         hosted=tuple(reading.hosted),
         demanded=demanded,
         schema_field=_schema_field(output),
+        servers=reading.servers,
+        tells_servers=reading.knows_servers,
     )
 
 

@@ -1,4 +1,4 @@
-"""The tools that a client of the Messages API offers: its own, those that it runs by their type, and Anthropic's."""
+"""Reads the tools that a client of the Messages API offers: its own, those that it runs by their type, and Anthropic's."""
 
 from __future__ import annotations
 

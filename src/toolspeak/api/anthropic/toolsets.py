@@ -1,4 +1,4 @@
-"""Toolsets of the Messages API: one entry of `tools` that stands for many tools, all run by the client.
+"""Toolsets of the Messages API (computer, browser): one entry of `tools` for many tools, all run by the client.
 
 A model is offered a function for each member, named after the set and the member (`browser_navigate`). A call goes to
 the client in the API's form, by the member's name with `toolset_name` beside it, and comes back so in a conversation.

@@ -16,12 +16,10 @@ from ..incoming import HOSTED, IncomingRequest, Stamp
 from ..json_stream import Payload, dumped
 from ..openai_chat.writer import write_estimated, write_notes
 from ..sse import CONTENT_TYPE
+from .hosted_calls import call_block, result_block
 from .reader import STOPPED
-from .searches import result_block
 
 SIGNATURE = "unsigned"
-RAN = "srvtoolu_"
-"""How the ids of calls begin that no client runs."""
 REASONS: dict[Finish, str] = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
@@ -78,7 +76,7 @@ class ReplyWriter:
             case CallEnd():
                 return self._end()
             case CallResult(result):
-                return self._begin("result", result_block(result, RAN + result.id)) + self._end()
+                return self._begin("result", result_block(result, self._asked.server_of(result.name))) + self._end()
             case Noted(note):
                 self._notes.append(note)
             case Finished():
@@ -135,7 +133,8 @@ def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) 
     reply = replies[0]
     blocks: list[Payload] = []
     for step in asked.visible_steps(reply):
-        blocks += [*_blocks(step.reply, asked), *(result_block(result, RAN + result.id) for result in step.results)]
+        results = (result_block(result, asked.server_of(result.name)) for result in step.results)
+        blocks += [*_blocks(step.reply, asked), *results]
     blocks += _blocks(reply, asked)
     body = _message(blocks, stamp) | _stop(reply.finish, reply.notes) | {"usage": write_usage(reply.usage)}
     if reply.notes:
@@ -154,11 +153,11 @@ def _blocks(reply: Reply, asked: IncomingRequest) -> list[Payload]:
 
 
 def _use(name: str, key: str, asked: IncomingRequest) -> Payload:
-    """The block of a call without its input: one that was run here is told as one of the provider's, one of a toolset by
-    the member's name."""
+    """The block of a call without its input: one that was run here as `call_block` has it, one of a toolset by the
+    member's name."""
     kind, named = asked.names.get(name, ("", {"name": name}))
     if kind == HOSTED:
-        return {"type": "server_tool_use", "id": f"{RAN}{key}", "name": name}
+        return call_block(name, key, asked.server_of(name))
     return {"type": "tool_use", "id": key, **named}
 
 

@@ -1,34 +1,130 @@
-"""Calls of tools that a provider runs, as items: a search that was made here is written as one, and what such items hold
-is read where a client sends its conversation back.
+"""Calls that were run here as items, and such items as calls again.
 
-The item of a search has no place for what was found. It stands in a field of our own, `toolspeak`, which clients keep
-that send items back as they came; without it, the item says nothing to a model.
+A tool of the operator that stands for one of the provider's is told as that: `web_search_call`, `file_search_call`,
+`code_interpreter_call`. Any other is told as a tool of an MCP server: `mcp_call`. What an item has no place for stands in a
+field of our own, `toolspeak`, which clients keep that send items back as they came: the arguments, and what a search in the
+web has found. Without it, the item of such a search says nothing to a model.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from ...types import Tool, ToolResult
 from ..json_stream import Payload, record, records
+from ..tool_errors import error_text
 
-SEARCH = "web_search_call"
-"""The item of a search in the web that was made for a client."""
-STEPS = {SEARCH: ("in_progress", "searching", "completed")}
-"""What a stream tells of it."""
 OURS = "toolspeak"
+FAILED = "mcp_tool_execution_error"
 
 
-def search_fields(arguments: str, result: str) -> Payload:
-    """What the item of a search says: the first text among the arguments is what was searched for."""
-    query = next((value for value in _object(arguments).values() if isinstance(value, str)), "")
-    return {"action": {"type": "search", "query": query}, OURS: {"arguments": arguments or "{}", "result": result}}
+@dataclass(frozen=True, slots=True)
+class HostedItem:
+    """The item that tells a call: its type, how its id begins, and what a stream tells before there is a result: the words
+    of the events, and the event and the field for what was written, if the API has one. `fields` gives what the item says
+    by the arguments and the result, None where there is none yet."""
+
+    kind: str
+    prefix: str
+    words: tuple[str, ...]
+    fields: Callable[[str, ToolResult | None], Payload]
+    written: tuple[str, str] = ("", "")
+
+    def last_word(self, result: ToolResult | None) -> str:
+        """The event that tells the end of a call; "" where the API has none."""
+        if result and result.error:
+            return "failed" if self.kind == "mcp_call" else ""
+        return "completed"
+
+
+def hosted_item(name: str, server: str) -> HostedItem:
+    """The item for a call of a tool. `server` is the name of the MCP server; "" for a tool that stands for one of the
+    provider's."""
+    return MCP if server or name not in ITEMS else ITEMS[name]
+
+
+def _searched(arguments: str, result: ToolResult | None) -> Payload:
+    kept = {"arguments": arguments, **({} if result is None else {"result": result.text})}
+    return {"action": {"type": "search", "query": next(iter(_texts_in(arguments)), "")}, OURS: kept}
+
+
+def _files(arguments: str, result: ToolResult | None) -> Payload:
+    row: Payload = {"attributes": {}, "file_id": "", "filename": "", "score": 0}
+    rows = None if result is None else [{**row, "text": result.text}]
+    return {"queries": _texts_in(arguments), "results": rows, OURS: {"arguments": arguments}}
+
+
+def _code(arguments: str, result: ToolResult | None) -> Payload:
+    outputs = None if result is None else [{"type": "logs", "logs": result.text}]
+    code = next(iter(_texts_in(arguments)), "")
+    return {"code": code, "container_id": OURS, "outputs": outputs, OURS: {"arguments": arguments}}
+
+
+def _mcp(arguments: str, result: ToolResult | None) -> Payload:
+    told: Payload = {"arguments": arguments, "output": None, "error": None, "approval_request_id": None}
+    if result is None:
+        return told
+    if result.error is None:
+        return {**told, "output": result.text}
+    return {**told, "error": {"type": FAILED, "content": [{"type": "text", "text": result.text}]}}
+
+
+MCP = HostedItem("mcp_call", "mcp", ("in_progress",), _mcp, ("response.mcp_call_arguments", "arguments"))
+ITEMS: Mapping[str, HostedItem] = {
+    "web_search": HostedItem("web_search_call", "ws", ("in_progress", "searching"), _searched),
+    "file_search": HostedItem("file_search_call", "fs", ("in_progress", "searching"), _files),
+    "code_interpreter": HostedItem(
+        "code_interpreter_call", "ci", ("in_progress", "interpreting"), _code,
+        ("response.code_interpreter_call_code", "code"),
+    ),
+}  # fmt: skip
+"""By the types of the provider's tools."""
+
+
+def begun_events(hosted: HostedItem, value: Payload, at: Payload) -> Iterator[tuple[str, Payload]]:
+    """The events of a call that is run here before it has a result, each by its type: `value` is the item as it stands,
+    `at` its id and index."""
+    first, *others = hosted.words
+    yield "response.output_item.added", {"output_index": at["output_index"], "item": value}
+    yield f"response.{hosted.kind}.{first}", at
+    event, name = hosted.written
+    if event:
+        yield f"{event}.delta", {**at, "delta": value[name]}
+        yield f"{event}.done", {**at, name: value[name]}
+    for word in others:
+        yield f"response.{hosted.kind}.{word}", at
+
+
+def listing(key: str, label: str, tools: Sequence[Tool[..., Any]]) -> Payload:
+    """The item with the tools of an MCP server that the client has named; its id is `key`."""
+    rows = [
+        {"name": one.name, "description": one.description, "input_schema": dict(one.parameters), "annotations": None}
+        for one in tools
+    ]
+    return {"id": key, "type": "mcp_list_tools", "server_label": label, "tools": rows, "error": None}
+
+
+def listing_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
+    """The events of such an item, each by its type."""
+    at = {"item_id": item["id"], "output_index": index}
+    yield "response.output_item.added", {"output_index": index, "item": {**item, "tools": []}}
+    yield "response.mcp_list_tools.in_progress", at
+    yield "response.mcp_list_tools.completed", at
+    yield "response.output_item.done", {"output_index": index, "item": item}
+
+
+# ------------------------------------------------------------------ read
 
 
 def hosted_call(item: Payload) -> tuple[str, str, str] | None:
     """The name of the tool that an item is a call of, its arguments and its result; None where nothing of it is told."""
     name = str(item.get("type")).removesuffix("_call")
     arguments, result = _told(item)
+    kept = record(item.get(OURS)).get("arguments")
+    arguments = kept if isinstance(kept, str) else arguments
     if not isinstance(result, str):
         return None
     return str(item.get("name") or name), arguments if isinstance(arguments, str) else "{}", result
@@ -38,28 +134,35 @@ def _told(item: Payload) -> tuple[Any, Any]:
     """The arguments and the result of a call, as its type has them."""
     match item.get("type"):
         case "web_search_call":
-            kept = record(item.get(OURS))
-            return kept.get("arguments"), kept.get("result")
+            return None, record(item.get(OURS)).get("result")
         case "file_search_call" if item.get("results"):
             return _dumped(queries=item.get("queries")), _texts(item.get("results"), "text")
         case "code_interpreter_call" if item.get("outputs"):
             return _dumped(code=item.get("code")), _texts(item.get("outputs"), "logs")
         case "mcp_call":
             error = item.get("error")
-            return item.get("arguments"), item.get("output") if error is None else _dumped(error=error)
+            return item.get("arguments"), item.get("output") if error is None else _error(error)
         case _:
             return None, None
 
 
+def _error(error: Any) -> str:
+    """What a call that failed says to a model."""
+    told = record(error)
+    texts = _texts(told.get("content"), "text") if told.get("type") == FAILED else ""
+    return error_text(texts) if texts else _dumped(error=error)
+
+
 def _texts(rows: Any, name: str) -> str:
-    return "\n\n".join(str(row[name]) for row in records(rows) if row.get(name))
+    return "\n\n".join(str(row[name]) for row in records(rows) if name in row)
 
 
-def _object(text: str) -> Payload:
+def _texts_in(arguments: str) -> list[str]:
+    """The texts among the arguments."""
     try:
-        return record(json.loads(text))
+        return [value for value in record(json.loads(arguments)).values() if isinstance(value, str)]
     except (ValueError, RecursionError):
-        return {}
+        return []
 
 
 def _dumped(**values: Any) -> str:

@@ -72,6 +72,8 @@ class _Reading:
             raise cannot(f"{at}.type", said)
 
     def _hosted(self, item: Payload, at: str) -> None:
+        if item["type"] == "mcp_list_tools":  # the request itself says what is offered
+            return
         if (call := hosted_call(item)) is None:
             self.ignored.add(f"{at}.{item['type']}")
             return

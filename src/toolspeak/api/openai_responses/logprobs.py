@@ -1,4 +1,4 @@
-"""The likelihoods of a text's tokens as the Responses API has them."""
+"""Writes the log probabilities of a text's tokens in the form of the Responses API."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from ...types import Message, Request, Schema, Tool
 from ..field_schemas import FLAG, LIKELIEST, MAX_TOKENS, MODEL, OBJECT, SAMPLED, TEXT, cannot, set_fields
 from ..incoming import IncomingRequest
 from ..json_stream import Payload, record
+from ..named_servers import in_responses
 from ..openai_chat import is_strict
 from .items import read_input, write_input
 from .tools import TOOLS, Tools, allowed, demanded_type, read_choice, read_tools, write_choice, write_tool
@@ -134,6 +135,8 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         names=offer.names,
         hosted=offer.hosted,
         demanded=demanded,
+        servers=in_responses(fields.get("tools"), fields["input"]),
+        tells_servers=True,
         previous=fields.get("previous_response_id") or "",
         store=fields.get("store") is not False,
         schema_field="text.format",

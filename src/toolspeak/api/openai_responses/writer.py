@@ -6,7 +6,7 @@ Thoughts are told as reasoning text, or as its summary where one was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from ...events import (
     TextDelta,
     ThoughtDelta,
 )
-from ...types import Finish, Note, Reply, ToolCall, Usage
+from ...types import Finish, Note, Reply, ToolResult, Usage
 from ...wire.reading.collect import add_usage
 from ..custom_tools import custom_input
 from ..incoming import HOSTED, IncomingRequest, Stamp
@@ -32,8 +32,9 @@ from ..openai_chat import write_error as write_error
 from ..openai_chat.writer import KEEP_ALIVE, write_estimated, write_notes
 from ..sse import CONTENT_TYPE
 from .client_tools import CALLED, CLIENT_TOOLS
-from .hosted_calls import SEARCH, STEPS, search_fields
+from .hosted_calls import HostedItem, begun_events, hosted_item, listing, listing_events
 from .logprobs import write_logprob
+from .reply_events import reply_events
 
 REASONS: dict[Finish, str] = {
     "length": "max_output_tokens",
@@ -41,20 +42,20 @@ REASONS: dict[Finish, str] = {
     "content_filter": "content_filter",
 }
 """Why a response is incomplete; a reply that ended otherwise is complete."""
-WHOLE = {*CALLED, SEARCH}
-"""The items that say nothing before they are whole."""
 
 
 @dataclass(slots=True)
 class _Item:
-    """The item that is open: what was told of it, and the head of its deltas."""
+    """The item that is open: what was told of it, and the head of its deltas; of a call that is run here also how it is
+    told and its result."""
 
     kind: str
     value: Payload
     pieces: list[str] = field(default_factory=list[str])
     logprobs: list[Payload] = field(default_factory=list[Payload])
     head: str = ""
-    result: str = ""
+    hosted: HostedItem | None = None
+    result: ToolResult | None = None
 
     @property
     def text(self) -> str:
@@ -69,6 +70,8 @@ class Building:
         self._echo = {**DEFAULTS, **asked.echo}
         self._echoed = dumped(self._echo)
         self._names = asked.names
+        self._server_of = asked.server_of
+        self._listings = asked.listings
         self._summary = bool(record(asked.echo.get("reasoning")).get("summary"))
         self._thoughts = asked.thoughts
         self._sequence = -1
@@ -89,6 +92,15 @@ class Building:
         return self._tell_response("response.created", "in_progress") + self._tell_response(
             "response.in_progress", "in_progress"
         )
+
+    def list_tools(self) -> str:
+        """The items with the tools of servers that the client has named and does not know yet."""
+        told = ""
+        for at, (label, tools) in enumerate(self._listings.items()):
+            item = listing(f"mcpl_{self._stamp.id}_{at}", label, tools)
+            told += self._tell_all(listing_events(item, at))
+            self.output.append(item)
+        return told
 
     def feed(self, event: Event) -> str:
         match event:
@@ -114,22 +126,22 @@ class Building:
         return ""
 
     def _end_call(self, event: CallEnd | CallResult) -> str:
-        """The end of a call; that of a search comes with what was found."""
+        """The end of a call; one that is run here ends with its result."""
         item = self._open
         if item is None:
             return ""
         if isinstance(event, CallResult):
-            item.result = event.result.text
-            return self._close("completed")
-        if item.value["type"] == SEARCH:
-            return ""
+            item.result = event.result
+            return self._close("completed" if event.result.error is None else "failed")
+        if item.hosted:
+            return self._tell_all(begun_events(item.hosted, self._value(item, "in_progress"), self._at(item)))
         return self._close("completed" if event.whole else "incomplete")
 
     def end(self) -> str:
         """The last events of a response that is as whole as the model made it."""
         status = self.status
         opened = (
-            "" if self.output or self._open else self._begin_text("message")[1]
+            "" if len(self.output) > len(self._listings) or self._open else self._begin_text("message")[1]
         )  # a reply of nothing is an empty text
         closed = opened + self._close(status)
         return closed + self._tell_response(f"response.{status}", status)
@@ -225,7 +237,10 @@ class Building:
             self._begin_item(_Item("function_call", {"type": client.item, **named}), client.prefix)
             return ""
         if kind == HOSTED:
-            self._begin_item(_Item("function_call", {"type": SEARCH}), "ws")
+            server = self._server_of(name)
+            hosted = hosted_item(name, server)
+            label = {"name": name, "server_label": server or name} if hosted.kind == "mcp_call" else {}
+            self._begin_item(_Item("function_call", {"type": hosted.kind, **label}, hosted=hosted), hosted.prefix)
             return ""
         if kind == "custom":
             item = _Item("function_call", {"type": "custom_tool_call", **named, "input": ""})
@@ -266,10 +281,12 @@ class Building:
             case "custom_tool_call":
                 told = self._tell("response.custom_tool_call_input.delta", **at, delta=value["input"])
                 told += self._tell("response.custom_tool_call_input.done", **at, input=value["input"])
-            case kind if kind in WHOLE:
+            case kind if item.hosted:
+                word = item.hosted.last_word(item.result)
+                told = self._tell(f"response.{kind}.{word}", **at) if word else ""
+            case kind if kind in CALLED:
                 begun = value | {"status": "in_progress"}
                 told = self._tell("response.output_item.added", output_index=len(self.output), item=begun)
-                told += "".join(self._tell(f"response.web_search_call.{word}", **at) for word in STEPS.get(kind, ()))
             case _:
                 named = {"name": value["name"], "arguments": value["arguments"]}
                 told = self._tell("response.function_call_arguments.done", **at, **named)
@@ -303,8 +320,8 @@ class Building:
                 return value | {"input": custom_input(text)}
             case kind if kind in CALLED:
                 return value | CALLED[kind].fields(text)
-            case kind if kind == SEARCH:
-                return value | search_fields(text, item.result)
+            case _ if item.hosted:
+                return value | item.hosted.fields(text or "{}", item.result)
             case _:
                 return value | {"arguments": text or "{}"}
 
@@ -313,6 +330,9 @@ class Building:
         self._sequence += 1
         made = f"{dumped(self._response(status))[:-1]},{self._echoed[1:]}"
         return f'event: {kind}\ndata: {{"type":"{kind}","response":{made},"sequence_number":{self._sequence}}}\n\n'
+
+    def _tell_all(self, rows: Iterable[tuple[str, Payload]]) -> str:
+        return "".join(self._tell(kind, **fields) for kind, fields in rows)
 
     def _tell(self, kind: str, **fields: Any) -> str:
         self._sequence += 1
@@ -340,7 +360,7 @@ class ReplyWriter:
         self.response: Payload = {}
 
     def begin(self) -> bytes:
-        return self._building.begin().encode()
+        return (self._building.begin() + self._building.list_tools()).encode()
 
     def feed(self, event: Event, choice: int = 0) -> bytes:
         return self._building.feed(event).encode()
@@ -357,35 +377,12 @@ class ReplyWriter:
 def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) -> Payload:
     """The one body of the one reply."""
     building = Building(asked, stamp)
+    building.list_tools()
     steps = asked.visible_steps(replies[0])
-    for event in _events(replace(replies[0], steps=steps)):
+    for event in reply_events(replace(replies[0], steps=steps)):
         building.feed(event)
     building.end()
     return building.response(building.status)
-
-
-def _events(reply: Reply) -> list[Event]:
-    """A reply as the events that it could have come in."""
-    events: list[Event] = []
-    for step in reply.steps:
-        results = {result.id: result for result in step.results}
-        events += _events(replace(step.reply, notes=(), calls=()))[:-1]
-        for call in step.reply.calls:
-            events += [*_call_events(call), CallResult(results[call.id])]
-    events += [Noted(note) for note in reply.notes]
-    if reply.thought:
-        events.append(ThoughtDelta(reply.thought))
-    if reply.logprobs:
-        events.append(Logprobs([dict(token) for token in reply.logprobs]))
-    if reply.text:
-        events.append(TextDelta(reply.text))
-    for call in reply.calls:
-        events += _call_events(call)
-    return [*events, Finished(reply.finish, reply.usage)]
-
-
-def _call_events(call: ToolCall) -> list[Event]:
-    return [CallStart(call.name, call.id), ArgumentsDelta(call.json), CallEnd(call.whole)]
 
 
 def write_usage(usage: Usage) -> Payload:

@@ -1,13 +1,22 @@
-"""`toolspeak mcp`: a file's functions as an MCP server; and what MCP servers offer, accepted anew."""
+"""`toolspeak mcp`: a file's functions as an MCP server; what MCP servers offer, accepted anew; and logins at them."""
 
 from __future__ import annotations
 
+import threading
+import webbrowser
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 import click
 
-from ..options import Command, Group, policy_option, tools_option
+from ...errors import MissingExtra, UsageError
+from ..options import Command, Group, complete_file, policy_option, tools_option
+
+if TYPE_CHECKING:
+    from ...sources.mcp.config import Address
 
 
-@click.group(cls=Group, invoke_without_command=True, subcommand_metavar="[accept …]")
+@click.group(cls=Group, invoke_without_command=True, subcommand_metavar="[accept|login|logout …]")
 @tools_option
 @click.option(
     "--http",
@@ -78,3 +87,121 @@ def accept(server: str, tools: tuple[str, ...], pins: str | None) -> None:
             out.line(f"accepted {name}" + (f"\n{difference}" if difference else ""))
         if not found:
             out.line("nothing has changed")
+
+
+server_argument = click.argument("server", metavar="URL|FILE.json:NAME|NAME")
+config_option = click.option(
+    "-c",
+    "--config",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="The gateway's configuration, which has [mcp.NAME].",
+)
+
+
+@mcp.command(cls=Command)
+@server_argument
+@config_option
+@click.option(
+    "--port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Where the browser comes back to on this machine.  [default: any free port]",
+)
+@click.option("--no-browser", is_flag=True, help="Open no browser; print the address only.")
+def login(server: str, config: str | None, port: int, no_browser: bool) -> None:
+    """Log in at an MCP server with the browser, by OAuth.
+
+    \b
+    toolspeak mcp login https://mcp.example.com/mcp
+    toolspeak mcp login servers.json:notes
+    toolspeak mcp login notes --config gateway.toml
+
+    The login is kept in a file that only you can read ($TOOLSPEAK_LOGINS, else the user's own), renewed when it expires,
+    and used wherever toolspeak uses that server.
+    """
+    from ...sources import background_loop
+    from ...sources.mcp.logins import Logins, default_path
+    from ..terminal import answers
+
+    def tell(url: str) -> None:
+        click.echo(f"Log in with a browser on this machine at:\n{url}", err=True)
+        if not no_browser:
+            # Some browsers run in the terminal until they are left, and the answer is awaited meanwhile.
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
+    address = _address(server, config)
+    with answers() as out:
+        count = background_loop.wait(_oauth().log_in(address, Logins(default_path()), tell, port=port))
+        out.line(f"logged in at {address.description}: {count} tool{'' if count == 1 else 's'}")
+
+
+@mcp.command(cls=Command)
+@server_argument
+@config_option
+def logout(server: str, config: str | None) -> None:
+    """Forget the login at an MCP server, and have the server end it where it can.
+
+    \b
+    toolspeak mcp logout https://mcp.example.com/mcp
+    """
+    from ...sources import background_loop
+    from ...sources.mcp.logins import Logins, default_path
+    from ..terminal import answers
+
+    address = _address(server, config)
+    with answers() as out:
+        problem = background_loop.wait(_oauth().log_out(address, Logins(default_path())))
+        out.line(f"logged out at {address.description}")
+        if problem:
+            click.echo(
+                f"note: the server did not end the login ({problem}); it ends by itself when it expires", err=True
+            )
+
+
+def _oauth() -> ModuleType:
+    """What logs in and out, if the SDK is installed."""
+    try:
+        from ...sources.mcp import login
+    except ImportError as error:
+        raise MissingExtra("MCP servers need the official SDK: pip install 'toolspeak[mcp]'") from error
+    return login
+
+
+def _address(server: str, config: str | None) -> Address:
+    """The address of the server that is named. Raises UsageError for a command line, which asks for no login."""
+    from ...sources.mcp.config import address, read_servers, with_names
+    from ..files import MCP
+
+    if config is not None:
+        found = _configured(server, config)
+    elif server.endswith(".json") or ".json:" in server:
+        path, name = (server, "") if server.endswith(".json") else server.rsplit(":", 1)
+        servers = read_servers(path)
+        if name not in servers:
+            raise UsageError(f"which server of {path}? Expected {path}:NAME with one of {', '.join(servers)}")
+        found = address(servers[name])
+    else:
+        found = address(with_names(server.removeprefix(MCP))[0])
+    if not found.url:
+        raise UsageError(
+            f"{found.description} is a command line: a login is for an MCP server at an http(s) address. A server of a "
+            "gateway is named with --config FILE"
+        )
+    return found
+
+
+def _configured(name: str, config: str) -> Address:
+    """The server in the table [mcp.NAME] of the gateway's configuration."""
+    from ...gateway.config.load import read_config
+    from ...gateway.tool_sources import connector
+    from ...schema.suggestions import listed
+
+    servers = read_config(config).mcp
+    if name not in servers:
+        raise UsageError(
+            f"{config} has no table [mcp.{name}]. "
+            + (f"There are {listed([*servers])}" if servers else "There is none")
+        )
+    return connector(servers[name]).servers[0].address

@@ -1,4 +1,4 @@
-"""`toolspeak resume`: answers to the calls of a run that waited for leave, and its end."""
+"""`toolspeak resume`: answers to the calls of a run that waited for approval, and its end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the whole outcome as one JSON object.")
 @click.pass_context
 def resume(ctx: click.Context, file: str, files: tuple[str, ...], policy_file: str | None, **given: Any) -> None:
-    """Go on with a run that waited for leave.
+    """Go on with a run that waited for approval.
 
     \b
     toolspeak ask "Tidy up" --tools files.py --policy p.toml --json > run.json

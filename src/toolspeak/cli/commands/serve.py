@@ -89,7 +89,7 @@ def _serve(flags: dict[str, Any]) -> None:
 
 def read_settings(flags: dict[str, Any]) -> Settings:
     """What the file says, and the flags before it. Raises UsageError for all that cannot be served."""
-    from ...gateway.access.keys import check_openness
+    from ...gateway.access.host_check import check_openness
     from ...gateway.config.load import check_origins, read_config
     from ...gateway.config.settings import Settings
     from ...gateway.registry import Models
@@ -214,7 +214,7 @@ def _hello(settings: Settings, port: int) -> list[str]:
 
 def _check(path: str) -> None:
     """Reads a configuration, and tells in short what it means."""
-    from ...gateway.access.keys import check_openness
+    from ...gateway.access.host_check import check_openness
     from ...gateway.config.load import read_config, summary
 
     settings = read_config(path)

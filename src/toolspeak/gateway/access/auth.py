@@ -10,7 +10,8 @@ from ..limits.rates import Counter
 from ..limits.shared_rates import SharedCounter
 from ..routes import is_open
 from .cors import Cors
-from .keys import CHALLENGE, Keys, check_host, opens
+from .host_check import check_host
+from .keys import CHALLENGE, Keys, opens
 
 if TYPE_CHECKING:
     from ..config.settings import Key, Settings

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 from collections.abc import Iterable, Sequence
 
 from ...errors import Refused, UsageError
-from ..config.settings import Key, Settings
+from ..config.settings import Key
 
 CHALLENGE = (b"www-authenticate", b'Bearer realm="toolspeak"')
 PREFIX = "sha256:"
@@ -91,47 +90,3 @@ def new_key() -> str:
 def hashed(key: str) -> str:
     """A key's hash as the configuration has it."""
     return PREFIX + digest(key).hex()
-
-
-# ------------------------------------------------------------------ without keys: this machine alone
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name is of this very machine. What cannot be told is not."""
-    bare = host.strip("[]").lower()
-    if bare == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(bare).is_loopback
-    except ValueError:
-        return False
-
-
-def check_openness(settings: Settings) -> None:
-    """Raises UsageError where anybody on the network could ask, without a key and without `insecure`."""
-    if not (settings.keys or settings.insecure or is_loopback(settings.host)):
-        raise UsageError(
-            f"at {settings.host or 'every address'} others could reach this gateway, and there is no key. Set "
-            "$TOOLSPEAK_GATEWAY_KEY or [keys.NAME] in the configuration, listen at 127.0.0.1, or say --insecure"
-        )
-
-
-def check_host(headers: Iterable[tuple[bytes, bytes]], settings: Settings) -> None:
-    """Raises Refused for a web page that has made its own name mean this machine (DNS rebinding): without keys, a
-    gateway on loopback answers only to loopback's names."""
-    if settings.keys or settings.insecure:
-        return
-    for name, value in headers:
-        if name == b"host" and not names_loopback(value.decode("latin-1")):
-            said = "this gateway has no key and answers to localhost alone; the Host header names another"
-            raise Refused(said, status=403, code="host_not_allowed")
-
-
-def names_loopback(host: str) -> bool:
-    """Whether a Host header names this very machine."""
-    return is_loopback(_without_port(host))
-
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() and (":" not in name or name.endswith("]")) else host

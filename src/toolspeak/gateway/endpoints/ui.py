@@ -22,6 +22,7 @@ from ...drive import Done
 from ...errors import Refused
 from ...events import Event
 from ...models.base import Model
+from ...models.http.address import is_loopback
 from ...plan.result_pages import LONGEST as LONGEST_RESULT
 from ...schema.bounded_cache import BoundedCache
 from ...toolbox import Toolbox
@@ -32,7 +33,7 @@ from ...ui.live import Entry, Ring
 from ...ui.playground import run_call, strategy_line, strategy_of, turn
 from ...ui.reports import Reports
 from ...ui.tap import listener, listening, tap
-from ..access.keys import is_loopback, names_loopback
+from ..access.host_check import names_loopback
 from ..context import Receive, RequestContext, Send
 from ..limits.budgets import Metered
 from ..registry import Served, build

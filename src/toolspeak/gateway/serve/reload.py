@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import ToolspeakError
-from ..access.keys import check_openness
+from ..access.host_check import check_openness
 from ..config.settings import Settings
 
 if TYPE_CHECKING:

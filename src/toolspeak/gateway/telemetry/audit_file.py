@@ -1,4 +1,4 @@
-"""The file of decisions about calls, beside the log."""
+"""The SQLite file of decisions about calls, where the configuration names one."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -77,3 +78,14 @@ def redact(text: str, secrets: Iterable[str]) -> str:
         if len(secret) >= 16:
             text = re.sub(re.escape(secret[:8]) + r"[^\s\"'<>,;]*", "[hidden]", text)
     return text
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name is of this very machine. What cannot be told is not."""
+    bare = host.strip("[]").lower()
+    if bare == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return False

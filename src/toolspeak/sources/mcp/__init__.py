@@ -20,7 +20,7 @@ from ...schema.infer import AnyTool, unique
 from ...schema.suggestions import did_you_mean, listed, near
 from ...toolbox import Toolbox
 from .. import background_loop
-from ..lockfile import Pins, default_path
+from ..pins import Pins, default_path
 from .config import address, read_servers, servers_in
 from .session import Server
 

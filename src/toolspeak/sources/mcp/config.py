@@ -58,7 +58,7 @@ class Address:
         query, which may be secret.
         """
         if self.url:
-            return _plain_url(self.url)
+            return plain_url(self.url)
         here = os.path.abspath(os.path.expanduser(self.cwd or "."))
         base = os.path.join(os.path.abspath(folder), "")
         program, *rest = self.command
@@ -92,7 +92,8 @@ def _place(word: str, here: str) -> str:
     return place if is_there(place) else ""
 
 
-def _plain_url(url: str) -> str:
+def plain_url(url: str) -> str:
+    """An address as it is told from others: scheme, host, port and path, however they are written."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
     usual = parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme.lower()))

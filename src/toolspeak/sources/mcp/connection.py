@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from ...api.upstream_errors import excerpt
 from ...errors import MissingExtra, ToolError, UsageError
 from .config import Address
+from .logins import login_hint
 from .transports import LARGEST, IncomingStream, OutgoingStream, by_http, by_stdio
 
 if TYPE_CHECKING:
@@ -44,8 +45,15 @@ class Connection:
     `news(client)` is awaited when the server says that its tools have changed.
     """
 
-    def __init__(self, address: Address, timeout: float, news: Callable[[Client], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        address: Address,
+        timeout: float,
+        news: Callable[[Client], Awaitable[None]],
+        auth: httpx2.Auth | None = None,
+    ) -> None:
         self.address = address
+        self.auth = auth
         self.timeout = timeout
         self.news = news
         self.loop = asyncio.get_running_loop()
@@ -172,7 +180,7 @@ class Connection:
             yield arriving, OutgoingStream(writing, arriving)
 
     def _by_http(self) -> AbstractAsyncContextManager[TransportStreams]:
-        return by_http(self.address.url, self.address.headers, self.timeout, self._answered)
+        return by_http(self.address.url, self.address.headers, self.timeout, self._answered, self.auth)
 
     @asynccontextmanager
     async def _by_stdio(self) -> AsyncGenerator[TransportStreams]:
@@ -211,8 +219,17 @@ class Connection:
         if "mcp-session-id" in response.request.headers:
             self.expired |= response.status_code == 404
             self.doubted |= response.status_code == 400
-        if response.status_code >= 400:
-            self._status = response.status_code
+        self._status = response.status_code if response.status_code >= 400 else 0
+
+    @property
+    def refusal(self) -> str:
+        """What a server means by refusing who asks, and what to do."""
+        told: str = getattr(self.auth, "problem", "")
+        if told and self._status == 401:
+            return told
+        if self.auth is None:
+            return f"it refuses the key that it was given (HTTP {self._status})"
+        return f"it wants to know who asks, or somebody else (HTTP {self._status}): {login_hint(self.address)}"
 
     def _missing(self, program: str) -> str:
         folder = self.address.cwd
@@ -229,10 +246,7 @@ class Connection:
         if isinstance(error, OSError) and self.address.command:
             return ToolError(f"the MCP server {what} cannot be started: {error}")
         if self._status in (401, 403):
-            return ToolError(
-                f"the MCP server {what} wants to know who asks (HTTP {self._status}): "
-                'headers={"Authorization": "Bearer …"}'
-            )
+            return ToolError(f"the MCP server {what}: {self.refusal}")
         status = f" (HTTP {self._status})" if self._status else ""
         why = self.reason(str(error or type(error).__name__))
         return ToolError(f"the MCP server {what} gave no session: {why}{status}{self.stderr_text}")

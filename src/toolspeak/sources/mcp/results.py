@@ -1,4 +1,7 @@
-"""Turns an MCP server's answer into a tool's value: text, structured content, and a description of the rest."""
+"""Turns an MCP server's answer into a tool's value: text, structured content, and a description of the rest.
+
+How long a result may be is the same for all tools: `tool_results.LIMIT`.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import os
 import re
 import signal
@@ -15,6 +14,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import MissingExtra, UsageError
+from ...models.http.address import is_loopback
 from ...policy.policy import Policy
 from ...tool_results import jsonable, message_of
 from ...toolbox import Toolbox
@@ -172,7 +172,7 @@ def listen(where: str) -> socket.socket:
     host = host.strip("[]") or "127.0.0.1"
     if not re.fullmatch("[0-9]{1,5}", port) or int(port) >= 65_536:
         raise UsageError(f"expected --http HOST:PORT, such as 127.0.0.1:8000; got {where!r}")
-    if host != "localhost" and not _is_loopback(host):
+    if not is_loopback(host):
         raise UsageError(
             f"{host} is not this machine alone, and an MCP server asks nobody for a key: expected 127.0.0.1, ::1 or "
             "localhost. To go further, put a server that asks for one in front"
@@ -187,13 +187,6 @@ def listen(where: str) -> socket.socket:
         made.close()
         raise UsageError(f"{where} cannot be listened at: {error.strerror or error}") from error
     return made
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def serve_http(box: Toolbox, listening: socket.socket, name: str = "toolspeak", policy: Policy | None = None) -> None:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, cast
+from urllib.parse import urlsplit
 
 from ...errors import InvalidTool, ToolError, ToolspeakError, UsageError
 from ...schema.infer import AnyTool, as_tool
@@ -17,10 +18,11 @@ from ...schema.suggestions import listed as listed_names
 from ...types import Origin, ToolEffect
 from .. import background_loop
 from ..definition_checks import refuse_duplicates, refuse_hostile, refuse_unsendable
-from ..lockfile import Pins
+from ..pins import Pins
 from ..secrets import Secrets
 from .config import Address
 from .connection import Connection, listed
+from .logins import Logins, default_path
 from .results import value_of
 from .transports import Request
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from mcp.shared.exceptions import MCPError
     from mcp.types import CallToolResult
     from pydantic import ValidationError
+
+    from .bearer import Bearer
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +57,10 @@ class Server:
         self.timeout = timeout
         self.pins = pins
         self.accept = accept
-        self._secrets = Secrets(address.secrets)
+        self._own_secrets = Secrets(address.secrets)
+        self._login: Bearer | None = None
+        """The login at the server, which is kept over connections."""
+        self._login_secrets: tuple[tuple[str, ...], Secrets] = ((), self._own_secrets)
         self.tools: dict[str, AnyTool] = {}
         self.names: tuple[str, ...] = ()
         """Of all tools that the server offers, wanted or not."""
@@ -67,6 +74,14 @@ class Server:
         self._link: Connection | None = None
         self._turn: asyncio.Lock | None = None
         self._stay: Callable[[], None] = lambda: None
+
+    @property
+    def _secrets(self) -> Secrets:
+        """What no answer brings back: the tokens of a login, which are renewed, belong to it."""
+        tokens = self._login.secrets if self._login else ()
+        if tokens != self._login_secrets[0]:
+            self._login_secrets = (tokens, Secrets([*self.address.secrets, *tokens]))
+        return self._login_secrets[1] if tokens else self._own_secrets
 
     async def open(self) -> None:
         """Connects, and takes over the tools. Raises ToolError or UsageError where that fails, InvalidTool or
@@ -152,11 +167,14 @@ class Server:
         from mcp.shared.exceptions import MCPError
         from pydantic import ValidationError
 
-        link = Connection(self.address, self.timeout, self._renew)
+        if self._login is None and self.address.url:
+            self._login = bearer(self.address)
+        link = Connection(self.address, self.timeout, self._renew, self._login)
+        request = Request()
         try:
             async with asyncio.timeout(self.timeout):
                 client = await link.ready
-                with Request():
+                with request:
                     offered = await listed(client)
             self._take(offered)
         except BaseException as error:
@@ -168,7 +186,7 @@ class Server:
             if isinstance(error, MCPError):
                 raise ToolError(
                     f"the MCP server {self.address.description} does not tell its tools: "
-                    f"{self._secrets.out_of(link.reason(error.message))}"
+                    f"{self._secrets.out_of(link.reason(error.message, request.problem))}"
                 ) from error
             if isinstance(error, ValidationError):
                 raise ToolError(
@@ -281,6 +299,18 @@ class Remote:
 
     async def __call__(self, **arguments: Any) -> Any:
         return await background_loop.there(self.server.call(self.name, arguments, again=self.again))
+
+
+def bearer(address: Address) -> Bearer | None:
+    """What sends the token of the login at a server that is given no key. UsageError for logins that cannot be read."""
+    keyed = "@" in urlsplit(address.url).netloc or any(name.lower() == "authorization" for name in address.headers)
+    if keyed:
+        return None
+    from .bearer import Bearer
+
+    logins = Logins(default_path())
+    logins.read(address.url)
+    return Bearer(address, logins)
 
 
 def labels(hints: Any) -> tuple[ToolEffect, Origin]:

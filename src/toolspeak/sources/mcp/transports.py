@@ -170,9 +170,14 @@ class OutgoingStream(Around):
 
 @asynccontextmanager
 async def by_http(
-    url: str, headers: Mapping[str, str], timeout: float, answered: Callable[[httpx2.Response], None]
+    url: str,
+    headers: Mapping[str, str],
+    timeout: float,
+    answered: Callable[[httpx2.Response], None],
+    auth: httpx2.Auth | None = None,
 ) -> AsyncGenerator[TransportStreams]:
-    """The streams of messages from and to a server over HTTP. `answered` sees the head of each answer."""
+    """The streams of messages from and to a server over HTTP. `answered` sees the head of each answer; `auth` says who
+    asks."""
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
@@ -185,14 +190,16 @@ async def by_http(
             timeout=httpx2.Timeout(timeout, read=None),  # how long an answer may take is for each call to say
             event_hooks={"response": [seen]},
             trust_env=False,
-            transport=_bounded(),
+            auth=auth,
+            transport=bounded(),
         ) as http,
         streamable_http_client(url, http_client=http, max_sse_event_size=LARGEST) as streams,
     ):
         yield streams
 
 
-def _bounded() -> httpx2.AsyncBaseTransport:
+def bounded() -> httpx2.AsyncBaseTransport:
+    """HTTP with the bounds of a request."""
     import httpx2
 
     class Bounded(httpx2.AsyncHTTPTransport):

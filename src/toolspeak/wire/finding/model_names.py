@@ -1,5 +1,7 @@
 """Model names as hubs and servers spell them, and the dialect that models so named speak.
 
+The names themselves stand in each dialect's own file (`models=`).
+
 `name-v3p1`, `maker.name3-1-8b-v1:0`, `Name_3.1` and `name-3-1` tell one version: a `p` or a dash between digits is a
 point, and a point before a letter a dash. A part of a name counts where it begins and ends as a word: not within a
 longer word or number, and a digit at its end is no version where a size follows it (`name-4b` is no 4).

@@ -1,4 +1,4 @@
-"""Arguments as JSON: an object, or a JSON string that holds one."""
+"""Reads and writes arguments as JSON (`dialect.Json`), an object or a JSON string that holds one, and gives their grammar."""
 
 from __future__ import annotations
 

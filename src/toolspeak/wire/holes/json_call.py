@@ -1,4 +1,7 @@
-"""A whole call as one JSON object, its keys in any order; the same object may carry a text instead."""
+"""Reads and writes a whole call as one JSON object (`dialect.JsonCall`), its keys in any order, and gives its grammar.
+
+The same object may carry a text instead.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text up to the mark that ends it: what is looked for where, and what only shows it."""
+"""Finds the next mark of a call in a text, past code blocks and quotations that only show one."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def difference(old: Definition, new: Definition, lines: int = 40) -> str:
     return "\n".join([*found[:lines], *more])
 
 
-def _is_lockfile(told: Any) -> bool:
+def _is_pins(told: Any) -> bool:
     """Whether what a file holds has the shape of pins: by source and name."""
     sources: Any = told.get("sources")
     return isinstance(sources, dict) and all(
@@ -134,7 +134,7 @@ class Pins:
             return {}
         except (OSError, ValueError) as error:
             raise UsageError(f"the pins in {self.path} cannot be read: {error}. Mend or remove the file") from error
-        if not isinstance(told, dict) or cast("dict[str, Any]", told).get("form") != FORM or not _is_lockfile(told):
+        if not isinstance(told, dict) or cast("dict[str, Any]", told).get("form") != FORM or not _is_pins(told):
             raise UsageError(
                 f"{self.path} is no file of pins of the form {FORM}: expected an object with form and sources, and in "
                 "these an object for each source with one for each tool"

@@ -1,0 +1,152 @@
+"""Calls that were run here as blocks of an assistant's turn, and such blocks as messages again.
+
+A tool of the operator that stands for one of Anthropic's is told as that: `server_tool_use` and the result of its type. Any
+other is told as a tool of an MCP server: `mcp_tool_use` and `mcp_tool_result`. A client keeps these blocks and sends them
+back as they are, so that the model reads in later turns what it has read already. The rows of a search in the web have a
+field for the server alone, `encrypted_content`: what was found stands there. Of results that come from elsewhere the
+readable fields are shown.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...types import Message, ToolResult
+from ..base64_text import decode_base64
+from ..json_stream import Payload, record, records
+from ..tool_errors import error_text
+
+OURS = "toolspeak:"
+"""How the content begins that was written here."""
+TITLE = 80
+"""Characters of a result that a client is shown as its title."""
+CALLS = ("server_tool_use", "mcp_tool_use")
+RAN = {"server_tool_use": "srvtoolu_", "mcp_tool_use": "mcptoolu_"}
+"""How the ids of calls begin that no client runs."""
+UNREADABLE = ("encrypted_content", "encrypted_stdout", "type", "page_age")
+
+
+def call_block(name: str, key: str, server: str) -> Payload:
+    """The block of a call without its input. `server` is the name of the MCP server; "" for a tool that stands for one of
+    Anthropic's."""
+    if server == "" and name in CONTENTS:
+        return {"type": "server_tool_use", "id": RAN["server_tool_use"] + key, "name": name}
+    return {"type": "mcp_tool_use", "id": RAN["mcp_tool_use"] + key, "name": name, "server_name": server or name}
+
+
+def result_block(result: ToolResult, server: str) -> Payload:
+    """The block of what a call gave."""
+    call = call_block(result.name, result.id, server)
+    if call["type"] == "mcp_tool_use":
+        content = [{"type": "text", "text": result.text}]
+        kind, failed = "mcp_tool_result", {"is_error": result.error is not None}
+        return {"type": kind, "tool_use_id": call["id"], **failed, "content": content}
+    content = CONTENTS[result.name](result)
+    return {"type": f"{result.name}_tool_result", "tool_use_id": call["id"], "content": content}
+
+
+def _searched(result: ToolResult) -> list[Payload]:
+    text = base64.b64encode(result.text.encode("utf-8", "replace")).decode()
+    title = next((line for line in result.text.splitlines() if line.strip()), result.name)
+    row: Payload = {"type": "web_search_result", "title": title[:TITLE], "url": "", "page_age": None}
+    return [{**row, "encrypted_content": OURS + text}]
+
+
+def _fetched(result: ToolResult) -> Payload:
+    source = {"type": "text", "media_type": "text/plain", "data": result.text}
+    document = {"type": "document", "source": source, "title": None, "citations": None}
+    return {"type": "web_fetch_result", "url": "", "content": document, "retrieved_at": None}
+
+
+def _executed(result: ToolResult) -> Payload:
+    printed = ("stdout", "stderr") if result.error is None else ("stderr", "stdout")
+    streams = dict(zip(printed, (result.text, ""), strict=True))
+    code = int(result.error is not None)
+    return {"type": "code_execution_result", **streams, "return_code": code, "content": []}
+
+
+CONTENTS: Mapping[str, Callable[[ToolResult], Any]] = {
+    "web_search": _searched,
+    "web_fetch": _fetched,
+    "code_execution": _executed,
+}
+"""By the names of Anthropic's tools: what a result holds."""
+
+
+# ------------------------------------------------------------------ read
+
+
+def split_at_results(blocks: list[Payload]) -> list[tuple[list[Payload], list[Message]]]:
+    """The parts of an assistant's turn: each the blocks of one message, and the messages with the results of its calls. A
+    call of a provider's tool becomes one of a function where its result follows."""
+    results = {str(block.get("tool_use_id")): block for block in blocks if _is_result(block)}
+    called = {str(block.get("id")) for block in blocks if block["type"] in CALLS}
+    parts: list[tuple[list[Payload], list[Message]]] = [([], [])]
+    for block in blocks:
+        now, after = parts[-1]
+        kind, key = block["type"], str(block.get("id"))
+        if key in results and kind in CALLS:
+            own = key.removeprefix(RAN[kind])
+            now.append({**block, "type": "tool_use", "id": own})
+            after.append({"role": "tool", "tool_call_id": own, "content": _text(results[key])})
+        elif _is_result(block) and str(block.get("tool_use_id")) in called:
+            pass
+        elif after:
+            parts.append(([block], []))
+        else:
+            now.append(block)
+    return parts
+
+
+def _is_result(block: Payload) -> bool:
+    return re.fullmatch(r"(?!tool_search_tool).*_tool_result", str(block["type"])) is not None
+
+
+def _text(block: Payload) -> str:
+    """What a result says to a model."""
+    text = _content(block.get("content"))
+    return error_text(text) if block.get("is_error") is True else text
+
+
+def _content(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n\n".join(map(_row, records(content)))
+    found = record(content)
+    if code := found.get("error_code"):
+        return json.dumps({"error": code}, ensure_ascii=False)
+    return _row(found)
+
+
+def _row(row: Payload) -> str:
+    sealed = str(row.get("encrypted_content"))
+    if sealed.startswith(OURS):
+        return _opened(sealed)
+    for text in (row.get("text"), _printed(row), _document(row)):
+        if isinstance(text, str):
+            return text
+    return json.dumps({name: value for name, value in row.items() if name not in UNREADABLE}, ensure_ascii=False)
+
+
+def _printed(row: Payload) -> Any:
+    """The text that code printed, where there is nothing else to be told of it."""
+    printed = [row.get("stdout"), row.get("stderr")]
+    if "" not in printed:
+        return None
+    text, failed = next(((one, at) for at, one in enumerate(printed) if one), ("", 0))
+    return text if (row.get("return_code"), row.get("content")) == (failed, []) else None
+
+
+def _document(row: Payload) -> Any:
+    """The text of a page of no address."""
+    source = record(record(row.get("content")).get("source"))
+    return source.get("data") if (row.get("url"), source.get("type")) == ("", "text") else None
+
+
+def _opened(sealed: str) -> str:
+    return (decode_base64(sealed.removeprefix(OURS)) or b"").decode("utf-8", "replace")

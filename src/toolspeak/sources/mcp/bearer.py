@@ -1,0 +1,147 @@
+"""Sends the token of a login with each request to an MCP server, and renews it.
+
+The SDK's provider is for logging in: it lets one request at a time through, and after a restart it knows neither when
+a token expires nor where it is renewed. Here only renewing waits for others, in all processes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+from mcp.client.auth import TokenStorage
+from mcp.client.auth.oauth2 import OAuthContext
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import ValidationError
+
+from .config import Address
+from .logins import Login, Logins, login_hint
+from .transports import bounded, current
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = httpx2.Timeout(30.0)
+"""For one request to an authorization server."""
+
+
+class Bearer(httpx2.Auth):
+    """The token of the login at a server, if there is one. A server that asks for another is told of in `problem`."""
+
+    def __init__(self, address: Address, logins: Logins) -> None:
+        self.address = address
+        self.logins = logins
+        self.problem = ""
+        """What to do where the server asks for a login, "" where it does not."""
+        self.secrets: tuple[str, ...] = ()
+        """What was sent or may be."""
+        self._renewing = ""
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        login = await self._fresh(self._read())
+        response = yield _with_token(request, login)
+        if response.status_code == 401:
+            newer = await self._renewed(login)
+            if newer not in (None, login):
+                login = newer
+                response = yield _with_token(request, login)
+        self._note(response.status_code, login)
+
+    def _read(self) -> Login | None:
+        login = self.logins.read(self.address.url)
+        self.secrets = login.secrets if login else ()
+        return login
+
+    def _note(self, status: int, login: Login | None) -> None:
+        """Remembers what a refusal means, for the connection and for the one request."""
+        if status != 401:
+            self.problem = self._renewing = ""
+            return
+        why = self._renewing or ("the login is no longer accepted" if login else "it asks for a login")
+        self.problem = f"{why} (HTTP 401): {login_hint(self.address)}"
+        if (ours := current.get()) is not None:
+            ours.problem = self.problem
+
+    async def _fresh(self, login: Login | None) -> Login | None:
+        if login is None:
+            return None
+        return await self._renewed(login) if login.is_stale(time.time()) else login
+
+    async def _renewed(self, old: Login | None) -> Login | None:
+        """The login that is valid now: another process may have renewed it, or somebody logged in meanwhile."""
+        if old is None:
+            return self._read()
+        async with self.logins.locked():
+            if self._read() == old:
+                newer = await self._refresh(old)
+                if newer != old:
+                    self.logins.put(self.address.url, newer)
+        return self._read()
+
+    async def _refresh(self, login: Login) -> Login | None:
+        """The login with new tokens, None where it has ended; the same where it cannot be renewed now, or ever."""
+        if login.refresh_token is None:
+            return login
+        form = {"grant_type": "refresh_token", "refresh_token": login.refresh_token}
+        try:
+            response = await post(login, login.token_endpoint, form)
+            body = await response.aread()
+        except httpx2.HTTPError as error:
+            self._renewing = f"the login cannot be renewed: {type(error).__name__}"
+            return login
+        if response.status_code in (400, 401):  # RFC 6749, 5.2: the grant, or the client, is no longer valid
+            self._renewing = "the login has ended"
+            log.info("%s: the login has ended", self.address.description)
+            return None
+        try:
+            tokens = OAuthToken.model_validate_json(body) if response.status_code == 200 else None
+        except ValidationError:
+            tokens = None
+        if tokens is None:
+            self._renewing = f"the login cannot be renewed: HTTP {response.status_code} with no token"
+            return login
+        new = tokens.model_dump(include={"access_token", "refresh_token", "scope"}, exclude_none=True)
+        return replace(login, expires_at=None if tokens.expires_in is None else time.time() + tokens.expires_in, **new)
+
+
+def _with_token(request: httpx2.Request, login: Login | None) -> httpx2.Request:
+    if login is not None:
+        request.headers["Authorization"] = f"Bearer {login.access_token}"
+    return request
+
+
+async def post(login: Login, url: str, form: dict[str, str]) -> httpx2.Response:
+    """The answer of an authorization server to a form of the login's client."""
+    form |= {"client_id": login.client_id, **({"resource": login.resource} if login.resource else {})}
+    form, headers = _client(login).prepare_token_auth(form, {})
+    async with httpx2.AsyncClient(
+        transport=bounded(), timeout=TIMEOUT, trust_env=False, headers={"Accept-Encoding": "identity"}
+    ) as http:
+        return await http.post(url, data=form, headers=headers)
+
+
+def _client(login: Login) -> OAuthContext:
+    """The SDK's context with the client of a login."""
+    unused: Any = None
+    storage: TokenStorage = unused
+    context = OAuthContext(login.token_endpoint, OAuthClientMetadata(redirect_uris=None), storage, None, None)
+    context.client_info = OAuthClientInformationFull(
+        client_id=login.client_id,
+        client_secret=login.client_secret,
+        token_endpoint_auth_method=login.auth_method,
+    )
+    return context
+
+
+async def revoke(login: Login) -> str:
+    """Has the tokens of a login ended by their server; why that did not work, "" where it did or none is asked."""
+    if not login.revocation_endpoint:
+        return ""
+    try:
+        response = await post(login, login.revocation_endpoint, {"token": login.refresh_token or login.access_token})
+    except httpx2.HTTPError as error:
+        return type(error).__name__
+    return "" if response.status_code == 200 else f"HTTP {response.status_code}"

@@ -1,0 +1,162 @@
+"""The logins at MCP servers, in a file that only its user can read: `toolspeak mcp login` writes it, every door reads it.
+
+A login holds the tokens and all that renewing them takes: the SDK's own provider forgets when a token expires, and
+where it is renewed, with the process that logged in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Generator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import IO, Any, cast
+
+from ...errors import UsageError
+from ...files import replacing, state_folder
+from .config import Address, plain_url
+
+VARIABLE = "TOOLSPEAK_LOGINS"
+FORM = 1
+"""Goes up when the file changes its form."""
+ABOUT = "Logins at MCP servers, which are secret. `toolspeak mcp login` and `toolspeak mcp logout` change them."
+MARGIN = 10.0
+"""Seconds before its end from which a token is renewed: a request takes time to arrive."""
+PAUSE = 0.05
+"""Seconds between two tries to get the lock that another process holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """The tokens of one server, and what renews them. `expires_at` is in seconds since 1970."""
+
+    access_token: str = field(repr=False)
+    token_endpoint: str
+    client_id: str
+    refresh_token: str | None = field(default=None, repr=False)
+    expires_at: float | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    auth_method: str | None = None
+    resource: str | None = None
+    scope: str | None = None
+    revocation_endpoint: str | None = None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown."""
+        return tuple(filter(None, (self.access_token, self.refresh_token, self.client_secret)))
+
+    def is_stale(self, now: float) -> bool:
+        """Whether the token must be renewed before it is used."""
+        return self.expires_at is not None and now > self.expires_at - MARGIN
+
+
+def default_path() -> Path | None:
+    """The user's own file of logins: $TOOLSPEAK_LOGINS, else in the platform's folder for state; None where it says off."""
+    told = os.environ.get(VARIABLE)
+    if told:
+        return None if told.strip().lower() == "off" else Path(told).expanduser()
+    return state_folder() / "mcp-logins.json"
+
+
+def login_hint(address: Address) -> str:
+    """What to do about a server that asks for a login."""
+    return f'run `toolspeak mcp login {address.description}`, or give it a key: headers={{"Authorization": "Bearer …"}}'
+
+
+class Logins:
+    """The logins in a file, by address. Each method raises UsageError for a file that cannot be read or written."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+
+    def read(self, url: str) -> Login | None:
+        """The login at a server, None where there is none."""
+        held = self._read().get(plain_url(url))
+        if held is None:
+            return None
+        known = {one.name for one in fields(Login)}
+        try:
+            return Login(**{name: value for name, value in held.items() if name in known})
+        except TypeError:
+            raise self._unreadable("it lacks a field of a login") from None
+
+    def addresses(self) -> list[str]:
+        """The servers that there is a login at."""
+        return [*self._read()]
+
+    def put(self, url: str, login: Login | None) -> None:
+        """Keeps a login, or forgets it. The caller holds the lock."""
+        logins = self._read()
+        logins.pop(plain_url(url), None)
+        if login is not None:
+            logins[plain_url(url)] = {name: value for name, value in asdict(login).items() if value is not None}
+        text = json.dumps({"about": ABOUT, "form": FORM, "logins": logins}, indent=1)
+        try:
+            with replacing(self._place(), mode=0o600) as file:
+                file.write(f"{text}\n".encode())
+        except OSError as error:
+            raise UsageError(f"the login cannot be kept in {self.path}: {error.strerror or error}") from None
+
+    @contextlib.asynccontextmanager
+    async def locked(self) -> AsyncGenerator[None]:
+        """One writer at a time, among all processes where the platform can tell: a token that renews itself once is
+        not used twice."""
+        with self._lock_file() as lock:
+            while not _try_lock(lock):
+                await asyncio.sleep(PAUSE)
+            yield
+
+    @contextlib.contextmanager
+    def _lock_file(self) -> Generator[IO[str]]:
+        path = self._place()
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = path.with_name(path.name + ".lock").open("a")
+        except OSError as error:
+            raise UsageError(f"logins cannot be kept in {path}: {error.strerror or error}") from None
+        with lock:
+            yield lock
+
+    def _place(self) -> Path:
+        if self.path is None:
+            raise UsageError(f"logins are switched off by ${VARIABLE}: name a file in it, or unset it")
+        return self.path
+
+    def _read(self) -> dict[str, Mapping[str, Any]]:
+        if self.path is None:
+            return {}
+        try:
+            told: Any = json.loads(self.path.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise self._unreadable(error.strerror or str(error)) from None
+        except ValueError:
+            raise self._unreadable("it is no JSON") from None
+        held: Any = cast("dict[str, Any]", told).get("logins") if isinstance(told, dict) else None
+        if not isinstance(held, dict) or cast("dict[str, Any]", told).get("form") != FORM:
+            raise self._unreadable(f"expected an object with form {FORM} and logins")
+        logins = cast("dict[str, Any]", held)
+        if not all(isinstance(one, dict) for one in logins.values()):
+            raise self._unreadable("expected an object for each login")
+        return logins
+
+    def _unreadable(self, why: str) -> UsageError:
+        return UsageError(f"the logins in {self.path} cannot be read: {why}. Remove the file, and log in again")
+
+
+def _try_lock(lock: IO[str]) -> bool:
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
