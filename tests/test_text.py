@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import datetime
 from typing import Any
 
@@ -66,3 +68,13 @@ def test_a_variable_that_nobody_gave_is_noted() -> None:
         assert [note.detail for note in notes if note.rule == "variable-not-given"] == ["name"]
     given = ts.render("Hi", None, "hermes", template=template, variables={"name": "x"}).notes
     assert "variable-not-given" not in [note.rule for note in given]
+
+
+def test_replies_are_read_without_loading_grammars() -> None:
+    code = (
+        "import sys, toolspeak as ts\n"
+        f"print([call.name for call in ts.parse({CALL!r}, 'hermes').calls])\n"
+        "print([name for name in sys.modules if name.startswith('toolspeak.wire.grammar')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    assert done.stdout.splitlines() == ["['add']", "[]"], done.stderr

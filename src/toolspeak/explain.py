@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Unpack, runtime_checkable
 
 from .display import LONGEST, cut, plain, text_html
-from .models.base import Around
+from .models.base import Around, Model
 from .models.fallback import Adaptive
 from .models.speaker import Speaker
 from .models.strategy import Strategy
@@ -107,6 +107,11 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
         if not isinstance(effect, Ask):
             raise AssertionError(f"a reply begins with a question, not {effect!r}")
         request = effect.request
+    return replace(_sent(model, request), again=again, profile=profile, strategy=line)
+
+
+def _sent(model: Model, request: Request) -> Explanation:
+    """What the model is sent for that request, as it is in itself."""
     remote = within(model, Remote)
     return Explanation(
         model.name,
@@ -117,9 +122,6 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
         stop=request.stop,
         schema=request.schema,
         grammar=request.grammar,
-        again=again,
-        profile=profile,
-        strategy=line,
     )
 
 

@@ -29,7 +29,7 @@ from .policy.policy import Policy
 from .running import in_thread
 from .schema.call_dicts import read_call
 from .schema.suggestions import listed
-from .tool_results import error_text, result_text
+from .tool_results import exception_text, result_text
 from .toolbox import Toolbox
 from .types import Message, Pending, Reply, Step, ToolCall, ToolResult
 from .verbs import Job, Options, job
@@ -161,7 +161,7 @@ def _without_running(call: ToolCall, given: Any) -> ToolResult:
         return ToolResult(call.id, call.name, result_text(given.result), given.result, origin="trusted")
     reason = f": {given}" if given else ""
     error = NotApproved(f"the call of {call.name!r} was not approved{reason}", call=call)
-    return ToolResult(call.id, call.name, error_text(error), error=error, origin="trusted")
+    return ToolResult(call.id, call.name, exception_text(error), error=error, origin="trusted")
 
 
 class _Paused:

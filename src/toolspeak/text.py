@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .dialects import get as dialect, names as dialects
 from .errors import UsageError
 from .schema.infer import as_tools
 from .types import Message, Reply
-from .wire import decode as decoding, grammar as grammars, render as rendering
+from .wire import decode as decoding, render as rendering
 from .wire.dialect import Dialect
+
+if TYPE_CHECKING:
+    from .wire.grammar import Form
 
 CLOCK = re.compile(r"\bstrftime_now\b|\bdatetime\b").search
 """Where a chat template asks for the time."""
@@ -94,7 +97,7 @@ def grammar(
     d: str | Dialect,
     tools: Any,
     choice: str = "auto",
-    form: grammars.Form = "lark",
+    form: Form = "lark",
     parallel: bool = True,
     prompt: str = "",
     thinking: bool = True,
@@ -107,6 +110,8 @@ def grammar(
     may come. Properties come in the order of their schema. Raises UsageError where the form cannot say what the dialect
     writes.
     """
+    from .wire import grammar as grammars
+
     return grammars.grammar(_dialect(d), as_tools(tools) or (), choice, form, parallel, prompt, thinking)
 
 

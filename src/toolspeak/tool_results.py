@@ -252,7 +252,7 @@ def fair_share(sizes: list[int], room: int) -> int:
     return share
 
 
-def error_text(error: BaseException, show: bool = True, hidden: Sequence[str] = ()) -> str:
+def exception_text(error: BaseException, show: bool = True, hidden: Sequence[str] = ()) -> str:
     """An error as a model reads it: JSON with its type, its message and, for a call, its problems; no traceback.
 
     Passwords in addresses are left out of what a tool's function raised, and texts that are `hidden`; without `show`,
@@ -264,17 +264,20 @@ def error_text(error: BaseException, show: bool = True, hidden: Sequence[str] = 
     if cause is not None and not show and not isinstance(cause, ToolError):
         shown, text = error, "the tool failed"
     if cause is not None:
-        text = _short(text, 20_000)
-        for one in sorted(hidden, key=len, reverse=True):
-            text = text.replace(one, "[hidden]") if len(one) >= HIDDEN else text
-        text = _PASSWORD.sub(r"\1:[hidden]@", text)
-    said: dict[str, Any] = {"type": type(shown).__name__, "message": _short(text, 2_000)}
+        text = _without_secrets(_short(text, 20_000), hidden)
+    fields: dict[str, Any] = {"type": type(shown).__name__, "message": _short(text, 2_000)}
     if isinstance(error, CallError) and error.problems:
-        said["problems"] = [
+        fields["problems"] = [
             {"path": p.path, "expected": p.expected, "received": p.received, "message": p.message}
             for p in error.problems
         ]
-    return result_text({"error": said}, 8_000)
+    return result_text({"error": fields}, 8_000)
+
+
+def _without_secrets(text: str, hidden: Sequence[str]) -> str:
+    for one in sorted(hidden, key=len, reverse=True):
+        text = text.replace(one, "[hidden]") if len(one) >= HIDDEN else text
+    return _PASSWORD.sub(r"\1:[hidden]@", text)
 
 
 def _short(text: str, at_most: int) -> str:

@@ -29,7 +29,7 @@ from .schema.call_dicts import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, tool as make_tool, unique
 from .schema.phrases import short
 from .schema.suggestions import did_you_mean, listed, near
-from .tool_results import LIMIT, error_text, result_text
+from .tool_results import LIMIT, exception_text, result_text
 from .types import Message, Problem, Tool, ToolCall, ToolResult
 
 log = logging.getLogger(__name__)
@@ -330,7 +330,7 @@ class Toolbox:
         tool = self._tools.get(name)
         given = {**self.inject, **inject}
         hidden = [given[one] for one in tool.injected if one in given] if tool else []
-        return error_text(error, tool is None or tool.show_errors, [one for one in hidden if isinstance(one, str)])
+        return exception_text(error, tool is None or tool.show_errors, [one for one in hidden if isinstance(one, str)])
 
     def _same(self, one: AnyTool) -> bool:
         mine = self._tools.get(one.name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from . import drive
@@ -249,10 +249,10 @@ def _messages(prompt: Prompt, system: str | None) -> list[Message]:
 def _limits(given: Limits | Mapping[str, Any] | None) -> Limits:
     if isinstance(given, Limits):
         return given
-    try:
-        return Limits(**(given or {}))
-    except TypeError as error:
-        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {str(given)[:80]}") from error
+    if given is not None and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"limits: expected steps, seconds, tokens or calls, received {str(given)[:80]}")
+    check_options(given or {}, [one.name for one in fields(Limits)], "limits")
+    return Limits(**(given or {}))
 
 
 # ------------------------------------------------------------------ the loop

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -41,11 +42,37 @@ def case(name: str) -> Case:
     return found
 
 
+def true_calls(answer: Sequence[Any]) -> list[dict[str, Any]]:
+    """The calls that an answer of the leaderboard stands for: of each argument the first value that it allows."""
+    return [
+        {"name": name, "arguments": first_of(values, value_of)}
+        for expected in answer
+        for name, values in expected.items()
+    ]
+
+
+def first_of(values: Mapping[str, Sequence[Any]], read: Callable[[Any], Any]) -> dict[str, Any]:
+    """The first value allowed of each; left out is what allows only "", which stands for leaving it out."""
+    given = {
+        key: [v for v in allowed if v != "" and (v is not None or "" not in allowed)] for key, allowed in values.items()
+    }
+    return {key: read(allowed[0]) for key, allowed in given.items() if allowed}
+
+
+def value_of(value: Any) -> Any:
+    """A value allowed. A dict, by itself or in a list, holds a list of what is allowed for each key, one level deep."""
+    if isinstance(value, dict):
+        return first_of(cast("dict[str, list[Any]]", value), lambda inner: inner)
+    if isinstance(value, list):
+        return [value_of(one) if isinstance(one, dict) else one for one in cast("list[Any]", value)]
+    return value
+
+
 @NEEDS_BFCL
 @pytest.mark.parametrize("category", bfcl.COMPARED)
 def test_the_ground_truth_is_right(category: str) -> None:
     cases = load(f"bfcl:{category}")
-    wrong = {c.id: v.kind for c in cases if not (v := c.judge(reply(*bfcl.true_calls(c.expected)))).right}
+    wrong = {c.id: v.kind for c in cases if not (v := c.judge(reply(*true_calls(c.expected)))).right}
     assert wrong == {name: kind for name, kind in WRONG_TRUTHS.items() if name in {c.id for c in cases}}
 
 
@@ -57,7 +84,7 @@ OWN = Path(__file__).parents[2] / "benchmarks" / "cases" / "own"
 def test_cases_of_ones_own_in_the_same_form(path: Path) -> None:
     cases = load(f"bfcl:{path}")
     assert {c.group for c in cases} == {path.stem}
-    wrong = {c.id: v.detail for c in cases if not (v := c.judge(reply(*bfcl.true_calls(c.expected)))).right}
+    wrong = {c.id: v.detail for c in cases if not (v := c.judge(reply(*true_calls(c.expected)))).right}
     assert wrong == {}
     assert [c.id for c in load(f"bfcl:{path}[3:5]")] == [c.id for c in cases[3:5]]
 
@@ -86,7 +113,7 @@ def test_parts_and_short_names() -> None:
 @NEEDS_BFCL
 def test_calls_in_another_order_are_right() -> None:
     found = case("parallel[110:111]")
-    true = bfcl.true_calls(found.expected)
+    true = true_calls(found.expected)
     assert found.judge(reply(*reversed(true))).right
     assert found.judge(reply(true[0])).kind == "count"
     assert found.judge(reply(true[0], true[0])).kind == "wrong value"
@@ -94,9 +121,9 @@ def test_calls_in_another_order_are_right() -> None:
 
 @NEEDS_BFCL
 def test_names_without_dots_for_servers_that_take_none() -> None:
-    dotted = next(c for c in load("bfcl:multiple[100:]") if "." in bfcl.true_calls(c.expected)[0]["name"])
+    dotted = next(c for c in load("bfcl:multiple[100:]") if "." in true_calls(c.expected)[0]["name"])
     plain = next(c for c in load("bfcl:multiple[100:]", plain_names=True) if c.id == dotted.id)
-    (true,) = bfcl.true_calls(dotted.expected)
+    (true,) = true_calls(dotted.expected)
     renamed = {**true, "name": true["name"].replace(".", "_")}
     assert not any("." in tool.name for tool in plain.tools)
     assert plain.judge(reply(renamed)).right
@@ -107,7 +134,7 @@ def test_names_without_dots_for_servers_that_take_none() -> None:
 @NEEDS_BFCL
 def test_kinds_of_error() -> None:
     found = case("multiple[112:113]")
-    (true,) = bfcl.true_calls(found.expected)
+    (true,) = true_calls(found.expected)
     other = next(tool.name for tool in found.tools if tool.name != true["name"])
     first = next(iter(true["arguments"]))
     kinds = {

@@ -30,6 +30,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: ts.run("Hi", temprature=1),
         "temprature: no option of a verb. Did you mean 'temperature'",
     ),  # type: ignore[call-arg]
+    "a limit": (lambda: ts.run("Hi", limits={"stps": 3}), "stps: no option of limits. Did you mean 'steps'"),
+    "limits": (lambda: ts.run("Hi", limits=3), "limits: expected steps, seconds, tokens or calls, received 3"),  # type: ignore[arg-type]
     "seed": (lambda: ts.run("Hi", model=SERVER, seed="7"), "seed: expected a whole number, received '7'"),  # type: ignore[arg-type]
     "seed, a truth value": (lambda: ts.run("Hi", model=SERVER, seed=True), "seed: expected a whole number"),
     "seed, too large": (lambda: ts.run("Hi", model=SERVER, seed=2**70), "seed: expected a whole number"),

@@ -1,5 +1,5 @@
 """A tool's error as text, for every conversation whose form has no field that says so: JSON with the one field `error`, a
-message or an object of more (see `tool_results.error_text`)."""
+message or an object of more (see `tool_results.exception_text`)."""
 
 from __future__ import annotations
 

@@ -85,16 +85,22 @@ def prompt_too_long(body: Any, said: str) -> PromptTooLong | None:
     if not CONTEXT.search(said) and not {"context_length_exceeded", "exceed_context_size_error"} & set(map(str, kinds)):
         return None
     tokens, limit = _whole(error.get("n_prompt_tokens")), _whole(error.get("n_ctx"))
-    if limit is None:
-        found = [match for pattern in LIMITS if (match := re.search(pattern, said, re.IGNORECASE))]
-        limit = _whole(found[0][1]) if found else None
-    if tokens is None:
-        others = [
-            number for text in re.findall(NUMBER, said) if (number := _whole(text)) is not None and number != limit
-        ]
-        tokens = max((number for number in others if limit is None or number > limit), default=None)
+    limit = _limit_in(said) if limit is None else limit
+    tokens = _most_above(limit, said) if tokens is None else tokens
     told = f"the prompt is too long for the model's context: {said.rstrip('.')}. Give fewer tools or messages"
     return PromptTooLong(told, tokens=tokens, limit=limit)
+
+
+def _limit_in(said: str) -> int | None:
+    """The limit that a server's words name."""
+    matches = (re.search(pattern, said, re.IGNORECASE) for pattern in LIMITS)
+    return next((_whole(match[1]) for match in matches if match), None)
+
+
+def _most_above(limit: int | None, said: str) -> int | None:
+    """The largest number in a server's words above the limit: the tokens of the prompt."""
+    numbers = [number for text in re.findall(NUMBER, said) if (number := _whole(text)) is not None]
+    return max((number for number in numbers if limit is None or number > limit), default=None)
 
 
 def _table(value: Any) -> dict[str, Any]:
@@ -112,16 +118,27 @@ def words(body: Any) -> str:
         body = _decoded(body)
     if isinstance(body, list):
         body = next(iter(cast("list[Any]", body)), "")
-    for _ in range(4):
-        if not isinstance(body, dict):
-            break
-        table = cast("dict[str, Any]", body)
-        body = next((table[key] for key in ("error", "message", "detail", "msg") if table.get(key)), None)
-        if body is None:
-            return excerpt(json.dumps(table, ensure_ascii=False, default=str))
-    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, default=str) if body else ""
+    message = _message_in(body)
+    if isinstance(message, dict):
+        return excerpt(_json(message))
+    text = message if isinstance(message, str) else _json(message) if message else ""
     title = re.search(r"<title[^>]*>(.*?)</title>", text[:65536], re.DOTALL | re.IGNORECASE)
     return excerpt(title[1] if title else text)
+
+
+def _message_in(body: Any) -> Any:
+    """What stands innermost under the names of a message; the table itself where none of them is in it."""
+    for _ in range(4):
+        table = _table(body)
+        inner = next((table[key] for key in ("error", "message", "detail", "msg") if table.get(key)), None)
+        if inner is None:
+            break
+        body = inner
+    return body
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def excerpt(text: str, size: int = WORDS) -> str:

@@ -77,7 +77,7 @@ def _values(rows: Iterable[Any]) -> Iterator[Item]:
             yield Item(None, where, f"expected a dict, received {type(value).__name__}")
 
 
-def _file(path: Path) -> Input:
+def _check_readable(path: Path) -> None:
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(f"{path} {what}: expected a file: .jsonl, .csv, .tsv or .parquet")
@@ -86,6 +86,10 @@ def _file(path: Path) -> Input:
             pass
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _file(path: Path) -> Input:
+    _check_readable(path)
     match path.suffix.lower():
         case ".jsonl" | ".ndjson" | ".json":
             first = next((item.data for item in _json_lines(path) if item.data), cast("Mapping[str, Any]", {}))

@@ -44,7 +44,6 @@ class Asker:
     def __init__(self, terminal: BinaryIO) -> None:
         self.terminal = terminal
         self._always: set[tuple[str, str]] = set()
-        self._helped = False
 
     def ask(self, call: ToolCall) -> Approval:
         """What is answered to a call."""

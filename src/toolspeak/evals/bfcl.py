@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -278,32 +278,3 @@ def kind_of(told: Mapping[str, Any]) -> tuple[Kind, str]:
     detail = " ".join(str(part) for part in told["error"])
     kinds: list[Kind] = [kind for word, kind in KINDS if word in told["error_type"]]
     return (kinds[0] if kinds else "wrong value"), detail
-
-
-# ------------------------------------------------------------------ the ground truth as a reply
-
-
-def true_calls(answer: Sequence[Any]) -> list[dict[str, Any]]:
-    """The calls that an answer of the leaderboard stands for: of each argument the first value that it allows."""
-    return [
-        {"name": name, "arguments": _first_of(values, _value)}
-        for expected in answer
-        for name, values in expected.items()
-    ]
-
-
-def _first_of(values: Mapping[str, Sequence[Any]], read: Callable[[Any], Any]) -> dict[str, Any]:
-    """The first value allowed of each; left out is what allows only "", which stands for leaving it out."""
-    given = {
-        key: [v for v in allowed if v != "" and (v is not None or "" not in allowed)] for key, allowed in values.items()
-    }
-    return {key: read(allowed[0]) for key, allowed in given.items() if allowed}
-
-
-def _value(value: Any) -> Any:
-    """A value allowed. A dict, by itself or in a list, holds a list of what is allowed for each key, one level deep."""
-    if isinstance(value, dict):
-        return _first_of(cast("dict[str, list[Any]]", value), lambda inner: inner)
-    if isinstance(value, list):
-        return [_value(one) if isinstance(one, dict) else one for one in cast("list[Any]", value)]
-    return value

@@ -87,8 +87,3 @@ def short(value: Any, length: int = 120) -> str:
     """A value as JSON, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def groups_of(cases: Sequence[Case]) -> list[str]:
-    """The groups, in the order in which they first come."""
-    return list(dict.fromkeys(case.group for case in cases))

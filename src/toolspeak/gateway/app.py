@@ -111,6 +111,7 @@ class Gateway:
         self.ui = Interface(settings.ui, self) if settings.ui else None
         self.readiness = Readiness()
         self.open: set[RequestContext] = set()
+        self._idle = asyncio.Event()
         self._trimmer = Trimmer()
 
     def drain(self) -> None:
@@ -120,6 +121,11 @@ class Gateway:
         if self.worker:
             self.worker.drain()
         self.background.drain()
+
+    async def idle(self) -> None:
+        """Returns when no request is open."""
+        while self.open:
+            await self._idle.wait()
 
     def look(self) -> None:
         """Tells the metrics how full the gateway is now."""
@@ -151,6 +157,7 @@ class Gateway:
         """Answers a request that `let_in` lets in."""
         record = exchange.record
         self.open.add(exchange)
+        self._idle.clear()
         request_span.set(exchange.span)
         try:
             await let_in(exchange, lambda: answer_route(self, exchange))
@@ -165,6 +172,8 @@ class Gateway:
             exchange.close()
             _let_go(exchange.ended)
             self.open.discard(exchange)
+            if not self.open:
+                self._idle.set()
             self._trimmer.ended(exchange.received + record.bytes)
             self.observer.end(record, exchange.span, gone=exchange.gone)
 

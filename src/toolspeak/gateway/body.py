@@ -141,17 +141,21 @@ def drop_nulls(value: Any, *schemas: Schema) -> None:
         for one in cast("list[Any]", value) if items else ():
             drop_nulls(one, *items)
     elif isinstance(value, dict):
-        table = cast("dict[str, Any]", value)
         described: dict[str, list[Schema]] = {}
         for schema in every:
             for name, inner in cast("dict[str, Schema]", schema.get("properties", {})).items():
                 described.setdefault(name, []).append(inner)
-        for name in list(table) if described else ():
-            inner = described.get(name, [])
-            if table[name] is None and not any(map(_takes_null, _alternatives(inner))):
-                del table[name]
-            elif inner:
-                drop_nulls(table[name], *inner)
+        if described:
+            _drop_null_fields(cast("dict[str, Any]", value), described)
+
+
+def _drop_null_fields(table: dict[str, Any], described: Mapping[str, list[Schema]]) -> None:
+    for name in list(table):
+        schemas = described.get(name, [])
+        if table[name] is None and not any(map(_takes_null, _alternatives(schemas))):
+            del table[name]
+        elif schemas:
+            drop_nulls(table[name], *schemas)
 
 
 def with_nulls(schema: Schema) -> dict[str, Any]:

@@ -73,16 +73,18 @@ def model(
     defaults = sampling(settings | {"extra_body": extra_body})
     if defaults != NONE:
         options["defaults"] = defaults
-    if not isinstance(chosen, str):
-        if not isinstance(cast("object", chosen), Model):
-            raise UnknownModel(f"expected a model or the name of one, got {type(chosen).__name__}; {EXPECTED}")
-        if options or key is not None:
-            names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
-            raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
-        made = chosen
-    else:
-        made = bare(chosen, key=key, **options)
+    made = bare(chosen, key=key, **options) if isinstance(chosen, str) else _unchanged(chosen, key, options)
     return adapted(made, Preferences(dialect=dialect), look=look, follow=not options.keys() & {"native", "api"})
+
+
+def _unchanged(made: Model, key: str | None, options: Mapping[str, Any]) -> Model:
+    """A model that was given. Raises UnknownModel for what is none, UsageError for settings that it should get."""
+    if not isinstance(cast("object", made), Model):
+        raise UnknownModel(f"expected a model or the name of one, got {type(made).__name__}; {EXPECTED}")
+    if options or key is not None:
+        names = [name if name != "defaults" else "sampling" for name in options] or ["key"]
+        raise UsageError(f"{', '.join(names)} cannot be set on a model that is already made")
+    return made
 
 
 def bare(name: str, *, key: str | None = None, **options: Any) -> Model:
@@ -212,26 +214,36 @@ def _holds_no_weights(name: str) -> bool:
 
 def _meant(name: str) -> list[str]:
     """The names of models that a name was probably meant to be, the likeliest first."""
-    kind, colon, rest = name.partition(":")
-    company, slash, product = name.partition("/")
-    if _is_path(name):
-        return [f"local:{name}"]
-    if kind.lower() in (*KINDS, *PROVIDERS) and colon:
-        return [f"{kind.lower()}:{rest}"]
-    if slash and company.lower() in PROVIDERS:  # as other libraries write it
-        return [f"{company.lower()}:{product}"]
-    if mistyped := SCHEME.match(name):
-        return [f"{mistyped[1].lower()}://{name[mistyped.end() :]}"]
+    if rewritten := _rewritten(name):
+        return [rewritten]
     if owners := [one.name for one in PROVIDERS.values() if name.lower().startswith(one.models)]:
         return [f"{owner}:{name}" for owner in owners]
-    if by_its_name(kind):
+    if by_its_name(name.partition(":")[0]):
         return _servers_of(name)
     if bare_address := ADDRESS.fullmatch(name):
         return [f"http://{bare_address[1]}"]
-    close = difflib.get_close_matches(kind.lower(), [*KINDS, *PROVIDERS], n=2, cutoff=0.7)
-    if colon:
-        return [f"{one}:{rest}" for one in close] or _servers_of(name)
-    return [WHOLE.get(one, f"{one}:MODEL") for one in close] or _servers_of(name)
+    return _of_near_kinds(name) or _servers_of(name)
+
+
+def _of_near_kinds(name: str) -> list[str]:
+    """The name with a kind of model or a provider in front that is nearly what stands there."""
+    kind, colon, rest = name.partition(":")
+    near = difflib.get_close_matches(kind.lower(), [*KINDS, *PROVIDERS], n=2, cutoff=0.7)
+    return [f"{one}:{rest}" if colon else WHOLE.get(one, f"{one}:MODEL") for one in near]
+
+
+def _rewritten(name: str) -> str:
+    """A name that says what it means in another form than ours, in ours; "" where it does not."""
+    kind, colon, rest = name.partition(":")
+    company, slash, product = name.partition("/")
+    if _is_path(name):
+        return f"local:{name}"
+    if kind.lower() in (*KINDS, *PROVIDERS) and colon:
+        return f"{kind.lower()}:{rest}"
+    if slash and company.lower() in PROVIDERS:  # as other libraries write it
+        return f"{company.lower()}:{product}"
+    mistyped = SCHEME.match(name)
+    return f"{mistyped[1].lower()}://{name[mistyped.end() :]}" if mistyped else ""
 
 
 def _servers_of(name: str) -> list[str]:

@@ -175,16 +175,21 @@ def _prompted(known: Known, template: str, exact: bool | None) -> Strategy:
     refused = f"; tools go into the prompt, for it takes none: {known.seen}" if known.tools is False else ""
     always = exact if exact is not None else not known.chats
     text = template or known.template
-    own = by_template(text, known.name.lower()) if text else None
-    if own is not None or (always and text):
-        spoken = own or detect(text, known.name or None)
+    if text and (found := _dialect_of_template(text, known.name, always)):
+        spoken, why = found
         by_letter = bool(template) or always or (exact is None and known.completes)
-        why = "its template tells the dialect" if own else "its template tells no dialect"
         return Strategy("prompted", why + refused, spoken, text if by_letter else "", always)
     if named := by_its_name(known.name):
         why = f"its name, {known.name}, tells the dialect"
         return Strategy("prompted", why + refused, named, "", always)
     return Strategy("prompted", f"nothing tells its dialect{refused}", get(ANY), "", always)
+
+
+def _dialect_of_template(template: str, name: str, always: bool) -> tuple[Dialect, str] | None:
+    """The dialect of a template, and why; where it tells none, one is found for a prompt that is `always` its."""
+    if own := by_template(template, name.lower()):
+        return own, "its template tells the dialect"
+    return (detect(template, name or None), "its template tells no dialect") if always else None
 
 
 @lru_cache(256)

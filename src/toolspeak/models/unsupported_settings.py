@@ -21,9 +21,8 @@ def without_unsupported(
     `known` are the names of settings that there is a place for, None for all of them; `thinks`: reasoning can be asked
     for, or not. Clients send such wishes unasked, whatever the model, and a refusal would end every turn of theirs.
     """
-    left_out = [
-        name for name in OPTIONAL_SETTINGS if name in request.sampling and known is not None and name not in known
-    ]
+    unknown = set[str]() if known is None else request.sampling.keys() - set(known)
+    left_out = [name for name in OPTIONAL_SETTINGS if name in unknown]
     if left_out:
         rest = {name: value for name, value in request.sampling.items() if name not in left_out}
         request = replace(request, sampling=rest)
@@ -31,8 +30,16 @@ def without_unsupported(
         request = replace(request, thinking=None)
         left_out.append("thinking")
     notes = [Note("ignored", f"{name}: this model's server has no word for it") for name in left_out]
-    if request.schema is not None and engine:
-        schema, words = portable(request.schema, engine)
-        request = request if schema is request.schema else replace(request, schema=schema)
-        notes += [Note("schema-simplified", f"{engine} cannot be held to {', '.join(words)}")] if words else []
+    if engine:
+        request, simplified = _with_portable_schema(request, engine)
+        notes += simplified
     return request, notes
+
+
+def _with_portable_schema(request: Request, engine: str) -> tuple[Request, list[Note]]:
+    if request.schema is None:
+        return request, []
+    schema, words = portable(request.schema, engine)
+    if schema is not request.schema:
+        request = replace(request, schema=schema)
+    return request, [Note("schema-simplified", f"{engine} cannot be held to {', '.join(words)}")] if words else []

@@ -7,7 +7,7 @@ no truth. Prose that is told in another script cannot be compared; its numbers a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, cast
 
@@ -24,33 +24,50 @@ EMPTY = frozenset(
 """Words of English that a sentence may lose without saying something else."""
 EXACT = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 DENIAL = re.compile(r"\b(?:not|no|never|none|cannot|without)\b|n['’]t\b", re.IGNORECASE)
+TRUTH = {
+    True: re.compile(r"\b(?:true|yes)\b", re.IGNORECASE),
+    False: re.compile(r"\b(?:false|no|not)\b|n['’]t\b", re.IGNORECASE),
+}
+"""How a result that is true or false is said."""
+Leaf = str | int | float | Decimal
 PROSE = 2
 """A string of more words than this may be said in another order: its words must be there, not its bytes."""
 
 
 def faults(question: str, result: Any, said: str, language: str = "English") -> list[str]:
     """What is wrong with the words: what of the result is left out, what is made up."""
-    out: list[str] = []
     found = list(leaves(result))
-    told = " ".join([question, *(leaf for leaf in found if isinstance(leaf, str))])
-    heard = readings(said)
-    known = readings(question)
-    for leaf in found:
-        text = leaf if isinstance(leaf, str) else f"{leaf}"
-        known |= readings(text)
-        out += [f"{number} is left out" for number in _tokens(text) if not _readings(number) & heard]
-        if isinstance(leaf, str) and not NUMBER.fullmatch(leaf) and not _carried(leaf, said):
-            out.append(f"{leaf!r} is left out")
-    out += [f"{number} is in neither question nor answer" for number in _tokens(said) if not _readings(number) & known]
     if not found and isinstance(result, bool):
-        yes = r"\b(?:true|yes)\b" if result else r"\b(?:false|no|not)\b|n['’]t\b"
-        out += [] if re.search(yes, said, re.IGNORECASE) else [f"{str(result).lower()} is left out"]
-    elif language == "English" and DENIAL.search(said) and not DENIAL.search(told):
-        out.append("neither question nor answer denies anything")
-    return list(dict.fromkeys(out))
+        sense = [] if TRUTH[result].search(said) else [f"{str(result).lower()} is left out"]
+    else:
+        sense = _denials(question, found, said) if language == "English" else []
+    missing = (f"{leaf} is left out" for leaf in _left_out(found, said))
+    return list(dict.fromkeys([*missing, *_numbers_added(question, found, said), *sense]))
 
 
-def leaves(value: Any) -> Iterator[str | int | float | Decimal]:
+def _denials(question: str, found: Iterable[Leaf], said: str) -> list[str]:
+    told = " ".join([question, *(leaf for leaf in found if isinstance(leaf, str))])
+    made_up = DENIAL.search(said) and not DENIAL.search(told)
+    return ["neither question nor answer denies anything"] if made_up else []
+
+
+def _numbers_added(question: str, found: Iterable[Leaf], said: str) -> Iterator[str]:
+    known = readings(question).union(*(readings(str(leaf)) for leaf in found))
+    for number in _tokens(said):
+        if not _readings(number) & known:
+            yield f"{number} is in neither question nor answer"
+
+
+def _left_out(found: Iterable[Leaf], said: str) -> Iterator[str]:
+    """The numbers that a text does not say, and the strings that it does not carry, these quoted."""
+    heard = readings(said)
+    for leaf in found:
+        yield from (number for number in _tokens(str(leaf)) if not _readings(number) & heard)
+        if isinstance(leaf, str) and not NUMBER.fullmatch(leaf) and not _carried(leaf, said):
+            yield repr(leaf)
+
+
+def leaves(value: Any) -> Iterator[Leaf]:
     """Every string and number in a result, in order; what JSON does not know as its text."""
     if isinstance(value, Mapping):
         for part in cast("Mapping[Any, Any]", value).values():

@@ -168,12 +168,12 @@ def wanted(reply: Reply, request: Request, wrong: Sequence[ToolCall]) -> Tool[..
     if request.choice in tools:
         return tools[request.choice]
     if len(wrong) == 1:
-        meant = near(wrong[0].name, tools, at_most=2)
-        return tools.get(wrong[0].name) or (tools[meant[0]] if len(meant) == 1 else None)
-    if wrong or reply.calls or request.choice != "required":
+        meant = [wrong[0].name] if wrong[0].name in tools else near(wrong[0].name, tools, at_most=2)
+    elif wrong or reply.calls or request.choice != "required":
         return None
-    named = list(tools) if len(tools) == 1 else [name for name in tools if name in reply.text]
-    return tools[named[0]] if len(named) == 1 else None
+    else:
+        meant = [name for name in tools if len(tools) == 1 or name in reply.text]
+    return tools[meant[0]] if len(meant) == 1 else None
 
 
 def sampled_otherwise(request: Request) -> Request:

@@ -83,11 +83,17 @@ def plainly(result: Any, language: str = "English") -> str:
         return _sentence(value, english)
     if value in ([], {}):
         return "The result is empty." if english else json.dumps(value)
-    if isinstance(value, Mapping) and list(cast("Mapping[str, Any]", value)) == ["error"]:
-        told: Any = value["error"]  # pyright: ignore[reportUnknownVariableType]
-        message = str(told.get("message", told) if isinstance(told, Mapping) else told)  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
+    if (message := _error_in(value)) is not None:
         return f"That did not work: {message}" if english else message
     return "\n".join(_lines(value)) if not _flat(value) else ", ".join(_lines(value))
+
+
+def _error_in(value: Any) -> str | None:
+    """The message of a result that is an error and nothing else."""
+    if not isinstance(value, Mapping) or list(cast("Mapping[str, Any]", value)) != ["error"]:
+        return None
+    error = cast("Mapping[str, Any]", value)["error"]
+    return str(cast("Mapping[str, Any]", error).get("message", error) if isinstance(error, Mapping) else error)
 
 
 def _sentence(text: str, english: bool) -> str:

@@ -220,17 +220,22 @@ def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> It
         yield Problem(path, wanted, short(value), f"{_named(path)} must be {wanted}; got {short(value)}")
         return
     depth = len(error.instance_path)
-    meant = [b for b in branches if not any(_is_other(e, depth) for e in b)]
-    tagged = [b for b in meant if not any(_is_tag(e, depth) for e in b)] or meant
-    if len(tagged) == 1:
-        for inner in tagged[0]:
+    meant = _meant(branches, depth)
+    if len(meant) == 1:
+        for inner in meant[0]:
             yield from explain(inner, tool)
         return
-    heads, at, got = [b[0] for b in (tagged or branches)], path, value
-    if telling := _one_tag(tagged, depth):
+    heads, at, got = [b[0] for b in (meant or branches)], path, value
+    if telling := _one_tag(meant, depth):
         heads, at, got = telling, f"{path}/{escape(str(telling[0].instance_path[-1]))}", telling[0].instance
     wanted = " or ".join(dict.fromkeys(expected(e) for e in heads))
     yield Problem(at, wanted, short(got), f"{_named(at)} must be {spoken(wanted)}; got {short(got)}")
+
+
+def _meant(branches: list[list[Any]], depth: int) -> list[list[Any]]:
+    """The alternatives of the value's own kind; of these the ones whose tag it has, where there are such."""
+    alike = [b for b in branches if not any(_is_other(e, depth) for e in b)]
+    return [b for b in alike if not any(_is_tag(e, depth) for e in b)] or alike
 
 
 def _one_tag(branches: list[list[Any]], depth: int) -> list[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, cast
 
@@ -218,11 +218,8 @@ class _Walk:
             kinds = (kinds or {_type_name(choice) for choice in choices}) - {"string"}
         if "string" in kinds:
             return value
-        made = [(kind, new) for kind in kinds if (new := _READERS[kind](value)) is not _NOTHING]
-        if not made or any(new != made[0][1] for _, new in made):
-            return value
-        kind, new = made[0]
-        if choices is not None and not any(_same(new, choice) for choice in choices):
+        kind, new = _read_as(value, kinds)
+        if new is _NOTHING or not (choices is None or any(_same(new, choice) for choice in choices)):
             return value
         self.notes.append(Note("coerced", f"{path or '/'}: the text {short(value)} was read as {kind}"))
         return new
@@ -337,6 +334,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _read_as(text: str, kinds: Iterable[str]) -> tuple[str, Any]:
+    """The type that a text was read as, and its value; _NOTHING where it is of none, or of several with other values."""
+    values = [(kind, value) for kind in kinds if (value := _READERS[kind](text)) is not _NOTHING]
+    if not values:
+        return "", _NOTHING
+    return values[0] if all(value == values[0][1] for _, value in values) else ("", _NOTHING)
 
 
 _READERS: dict[str, Callable[[str], Any]] = {

@@ -9,7 +9,7 @@ OpenAPI's `nullable`, draft-4's boolean `exclusiveMinimum`, and draft-7's list o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeGuard, cast
 
 from ..errors import InvalidTool
 from ..types import Schema
@@ -226,12 +226,14 @@ class _Fixer:
         if required is None or isinstance(required, bool):
             del node["required"]
             return
-        if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[Any]", required)):
+        if not _is_list_of_names(required):
             _refuse(self.tool, f"{path}/required", f"required must be a list of names; got {_short(required)}")
-        known = cast("Mapping[str, Any]", node.get("properties", {}))
-        open_ended = _composed(node) or "patternProperties" in node or (path and "properties" not in node)
-        for i, name in enumerate(cast("list[str]", required)):
-            if name not in known and not open_ended:
+        if not _takes_other_names(node, path):
+            self._check_required(required, cast("Mapping[str, Any]", node.get("properties", {})), path)
+
+    def _check_required(self, required: list[str], known: Mapping[str, Any], path: str) -> None:
+        for i, name in enumerate(required):
+            if name not in known:
                 _refuse(
                     self.tool,
                     f"{path}/required/{i}",
@@ -277,3 +279,12 @@ def _refuse(tool: str, path: str, why: str) -> NoReturn:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _takes_other_names(node: dict[str, Any], path: str) -> bool:
+    """Whether an object may have fields that its properties do not list."""
+    return _composed(node) or "patternProperties" in node or (bool(path) and "properties" not in node)
+
+
+def _is_list_of_names(value: Any) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(name, str) for name in cast("list[Any]", value))

@@ -88,20 +88,26 @@ def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Bin
         return schema, None
     hints = _Hints(fn, tool)
     injected = {p.name for p in parameters if p.annotation is not EMPTY and _is_injected(hints.of(p))}
-    rest = any(p.kind is _REST for p in parameters)
-    named = {p.name: p for p in parameters if p.kind not in (_REST, _MANY)}
     offered = cast("Mapping[str, Any]", schema.get("properties", {}))
     if one := _one_dict([p for p in parameters if p.name not in injected], offered, hints):
         by_place = (_POSITIONAL, _MANY)
         bound = tuple(Parameter(p.name, None, p.default, p.kind in by_place, whole=p.name == one) for p in parameters)
         return schema, Binding(tool, bound, frozenset(injected), method_of=method_of)
-    _refuse_unknown(tool, offered, named, injected, rest)
-    needed = [name for name, p in named.items() if p.default is EMPTY and name not in injected and name in offered]
-    lacking = [name for name in needed if name not in schema.get("required", ())]
-    if lacking:
-        schema = {**schema, "required": [*schema.get("required", ()), *lacking]}
-    bound = tuple(Parameter(p.name, None, p.default, p.kind is _POSITIONAL) for p in named.values())
-    return schema, Binding(tool, bound, frozenset(injected), None, rest, method_of)
+    rest = any(p.kind is _REST for p in parameters)
+    named = [p for p in parameters if p.kind not in (_REST, _MANY)]
+    _refuse_unknown(tool, offered, [p.name for p in named], injected, rest)
+    bound = tuple(Parameter(p.name, None, p.default, p.kind is _POSITIONAL) for p in named)
+    return _requiring(schema, named, injected), Binding(tool, bound, frozenset(injected), None, rest, method_of)
+
+
+def _requiring(
+    schema: dict[str, Any], parameters: Iterable[inspect.Parameter], injected: Collection[str]
+) -> dict[str, Any]:
+    """The schema, with those of its properties required that the function cannot do without."""
+    needed = [p.name for p in parameters if p.default is EMPTY and p.name not in injected]
+    offered, required = schema.get("properties", {}), [*schema.get("required", ())]
+    lacking = [name for name in needed if name in offered and name not in required]
+    return {**schema, "required": [*required, *lacking]} if lacking else schema
 
 
 def _one_dict(parameters: Sequence[inspect.Parameter], offered: Mapping[str, Any], hints: _Hints) -> str:

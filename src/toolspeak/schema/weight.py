@@ -54,35 +54,42 @@ def pattern_weight(pattern: str, looks: bool = False) -> int:
     """Bytes of a compiled pattern, about. `looks`: it is compiled by the engine that can look around."""
     groups, last = [0], 0
     for found in ATOM.finditer(pattern):
-        kind = found.lastgroup
-        if kind in ("most", "comma", "least"):
-            kind = "times"
-        match kind:
+        match found.lastgroup:
             case "open":
                 groups.append(0)
                 last = 0
-                continue
             case "close":
                 last = groups.pop() if len(groups) > 1 else 0
             case "times":
-                most = int(found["most"] or 0) or int(found["least"]) + bool(found["comma"])
-                last *= max(0, min(most, 1_000_000) - 1)
+                last *= max(0, _times(found) - 1)
             case "free":
                 last = 0 if found[0] in "|^$" else last
                 continue
-            case "set":
-                last = _of_set(found[0], looks)
-            case "class":
-                last = CLASS
-            case "word":
-                last = CLASS if looks else MOST_OF_ALL
-            case "any":
-                last = MOST_OF_ALL
-            case _:
-                last = LETTER if found[0].isascii() else 4 * LETTER
+            case kind:
+                last = _of_atom(str(kind), found[0], looks)
         groups[-1] += last
     times = EITHER_CASE if CASELESS.search(pattern) else 1
     return (LOOKING if looks else PATTERN) + times * sum(groups)
+
+
+def _times(found: re.Match[str]) -> int:
+    """How often an atom is laid out for `{least,most}`."""
+    most = int(found["most"] or 0) or int(found["least"]) + bool(found["comma"])
+    return min(most, 1_000_000)
+
+
+def _of_atom(kind: str, text: str, looks: bool) -> int:
+    match kind:
+        case "set":
+            return _of_set(text, looks)
+        case "class":
+            return CLASS
+        case "word":
+            return CLASS if looks else MOST_OF_ALL
+        case "any":
+            return MOST_OF_ALL
+        case _:
+            return LETTER if text.isascii() else 4 * LETTER
 
 
 def _of_set(text: str, looks: bool) -> int:

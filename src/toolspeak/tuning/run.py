@@ -72,12 +72,15 @@ def schedule(cases: Sequence[Case]) -> Schedule:
         rest, back = _halves(cases)
     if not rest or not back:
         raise UsageError("too few questions: expected two at least, one of them to be held back")
-    tuning = mixed(rest)[:MOST]
+    return Schedule(_rounds(mixed(rest)[:MOST]), tuple(mixed(back)[:MOST]))
+
+
+def _rounds(cases: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
+    """The cases in rounds: after the first, each doubles how many have been asked."""
     bounds = [0]
-    while bounds[-1] < len(tuning):
-        bounds.append(min(len(tuning), 2 * bounds[-1] or FIRST))
-    rounds = tuple(tuple(tuning[a:b]) for a, b in pairwise(bounds))
-    return Schedule(rounds, tuple(mixed(back)[:MOST]))
+    while bounds[-1] < len(cases):
+        bounds.append(min(len(cases), 2 * bounds[-1] or FIRST))
+    return tuple(tuple(cases[a:b]) for a, b in pairwise(bounds))
 
 
 def _halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:

@@ -161,11 +161,15 @@ def _number(name: str, schema: Schema, i: int, whole: bool) -> float:
     fits = [n for n in within if n % step == 0] if step else within
     if fits:
         return fits[i % len(fits)]
-    unit = step or 1
+    number = _stepped(low, high, step or 1, i)
+    return int(number) if whole else number
+
+
+def _stepped(low: float | None, high: float | None, step: float, i: int) -> float:
+    """A number a few steps above `low`, or not far below `high`."""
     start = low if low is not None else (high or 0) - 10
-    end = high if high is not None else start + 20 * unit
-    made = start + unit * (1 + i % max(1, int((end - start) / unit)))
-    return int(made) if whole else made
+    end = high if high is not None else start + 20 * step
+    return start + step * (1 + i % max(1, int((end - start) / step)))
 
 
 def _numbers(name: str, whole: bool) -> Sequence[float]:

@@ -45,10 +45,9 @@ def detect(
     found = found or (by_name(model) if model else None)
     if found:
         return with_thoughts(found, template, plain(model or ""))
-    given = " and ".join(
-        w for w, is_given in (("its chat template", template), (f"its name, {model},", model)) if is_given
-    )
-    return replace(get(ANY), origin=f"by default: {given} {'tell' if template and model else 'tells'} no dialect")
+    sources = [*(["its chat template"] if template else []), *([f"its name, {model},"] if model else [])]
+    verb = "tells" if len(sources) == 1 else "tell"
+    return replace(get(ANY), origin=f"by default: {' and '.join(sources)} {verb} no dialect")
 
 
 def unrendered(source: str, found: Dialect) -> str:

@@ -3,8 +3,10 @@
 Servers of one's own speak it still, and it is how a text model behind one is given the very bytes of a prompt.
 """
 
-from .reader import ReplyReader, ReplyWriter, write_error, write_reply
+from ..openai_chat import write_error
+from .reader import ReplyReader
 from .request import BODY, SAMPLING, read_request, write_request
+from .writer import ReplyWriter, write_reply
 
 __all__ = [
     "BODY",

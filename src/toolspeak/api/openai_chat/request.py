@@ -53,30 +53,45 @@ def write_request(
     body["stream"] = not request.whole
     if usage and not request.whole:
         body["stream_options"] = {"include_usage": True}
-    if request.tools:
-        body["tools"] = [write_tool(tool) for tool in request.tools]
-        if request.choice != "auto":
-            body["tool_choice"] = write_choice(request.choice)
-        if not request.parallel:
-            body["parallel_tool_calls"] = False
-    if request.schema == ANY_OBJECT:
-        body["response_format"] = {"type": "json_object"}
-    elif request.schema is not None:
-        form = {"name": "reply", "schema": dict(request.schema), "strict": is_strict(request.schema, root=True)}
-        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    body |= _tools_of(request)
+    if request.schema is not None:
+        body["response_format"] = _response_format(request.schema)
     if request.grammar is not None and grammar_field:
         body |= write_grammar(grammar_field, request.grammar)
     if request.tag is not None and tag_field:
         body[tag_field] = dict(request.tag)
-    sampling = {max_tokens_field: request.max_tokens, "temperature": request.temperature, "seed": request.seed}
-    body |= {key: value for key, value in sampling.items() if value is not None}
+    return body | _settings_of(request, max_tokens_field)
+
+
+def _settings_of(request: Request, max_tokens_field: str) -> Payload:
+    """How the reply is made: its length, its tokens, whether it is thought about."""
+    numbers = {max_tokens_field: request.max_tokens, "temperature": request.temperature, "seed": request.seed}
+    fields: Payload = {key: value for key, value in numbers.items() if value is not None}
     if request.stop:
-        body["stop"] = list(request.stop)
+        fields["stop"] = list(request.stop)
     if request.thinking is not None:
-        body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
+        fields["chat_template_kwargs"] = {"enable_thinking": request.thinking}
     if request.logprobs is not None:
-        body |= {"logprobs": True, "top_logprobs": request.logprobs}
-    return body | dict(request.sampling)
+        fields |= {"logprobs": True, "top_logprobs": request.logprobs}
+    return fields | dict(request.sampling)
+
+
+def _tools_of(request: Request) -> Payload:
+    if not request.tools:
+        return {}
+    fields: Payload = {"tools": [write_tool(tool) for tool in request.tools]}
+    if request.choice != "auto":
+        fields["tool_choice"] = write_choice(request.choice)
+    if not request.parallel:
+        fields["parallel_tool_calls"] = False
+    return fields
+
+
+def _response_format(schema: Schema) -> Payload:
+    if schema == ANY_OBJECT:
+        return {"type": "json_object"}
+    named = {"name": "reply", "schema": dict(schema), "strict": is_strict(schema, root=True)}
+    return {"type": "json_schema", "json_schema": named}
 
 
 def write_grammar(field: str, grammar: str) -> Payload:
@@ -96,14 +111,19 @@ def is_strict(schema: Any, *, root: bool = False) -> bool:
     node = record(schema)
     if root and (node.get("type") != "object" or "anyOf" in node):
         return False
-    if not LOOSE.isdisjoint(node):
+    if not LOOSE.isdisjoint(node) or not _closed(node):
         return False
-    if "object" in node.get("type", ()) or "properties" in node:
-        names = record(node.get("properties"))
-        if node.get("additionalProperties") is not False or set(names) != set(node.get("required", ())):
-            return False
     named = (*record(node.get("properties")).values(), *record(node.get("$defs")).values())
-    return all(is_strict(inner) for inner in (*named, *(node[key] for key in ("items", "anyOf") if key in node)))
+    return all(map(is_strict, (*named, *(node[key] for key in ("items", "anyOf") if key in node))))
+
+
+def _closed(node: Payload) -> bool:
+    """Whether a schema allows no property but those that it requires, where it is an object's."""
+    if "object" not in node.get("type", ()) and "properties" not in node:
+        return True
+    return node.get("additionalProperties") is False and set(record(node.get("properties"))) == set(
+        node.get("required", ())
+    )
 
 
 # ------------------------------------------------------------------ read: what clients send

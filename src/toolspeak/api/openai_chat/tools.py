@@ -99,25 +99,32 @@ def read_offer(fields: Mapping[str, Any], tools: Tools) -> Offer:
     rows, legacy = records(fields.get("tools")), records(fields.get("functions"))
     if rows and legacy:
         raise Refused("functions: give tools or functions, not both", param="functions")
-    described = legacy or [_described(at, row) for at, row in enumerate(rows)]
-    try:
-        offered = (tools(described) if described else None) or ()
-    except InvalidTool as error:
-        raise Refused(str(error), code="invalid_tool", param="functions" if legacy else "tools") from None
-    custom = frozenset(str(row["custom"]["name"]) for row in rows if row["type"] == "custom")
     if legacy:
-        wanted = fields.get("function_call")
-        named = isinstance(wanted, dict)
-        choice = str(record(cast("Payload", wanted))["name"]) if named else cast("str | None", wanted)
-        return _chosen(offered, choice, custom, "function_call", True, named=named)
-    chosen = fields.get("tool_choice")
-    if isinstance(chosen, dict):
-        told = cast("Payload", chosen)
-        if told["type"] == "allowed_tools":
-            offered, chosen = _allowed(offered, record(told["allowed_tools"]))
-        else:
-            return _chosen(offered, str(record(told[told["type"]])["name"]), custom, "tool_choice", named=True)
-    return _chosen(offered, chosen, custom, "tool_choice")
+        return _legacy_offer(_offered(legacy, tools, "functions"), fields.get("function_call"))
+    offered = _offered([_described(at, row) for at, row in enumerate(rows)], tools, "tools")
+    custom = frozenset(str(row["custom"]["name"]) for row in rows if row["type"] == "custom")
+    choice = fields.get("tool_choice")
+    if not isinstance(choice, dict):
+        return _chosen(offered, choice, custom, "tool_choice")
+    table = cast("Payload", choice)
+    value = record(table[table["type"]])
+    if table["type"] == "allowed_tools":
+        return _chosen(*_allowed(offered, value), custom, "tool_choice")
+    return _chosen(offered, str(value["name"]), custom, "tool_choice", named=True)
+
+
+def _offered(functions: list[Payload], tools: Tools, param: str) -> tuple[Tool[..., Any], ...]:
+    try:
+        return (tools(functions) if functions else None) or ()
+    except InvalidTool as error:
+        raise Refused(str(error), code="invalid_tool", param=param) from None
+
+
+def _legacy_offer(offered: tuple[Tool[..., Any], ...], choice: Any) -> Offer:
+    """`functions` and `function_call`, from before there were tools."""
+    named = isinstance(choice, dict)
+    name: str | None = str(cast("Payload", choice)["name"]) if named else choice
+    return _chosen(offered, name, frozenset(), "function_call", True, named=named)
 
 
 def _described(at: int, tool: Payload) -> Payload:

@@ -26,27 +26,44 @@ REASONS: dict[Finish, str] = {"limit": "length"}
 """`finish_reason` where our word is another."""
 
 
-class ReplyWriter:
-    """A stream's bytes from events: `begin`, `feed` each event of a choice, then `close`, or `error` where it broke
-    off."""
+class ChunkWriter:
+    """A stream of chunks, each with `head`: how it ends, after its last event or broken off."""
 
     keep_alive = KEEP_ALIVE
     content_type = CONTENT_TYPE
 
-    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
+    def __init__(self, asked: IncomingRequest, head: Payload) -> None:
         self._asked = asked
-        self._head = {
+        self._head = head
+        self._usage = Usage()
+
+    def close(self) -> bytes:
+        end = b"data: [DONE]\n\n"
+        if not self._asked.usage:
+            return end
+        return data_line({**self._head, "choices": [], "usage": write_usage(self._usage)}) + end
+
+    def error(self, error: Refused) -> bytes:
+        return data_line(write_error(error))
+
+
+class ReplyWriter(ChunkWriter):
+    """A stream's bytes from events: `begin`, `feed` each event of a choice, then `close`, or `error` where it broke
+    off."""
+
+    def __init__(self, asked: IncomingRequest, stamp: Stamp) -> None:
+        head = {
             "id": f"chatcmpl-{stamp.id}",
             "object": "chat.completion.chunk",
             "created": stamp.created,
             "model": stamp.model,
         }
+        super().__init__(asked, head)
         self._tail: Payload = {"usage": None} if asked.usage else {}
         opening = dumped(self._head)[:-1]
         usage = ',"usage":null' if asked.usage else ""
         self._after = f',"logprobs":null,"finish_reason":null}}]{usage}}}\n\n'
         self._choices = [_Choice(asked, f'data: {opening},"choices":[{{"index":{i},"delta":') for i in range(asked.n)]
-        self._usage = Usage()
 
     def begin(self) -> bytes:
         return b"".join(self._delta(i, {"role": "assistant", "content": ""}) for i in range(self._asked.n))
@@ -68,15 +85,6 @@ class ReplyWriter:
                 return b"".join(self._delta(choice, delta) for delta in told.call(event))
         return b""
 
-    def close(self) -> bytes:
-        end = b"data: [DONE]\n\n"
-        if not self._asked.usage:
-            return end
-        return _data({**self._head, "choices": [], "usage": write_usage(self._usage)}) + end
-
-    def error(self, error: Refused) -> bytes:
-        return _data(write_error(error))
-
     def _text(self, choice: int, field: str, text: str) -> bytes:
         told = self._choices[choice]
         if told.logprobs:
@@ -95,7 +103,7 @@ class ReplyWriter:
         logprobs = {"content": told.logprobs, "refusal": None} if told.logprobs else None
         told.logprobs = []
         row: Payload = {"index": choice, "delta": delta, "logprobs": logprobs, "finish_reason": finish, **more}
-        return _data({**self._head, "choices": [row], **self._tail})
+        return data_line({**self._head, "choices": [row], **self._tail})
 
     def _finished(self, choice: int, event: Finished) -> bytes:
         self._usage = add_usage(self._usage, event.usage)
@@ -160,7 +168,7 @@ def write_reply(replies: Sequence[Reply], asked: IncomingRequest, stamp: Stamp) 
     }
 
 
-def _choice(index: int, reply: Reply, asked: IncomingRequest) -> Payload:
+def _message(reply: Reply, asked: IncomingRequest) -> Payload:
     message: Payload = {"role": "assistant", "content": reply.text or (None if reply.calls else ""), "refusal": None}
     if reply.thought and asked.thoughts:
         message["reasoning_content"] = reply.thought
@@ -169,11 +177,15 @@ def _choice(index: int, reply: Reply, asked: IncomingRequest) -> Payload:
     elif reply.calls:
         custom = asked.echo.get("custom", frozenset())
         message["tool_calls"] = [write_call(call.id, call.name, call.json, custom) for call in reply.calls]
+    return message
+
+
+def _choice(index: int, reply: Reply, asked: IncomingRequest) -> Payload:
     told = reply.logprobs and not reply.calls
     logprobs = {"content": list(reply.logprobs), "refusal": None} if told else None
     row: Payload = {
         "index": index,
-        "message": message,
+        "message": _message(reply, asked),
         "logprobs": logprobs,
         "finish_reason": _reason(reply.finish, asked),
     }
@@ -236,5 +248,6 @@ def write_error(error: Refused) -> Payload:
     return {"error": {"message": str(error), "type": kind, "param": error.param, "code": error.code}}
 
 
-def _data(payload: Payload) -> bytes:
+def data_line(payload: Payload) -> bytes:
+    """An event of a stream."""
     return f"data: {dumped(payload)}\n\n".encode()

@@ -160,8 +160,7 @@ def _launch(agent: str, command: list[str], settings: Settings, name: str) -> in
     with tempfile.TemporaryDirectory(prefix="toolspeak-") as folder, _interrupts_are_the_agents():
 
         async def work(gateway: Gateway) -> int:
-            while gateway.readiness.loading:
-                await asyncio.sleep(0.02)
+            await gateway.readiness.loaded.wait()
             model = gateway.models.served[name].model
             for line in _problems(model):
                 click.echo(line, err=True)

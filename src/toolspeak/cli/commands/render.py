@@ -72,9 +72,7 @@ def render(
             variables=own.tokens | _variables(given),
         )
         if as_json:
-            row = {"prompt": told.prompt, "messages": told.messages, "stop": told.stop}
-            notes = [dataclasses.asdict(note) for note in told.notes]
-            out.line(json.dumps(row | {"notes": notes}, indent=2, ensure_ascii=False))
+            out.line(json.dumps(dataclasses.asdict(told), indent=2, ensure_ascii=False))
             return
         print_notes(told.notes)
         out.write(told.prompt)

@@ -95,27 +95,36 @@ def _turns(messages: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[_Tur
 def _add(turns: list[_Turn], message: Mapping[str, Any]) -> None:
     role = message.get("role")
     last = turns[-1] if turns and turns[-1].role == role else None
-    if role == "tool":
-        if not turns:
+    match role:
+        case "tool" if not turns:
             raise UsageError("A conversation cannot begin with what a tool returned: nothing has called it")
-        row = _row(message)
-        if last and last.rows is not None:
-            last.rows.append(row)
-        else:
-            turns.append(_Turn("tool", message, rows=[row]))
-    elif role == "user":
-        if message.get("content") is None:
-            raise UsageError('"content" must be provided for message with role "user"')
-        if last:
-            last.text += "\n\n" + _text(message)
-        else:
-            turns.append(_Turn("user", message, _text(message)))
-    elif role == "assistant":
-        if last:
+        case "tool":
+            _add_result(turns, last, message)
+        case "user":
+            _add_user(turns, last, message)
+        case "assistant" if last:
             raise UsageError("Consecutive assistant messages are not allowed")
-        turns.append(_Turn("assistant", message, _assistant(message)))
+        case "assistant":
+            turns.append(_Turn("assistant", message, _assistant(message)))
+        case _:
+            raise UsageError("Invalid role")
+
+
+def _add_result(turns: list[_Turn], last: _Turn | None, message: Mapping[str, Any]) -> None:
+    row = _row(message)
+    if last and last.rows is not None:
+        last.rows.append(row)
     else:
-        raise UsageError("Invalid role")
+        turns.append(_Turn("tool", message, rows=[row]))
+
+
+def _add_user(turns: list[_Turn], last: _Turn | None, message: Mapping[str, Any]) -> None:
+    if message.get("content") is None:
+        raise UsageError('"content" must be provided for message with role "user"')
+    if last:
+        last.text += "\n\n" + _text(message)
+    else:
+        turns.append(_Turn("user", message, _text(message)))
 
 
 def _row(message: Mapping[str, Any]) -> dict[str, Any]:

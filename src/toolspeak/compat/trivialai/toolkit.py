@@ -202,14 +202,8 @@ def check_arguments(
         raise ToolCallError("invalid-tool-args", detail, raw=raw, **about | {"received_type": type(args).__name__})
     given = cast("dict[Any, Any]", args)
     about["received"] = sorted(map(str, given))
-    unexpected = sorted(str(key) for key in given if key not in parameters)
-    if unexpected and not (annotations.takes_any_name(sig) and all(isinstance(key, str) for key in given)):
-        detail = _list_names("Unexpected", unexpected, about)
-        raise ToolCallError("unexpected-tool-arg", detail, raw=raw, **about | {"unexpected": unexpected})
-    missing = sorted(key for key, p in parameters.items() if annotations.is_required(p) and key not in given)
-    if missing:
-        detail = _list_names("Missing required", missing, about)
-        raise ToolCallError("missing-tool-arg", detail, raw=raw, **about | {"missing": missing})
+    any_name = annotations.takes_any_name(sig) and all(isinstance(key, str) for key in given)
+    _check_names(parameters, given, about, raw, any_name=any_name)
     for key, parameter in parameters.items():
         if types and key in types:
             parameter = parameter.replace(annotation=types[key])
@@ -218,6 +212,20 @@ def check_arguments(
             detail = f"Argument {key!r} for {name} must be {wanted}; received {came}."
             about |= {"argument": key, "expected_type": wanted, "received_type": came}
             raise ToolCallError("invalid-tool-arg-type", detail, raw=raw, **about)
+
+
+def _check_names(
+    parameters: Mapping[str, inspect.Parameter], given: Mapping[Any, Any], about: Evidence, raw: Any, *, any_name: bool
+) -> None:
+    """Raise ToolCallError for arguments that the function does not know, then for those that it lacks."""
+    unexpected = sorted(str(key) for key in given if key not in parameters)
+    if unexpected and not any_name:
+        detail = _list_names("Unexpected", unexpected, about)
+        raise ToolCallError("unexpected-tool-arg", detail, raw=raw, **about | {"unexpected": unexpected})
+    missing = sorted(key for key, p in parameters.items() if annotations.is_required(p) and key not in given)
+    if missing:
+        detail = _list_names("Missing required", missing, about)
+        raise ToolCallError("missing-tool-arg", detail, raw=raw, **about | {"missing": missing})
 
 
 def _list_names(what: str, names: Sequence[str], about: Evidence) -> str:

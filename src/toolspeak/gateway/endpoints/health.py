@@ -32,6 +32,8 @@ class Readiness:
 
     def __init__(self) -> None:
         self.loading = False
+        self.loaded = asyncio.Event()
+        """Set once what is slow to load has been loaded, as far as it can be."""
         self.draining = False
         self.failed: dict[str, str] = {}
         """Models that cannot be loaded, and the class of the error."""
@@ -59,6 +61,7 @@ class Readiness:
             await asyncio.wait(loads.values(), timeout=PROBING)
         finally:
             self.loading = False
+            self.loaded.set()
         await asyncio.gather(*loads.values())
 
     async def _load(self, name: str, model: Model) -> None:

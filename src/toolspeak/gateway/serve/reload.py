@@ -29,8 +29,6 @@ FIXED = ("host", "port", "workers")
 """Settings that need another process."""
 TICK = 1.0
 """Seconds between two looks at how full the gateway is."""
-GLANCE = 0.02
-"""Seconds between two looks at whether a gateway has loaded, or has nothing under way."""
 
 
 class Reloadable:
@@ -75,8 +73,7 @@ class Reloadable:
                 return
             self.gateways.add(newer)
             beside = _beside(newer)
-            while newer.readiness.loading:
-                await asyncio.sleep(GLANCE)
+            await newer.readiness.loaded.wait()
             older, self.gateway = self.gateway, newer
             for task in self._beside:
                 task.cancel()
@@ -128,8 +125,7 @@ async def _finish(gateway: Gateway) -> None:
     """Returns when a gateway that gets no more requests has ended those that it had, and closes it."""
     if gateway.worker:
         gateway.worker.drain()
-    while gateway.open:
-        await asyncio.sleep(GLANCE)
+    await gateway.idle()
     if gateway.worker:
         await asyncio.to_thread(gateway.worker.close)
     await asyncio.to_thread(close, gateway)

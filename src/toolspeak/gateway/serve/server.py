@@ -121,7 +121,6 @@ def serve_while(
 
     async def both() -> T:
         ended = asyncio.Event()
-        gateway.readiness.loading = True
         serving = asyncio.create_task(_serve_until(ended, app, config, listening))
         try:
             return await work(gateway)
@@ -213,10 +212,8 @@ async def drain(gateway: Gateway, seconds: float) -> None:
 
 async def _empty(gateway: Gateway, seconds: float) -> bool:
     """Whether nothing is open, once it is so or the seconds are over."""
-    clock = asyncio.get_running_loop().time
-    due = clock() + seconds
-    while gateway.open and clock() < due:
-        await asyncio.sleep(0.02)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(gateway.idle(), seconds)
     return not gateway.open
 
 

@@ -54,6 +54,7 @@ class _Supervisor:
         self.began: dict[int, float] = {}  # by pid
         self.stopping = 0
         self.pause = SHORT
+        self.due = 0.0  # when the missing ones are started, 0 while none is missing
         self.well = False  # whether a worker has ever worked
         self.failed = False
         self.gone = lost_terminal()
@@ -78,20 +79,24 @@ class _Supervisor:
     def run(self, workers: int) -> None:
         for _ in range(workers):
             self._start()
-        due = 0.0
         while self.began or not self.stopping:
             self._bury()
-            missing = 0 if self.stopping else workers - len(self.began)
-            now = time.monotonic()
-            if missing and due and now >= due:
-                for _ in range(missing):
-                    self._start()
-                missing, due = 0, 0.0
-            if missing and not due:
-                due = now + self.pause
-                self.pause = min(LONGEST, self.pause * 2)
+            seconds = self._replace(workers)
             if self.began or not self.stopping:
-                self._sleep(max(0.0, due - now) if due else None)
+                self._sleep(seconds)
+
+    def _replace(self, workers: int) -> float | None:
+        """Starts the workers that are missing when the pause is over; seconds until then, None where none is missing."""
+        missing = 0 if self.stopping else workers - len(self.began)
+        now = time.monotonic()
+        if missing and self.due and now >= self.due:
+            for _ in range(missing):
+                self._start()
+            missing, self.due = 0, 0.0
+        if missing and not self.due:
+            self.due = now + self.pause
+            self.pause = min(LONGEST, self.pause * 2)
+        return max(0.0, self.due - now) if self.due else None
 
     def _start(self) -> None:
         # Nobody is told to stop between being made and being known, or before a worker's own way to end is set.

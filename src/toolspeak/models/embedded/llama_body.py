@@ -48,17 +48,11 @@ def body_of(request: Request, system: str = "") -> dict[str, Any]:
         "cache_prompt": True,
         "temperature": request.temperature or 0,
     }
-    if request.prompt is None:
-        told = any(message.get("role") == "system" for message in request.messages)
-        first = [{"role": "system", "content": system}] if system and not told else []
-        body["messages"] = [*first, *request.messages]
-    else:
-        body["prompt"] = request.prompt
+    body |= _input_of(request, system)
     check_settings(request, "the local model", SAMPLING)
     body |= {SAMPLING[name]: value for name, value in request.sampling.items()}
     if request.logprobs is not None:
-        body["logprobs"] = True if request.prompt is None else max(1, request.logprobs)
-        body["top_logprobs"] = request.logprobs
+        body |= _likelihoods(request.logprobs, chat=request.prompt is None)
     if request.thinking is not None:
         body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
     optional = {"max_tokens": request.max_tokens or LONGEST, "seed": request.seed, "grammar": request.grammar}
@@ -68,6 +62,20 @@ def body_of(request: Request, system: str = "") -> dict[str, Any]:
     if request.schema is not None:
         body["json_schema"] = dict(request.schema)
     return body
+
+
+def _likelihoods(most: int, *, chat: bool) -> dict[str, Any]:
+    """What asks for the `most` likeliest tokens; a completion takes their number, and at least one."""
+    return {"logprobs": True if chat else max(1, most), "top_logprobs": most}
+
+
+def _input_of(request: Request, system: str) -> dict[str, Any]:
+    """The prompt, or the conversation with its system message."""
+    if request.prompt is not None:
+        return {"prompt": request.prompt}
+    has_system = any(message.get("role") == "system" for message in request.messages)
+    first = [{"role": "system", "content": system}] if system and not has_system else []
+    return {"messages": [*first, *request.messages]}
 
 
 def read_chunk(chunk: dict[str, Any]) -> tuple[str, list[dict[str, Any]], Finish | None, Usage | None]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ CHARSET = re.compile("(?i)utf|us-ascii|iso|latin|windows|cp|koi8|gb|big5|euc|shi
 """How a charset begins that is one. Python knows others, some of which take time with the square of a text."""
 LITERAL = "/:@!$&'()*+,;=~-._%"
 """What stays as it is in the fixed parts of a path."""
+NO_BODY: Any = object()
 
 
 def function_of(
@@ -67,31 +69,44 @@ def request_of(
     given = {slot.argument: arguments[slot.argument] for slot in operation.slots if slot.argument in arguments}
     if unknown := arguments.keys() - given.keys():
         raise ToolError(f"there is no argument {min(unknown)!r}")
-    path = operation.named.path
-    filled: dict[str, str] = {}
-    query: list[str] = []
-    cookies: list[str] = []
-    headers = {"Accept": operation.accept}
-    for slot in [slot for slot in operation.slots if slot.argument in given]:
+    parameters = _Parameters({"Accept": operation.accept})
+    for slot in (slot for slot in operation.slots if slot.argument in given):
         if slot.place != "field" or form_of(operation.media) == "form":
             _refuse_others(slot, given[slot.argument], operation, hidden)
-        if slot.place in ("field", "body"):
-            continue
-        value = given[slot.argument]
-        if value is None and slot.place != "path" and not slot.json:
-            continue  # as RFC 6570 has it: only JSON can say null, and what is empty is something else
-        if slot.place == "path":
-            filled[slot.name] = path_part(slot, value)
-        elif slot.place == "header":
-            headers[slot.name] = header_text(slot, value)
-        else:
-            (query if slot.place == "query" else cookies).extend(query_pairs(slot, value))
-    if cookies:
-        headers["Cookie"] = "; ".join(cookies)
+        parameters.set(slot, given[slot.argument])
+    headers = parameters.headers
+    if parameters.cookies:
+        headers["Cookie"] = "; ".join(parameters.cookies)
     body = _body(operation, given, headers)
-    target = _target(path, filled)
-    url = base + target + ("?" + "&".join(query) if query else "")
+    url = base + _target(operation.named.path, parameters.path) + parameters.query_string()
     return SentRequest(operation.named.method.upper(), url, headers, body)
+
+
+@dataclass(slots=True)
+class _Parameters:
+    """The encoded parameters of a request, by where they go."""
+
+    headers: dict[str, str]
+    path: dict[str, str] = field(default_factory=dict[str, str])
+    query: list[str] = field(default_factory=list[str])
+    cookies: list[str] = field(default_factory=list[str])
+
+    def set(self, slot: Slot, value: Any) -> None:
+        """Encodes a value where its slot says. As RFC 6570 has it, null is left out: only JSON can say it, and what is
+        empty is something else."""
+        if slot.place == "path":
+            self.path[slot.name] = path_part(slot, value)
+        elif value is None and not slot.json:
+            return
+        elif slot.place == "header":
+            self.headers[slot.name] = header_text(slot, value)
+        elif slot.place == "query":
+            self.query += query_pairs(slot, value)
+        elif slot.place == "cookie":
+            self.cookies += query_pairs(slot, value)
+
+    def query_string(self) -> str:
+        return "?" + "&".join(self.query) if self.query else ""
 
 
 def _refuse_others(slot: Slot, value: Any, operation: Operation, hidden: Collection[tuple[str, str]]) -> None:
@@ -122,19 +137,22 @@ def _body(operation: Operation, given: Mapping[str, Any], headers: dict[str, str
     if not operation.media:
         return None
     slots = {slot.name: slot for slot in operation.slots if slot.place == "field"}
-    whole = next((slot for slot in operation.slots if slot.place == "body"), None)
-    if whole is not None:
-        if whole.argument not in given:
-            return None
-        value = given[whole.argument]
-    else:
-        value = {slot.name: given[slot.argument] for slot in slots.values() if slot.argument in given}
-        if not value and not operation.bodied:
-            return None
+    value = _body_value(operation, slots.values(), given)
+    if value is NO_BODY:
+        return None
     if not isinstance(value, dict) and form_of(operation.media) in ("form", "multipart"):
         raise ToolError("a form is made of fields: its value must be an object")
     headers["Content-Type"], body = written(operation.media, value, slots)
     return body
+
+
+def _body_value(operation: Operation, fields: Iterable[Slot], given: Mapping[str, Any]) -> Any:
+    """The argument that is the body, or the object of those that are its fields; NO_BODY where none is sent."""
+    whole = next((slot for slot in operation.slots if slot.place == "body"), None)
+    if whole is not None:
+        return given.get(whole.argument, NO_BODY)
+    value = {slot.name: given[slot.argument] for slot in fields if slot.argument in given}
+    return value if value or operation.bodied else NO_BODY
 
 
 def _text(answer: Answer) -> str | None:

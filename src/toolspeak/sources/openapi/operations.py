@@ -4,7 +4,7 @@ argument goes."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -236,12 +236,11 @@ class Maker:
         encoding: Any = told.get("encoding")
         if fields is not None and fields[0] and (always or not fields[1]):
             made = self.schemas.translate({"type": "object", "properties": fields[0], "required": fields[1]}, where)
-            slots = [self._field(name, encoding, fields[0][name], form) for name in made["properties"]]
-            names = [slot.argument for slot in slots]
-            if len({*names}) == len(names) and not properties.keys() & {*names}:
+            slots = tuple(self._field(name, encoding, fields[0][name], form) for name in made["properties"])
+            if _keep_names(slots, properties):
                 properties |= {slot.argument: _as_text(made["properties"][slot.name], slot) for slot in slots}
                 wanted = [slot.argument for slot in slots if slot.name in made.get("required", ())]
-                return _Body(media, tuple(slots), wanted, always)
+                return _Body(media, slots, wanted, always)
         made = self._whole_body(form, media, schema, where)
         if isinstance(node.get("description"), str) and isinstance(made, dict):
             made = {"description": node["description"], **cast("Fields", made)}
@@ -288,6 +287,12 @@ def _is_binary(node: Any) -> bool:
     return schema.get("format") in ("binary", "byte") or "contentMediaType" in schema or "contentEncoding" in schema
 
 
+def _keep_names(slots: Sequence[Slot], taken: Collection[str]) -> bool:
+    """Whether the arguments of a body's fields have names of their own."""
+    names = {slot.argument for slot in slots}
+    return len(names) == len(slots) and names.isdisjoint(taken)
+
+
 def _as_text(schema: Any, slot: Slot) -> Any:
     """The schema of a file's content, which a model can write as base64 alone."""
     if not slot.file or not isinstance(schema, dict):
@@ -321,14 +326,18 @@ def _description(node: Mapping[str, Any]) -> str:
     return f"Deprecated. {text}".strip() if node.get("deprecated") is True else text
 
 
-def _accept(node: Mapping[str, Any], document: Document) -> str:
-    """What is asked for: the JSON of a good answer where there is one, else what there is."""
+def _media_of_answers(node: Mapping[str, Any], document: Document) -> Iterator[str]:
+    """The media types of the answers that are good."""
     responses: Any = node.get("responses")
-    found: dict[str, None] = {}
     for status, raw in cast("Mapping[str, Any]", responses if isinstance(responses, Mapping) else {}).items():
         if str(status).startswith("2") or status == "default":
             content: Any = document.follow(raw, f"responses/{status}").get("content")
-            found |= dict.fromkeys(cast("Mapping[str, Any]", content) if isinstance(content, Mapping) else ())
+            yield from cast("Mapping[str, Any]", content) if isinstance(content, Mapping) else ()
+
+
+def _accept(node: Mapping[str, Any], document: Document) -> str:
+    """What is asked for: the JSON of a good answer where there is one, else what there is."""
+    found = dict.fromkeys(_media_of_answers(node, document))
     clean = [media for media in found if re.fullmatch(r"[\w.+*/; =-]{1,100}", media) and "*" not in media]
     listed = [media for media in clean if form_of(media) == "json"] or clean or ["application/json"]
     return ", ".join(listed[:5]) + ", */*;q=0.1"

@@ -23,6 +23,8 @@ WIDTHS = frozenset({"int32", "int64", "float", "double", "password"})
 """Formats that say how a value is kept, not what it is."""
 ANNOTATIONS = frozenset({"description", "default", "examples", "deprecated", "readOnly"})
 """Words that ask for nothing: they may stand beside a reference."""
+BESIDE = frozenset({"anyOf", "oneOf", "not", "if", "patternProperties", "dependentRequired", "dependentSchemas"})
+"""Words that say more of an object's fields than a list of them."""
 EXAMPLE = 80
 """Characters of an example that is passed on."""
 FOLDED = 60
@@ -61,10 +63,7 @@ class Schemas:
     def fields(self, schema: Any, where: str) -> tuple[dict[str, Any], list[str]] | None:
         """The properties of an object's schema and which of them it requires; None where that is not all it says."""
         node = self.document.follow(schema, where)
-        if node.get("type", "object") not in ("object", ["object"]) or node.get("nullable") is True:
-            return None
-        beside = ("anyOf", "oneOf", "not", "if", "patternProperties", "dependentRequired", "dependentSchemas")
-        if any(key in node for key in beside) or node.get("additionalProperties", True) not in (True, False, {}):
+        if not _lists_its_fields(node):
             return None
         properties: dict[str, Any] = {}
         required: list[str] = []
@@ -227,3 +226,10 @@ def _means_something(pattern: Any) -> bool:
     except InvalidTool:
         return False
     return True
+
+
+def _lists_its_fields(node: Mapping[str, Any]) -> bool:
+    """Whether a schema is of an object, never null, and nothing but lists says which fields that may have."""
+    if node.get("type", "object") not in ("object", ["object"]) or node.get("nullable") is True:
+        return False
+    return BESIDE.isdisjoint(node) and node.get("additionalProperties", True) in (True, False, {})

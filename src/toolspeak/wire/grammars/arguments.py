@@ -8,9 +8,10 @@ from typing import Any, cast
 from ...schema.kinds import Kinds, Shapes
 from ...schema.validators import closed
 from ...schema.walk import nodes, rebuild
+from ...types import Schema
 from .regexes import chars_of
 from .rules import Lit, Node, Pattern, Rules, alt, seq, text_until
-from .values import Schema, fitting_text, followed
+from .values import fitting_text, followed
 
 SCALARS = ("boolean", "integer", "null", "number")
 

@@ -18,8 +18,7 @@ from ..dialect import (
     Slot,
 )
 from ..holes import ARGUMENTS, json_call, numbered_name
-from ..holes.numbered_name import NUMBER
-from .rules import Lit, Node, Repeat, Rules, Seq, Token, alt, chars, opt, seq
+from .rules import CALL_NUMBER, Lit, Node, Repeat, Rules, Seq, Token, alt, chars, opt, seq
 
 
 def calls(d: Dialect, tools: Sequence[Tool[..., Any]], rules: Rules) -> list[tuple[Tool[..., Any], Node]]:
@@ -78,7 +77,7 @@ def _slot(slot: Slot, d: Dialect, tool: Tool[..., Any]) -> Node:
     if slot is NAME:
         return Lit(tool.name)
     if slot is INDEX:
-        return NUMBER
+        return CALL_NUMBER
     return _id(d)
 
 

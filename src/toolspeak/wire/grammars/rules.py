@@ -211,3 +211,7 @@ def _apart(tree: Mapping[str, Any], letters: Letters, end: Node) -> Node:
     same = [seq(Lit(c), _apart(tree[c], letters, end)) for c in nexts]
     other = seq(letters.one(*nexts), Repeat(letters.one()), end)
     return alt(*([] if "" in tree else [end]), *same, other)
+
+
+CALL_NUMBER = Token(Repeat(chars("0-9"), 1, 9))
+"""A number that counts calls."""

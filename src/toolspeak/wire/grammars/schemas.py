@@ -7,11 +7,10 @@ from typing import Any, cast
 
 from ...errors import UsageError
 from ...schema.walk import rebuild, resolve
-from ...types import Tool
+from ...types import Schema, Tool
 from ..dialect import ARGS, ID, INDEX, NAME, TEXT, Dialect, JsonCall, Kind, Slot
 from ..holes.json_call import text_keys
 from .arguments import an_object, moved
-from .values import Schema
 
 
 def readable(schema: Schema) -> dict[str, Any]:
@@ -33,12 +32,7 @@ def json_schema(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parall
 
     Raises UsageError where the dialect's calls are no JSON, or where the reply may be words.
     """
-    hole = d.call[0]
-    marks = (d.open, d.close, *(d.items or ("[",))[0].strip().replace("[", "").split())
-    if len(d.call) > 1 or not isinstance(hole, JsonCall) or d.header or any(mark.strip() for mark in marks):
-        raise UsageError(
-            f"no JSON Schema says what {d.name} writes: its calls stand between marks; use form lark, gbnf or structural_tag"
-        )
+    hole = _call_alone(d)
     answer = _answer(hole) if choice in ("auto", "none") else None
     if choice in ("auto", "none") and answer is None:
         raise UsageError(
@@ -51,6 +45,17 @@ def json_schema(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parall
     shapes += [answer] if answer else []
     schema = _one_of(shapes)
     return {**schema, "$defs": defs} if defs else schema
+
+
+def _call_alone(d: Dialect) -> JsonCall:
+    """The object that is all of a call. Raises UsageError where more stands around it."""
+    hole = d.call[0]
+    marks = (d.open, d.close, *(d.items or ("[",))[0].strip().replace("[", "").split())
+    if len(d.call) > 1 or not isinstance(hole, JsonCall) or d.header or any(mark.strip() for mark in marks):
+        raise UsageError(
+            f"no JSON Schema says what {d.name} writes: its calls stand between marks; use form lark, gbnf or structural_tag"
+        )
+    return hole
 
 
 def _one_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:

@@ -32,17 +32,23 @@ def structural_tag(
         return _whole({"type": "grammar", "grammar": gbnf(reply(d, tools, choice, parallel, thought))})
     barred = openers(d, tools)
     tags = [_tag(call, rules) for call in each]
-    section = bool(d.open or d.items)
-    if tags and section:
-        opener, glue, closer = d.items or ("", d.between, "")
-        tags = [_begun(d.open + opener, _listed(tags, glue, parallel), closer + d.close)]
-    if choice not in ("auto", "none"):
-        body = tags[0] if section and len(tags) == 1 else _listed(tags, d.between, parallel)
-    elif tags:
-        body = _free(tags, barred, parallel and not section)
-    else:
-        body = {"type": "any_text", "excludes": as_words(barred)}
-    return _whole(_thinking(d, body, thought))
+    return _whole(_thinking(d, _body(d, tags, choice, parallel, barred), thought))
+
+
+def _body(d: Dialect, tags: list[Format], choice: str, parallel: bool, barred: Sequence[Pattern]) -> Format:
+    """A reply behind its thought: text, calls, or text in which calls may come."""
+    if not tags and choice in ("auto", "none"):
+        return {"type": "any_text", "excludes": as_words(barred)}
+    if tags and (d.open or d.items):
+        section = _section(d, tags, parallel)
+        return _free([section], barred, False) if choice == "auto" else section
+    return _free(tags, barred, parallel) if choice == "auto" else _listed(tags, d.between, parallel)
+
+
+def _section(d: Dialect, tags: list[Format], parallel: bool) -> Format:
+    """The calls between the marks that stand around all of them."""
+    opener, glue, closer = d.items or ("", d.between, "")
+    return _begun(d.open + opener, _listed(tags, glue, parallel), closer + d.close)
 
 
 def _whole(body: Format) -> Format:

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from ...schema.text_grammars import KEYWORD
 from ...schema.walk import nodes, resolve
+from ...types import Schema
 from ..dialect import Keywords
 from ..literal_text import literal_key, literal_text
 from ..reading.json_tokens import escaped, quoted
@@ -22,7 +23,6 @@ from .lark_source import Spell, regex_node, text_node
 from .regexes import Ranges, chars_of, complement, ranges_of, union, without
 from .rules import EMPTY, Letters, Lit, Node, Repeat, Rules, Text, Token, alt, chars, none_of, opt, seq
 
-Schema = Mapping[str, Any]
 NUMBERED = 256
 """Larger bounds on the number of items are not held to: each item would be a rule."""
 DEPTH = 64

@@ -2,7 +2,8 @@
 
 `ARGUMENTS` is the table of those that hold arguments (`hole.py` says what each tells of itself). `json_call` is a whole
 call as one JSON object, `numbered_name` an id that holds the name. A reader that is too long for the file of its hole
-stands beside it (`call_reader`, `tag_reader`), or with the readers of values (`reading/`).
+stands beside it (`call_reader`, `tag_reader`), or with the readers of values (`reading/`); so does a grammar of several rules
+(`tag_grammar`, `tree_grammar`). What grammars are made of is loaded when one is made: a decoder does without.
 """
 
 from __future__ import annotations

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from ...schema import json_pieces
-from ...types import ToolCall
+from ...types import Schema, ToolCall
 from ..dialect import Arguments
-from ..grammars.rules import Node, Rules
-from ..grammars.values import Schema
 from ..reading.source import Scan
 from ..reading.state import State
+
+if TYPE_CHECKING:
+    from ..grammars.rules import Node, Rules
 
 H = TypeVar("H", bound=Arguments)
 

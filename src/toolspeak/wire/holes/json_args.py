@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ...events import ArgumentsDelta
-from ...types import ToolCall
+from ...types import Schema, ToolCall
 from ..dialect import Json
-from ..grammars.arguments import an_object
-from ..grammars.rules import Json as JsonNode, Node, Rules
-from ..grammars.values import Schema
 from ..reading.call_repairs import behind
 from ..reading.json_reader import JsonReader, json_value
 from ..reading.json_string import ESCAPES, unescape, unescaped
@@ -36,6 +33,9 @@ from ..reading.source import (
 from ..reading.state import State
 from .hole import ArgumentsHole, Tail
 from .unclosed import ended, holds_all
+
+if TYPE_CHECKING:
+    from ..grammars.rules import Node, Rules
 
 NULL = ("null", "None")
 SPECIAL = r'"\\\x00-\x1f'
@@ -305,6 +305,9 @@ def write(arguments: Mapping[str, Any] | str, encoded: bool = False, indent: int
 
 def grammar(_hole: Json, schema: Schema, _rules: Rules) -> Node:
     """The arguments of a tool with these parameters: a JSON object."""
+    from ..grammars.arguments import an_object
+    from ..grammars.rules import Json as JsonNode
+
     return JsonNode(an_object(schema))
 
 

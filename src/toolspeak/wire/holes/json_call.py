@@ -6,20 +6,18 @@ The same object may carry a text instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...types import Tool, ToolCall
+from ...types import Schema, Tool, ToolCall
 from ..dialect import ARGS, ID, INDEX, NAME, TEXT, JsonCall, Kind, Slot
-from ..grammars.arguments import an_object
-from ..grammars.rules import Json, Lit, Node, Pattern, Rules, Token, alt, seq
-from ..grammars.values import ENCODED, JSON, Schema, Values
 from ..reading.json_tokens import quoted
 from ..reading.source import Scan
 from ..reading.state import Call, State
 from . import call_reader, json_args, whole_call
-from .numbered_name import NUMBER
 
-STRING = JSON.string()
+if TYPE_CHECKING:
+    from ..grammars.rules import Node, Pattern, Rules
+
 QUOTE = "\"'"
 
 
@@ -50,6 +48,8 @@ def write(hole: JsonCall, call: ToolCall) -> str:
 
 def grammar(hole: JsonCall, tool: Tool[..., Any], rules: Rules, call_id: Node | None) -> Node:
     """The object of a call of the tool; `call_id` is what an id is made of, None for any string."""
+    from ..grammars.rules import Lit, seq
+
     pad = "" if hole.indent is None else "\n" + " " * hole.indent
     rows: list[Node] = []
     for key, slot in hole.keys:
@@ -60,6 +60,10 @@ def grammar(hole: JsonCall, tool: Tool[..., Any], rules: Rules, call_id: Node | 
 
 
 def _value(slot: Slot | Kind, hole: JsonCall, tool: Tool[..., Any], rules: Rules, call_id: Node | None) -> Node | None:
+    from ..grammars.arguments import an_object
+    from ..grammars.rules import CALL_NUMBER, Lit, Token, seq
+    from ..grammars.values import JSON
+
     if isinstance(slot, Kind):
         return Lit(quoted(slot.call))
     if slot is TEXT:
@@ -70,11 +74,14 @@ def _value(slot: Slot | Kind, hole: JsonCall, tool: Tool[..., Any], rules: Rules
         key = (repr(hole), tool.name)
         return rules.ref(key, "arguments", lambda: _arguments(hole, an_object(tool.parameters), rules))
     if slot is ID:
-        return STRING if call_id is None else Token(seq(Lit('"'), call_id, Lit('"')))
-    return Token(seq(Lit('"'), NUMBER, Lit('"'))) if slot is INDEX else None
+        return JSON.string() if call_id is None else Token(seq(Lit('"'), call_id, Lit('"')))
+    return Token(seq(Lit('"'), CALL_NUMBER, Lit('"'))) if slot is INDEX else None
 
 
 def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:
+    from ..grammars.rules import Json, Lit, alt, seq
+    from ..grammars.values import ENCODED, Values
+
     if not hole.encoded:
         return Json(schema)
     text = seq(Lit('"'), Values(rules, ENCODED, schema).of(schema), Lit('"'))
@@ -83,12 +90,15 @@ def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:
 
 def text_grammar(hole: JsonCall) -> Node | None:
     """The object that carries a text instead of a call; None where there is none."""
+    from ..grammars.rules import Lit, seq
+    from ..grammars.values import JSON
+
     keys = text_keys(hole)
     if keys is None:
         return None
     rows: list[Node] = []
     for key, slot in keys:
-        value = Lit(quoted(slot.text)) if isinstance(slot, Kind) else STRING if slot is TEXT else Lit("null")
+        value = Lit(quoted(slot.text)) if isinstance(slot, Kind) else JSON.string() if slot is TEXT else Lit("null")
         rows += [Lit((", " if rows else "{") + quoted(key) + ": "), value]
     return seq(*rows, Lit("}"))
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...schema.kinds import Kinds, Shapes
+from ...types import Schema
 from ..dialect import Keywords
-from ..grammars.arguments import an_object, part_of
-from ..grammars.rules import Json as JsonNode, Lit, Node, Rules, seq
-from ..grammars.values import Schema, Values, bare_name, fields_of, literals
 from ..literal_text import literal_key, literal_text, ordered
 from ..reading.brackets import KEYED, NAMED, Frame
 from ..reading.literal_reader import LiteralReader
 from ..reading.source import Malformed, Scan, Source, expect
 from ..reading.state import State
 from .hole import ArgumentsHole, Tail, arguments_of
+
+if TYPE_CHECKING:
+    from ..grammars.rules import Node, Rules
 
 PYTHON = Keywords()
 OBJECT: Kinds = frozenset(["object"])
@@ -73,6 +74,10 @@ def write(hole: Keywords, arguments: Mapping[str, Any], schema: Mapping[str, Any
 
 def grammar(hole: Keywords, schema: Schema, rules: Rules) -> Node:
     """The arguments from behind what opens them, which tells a call from other text."""
+    from ..grammars.arguments import an_object, part_of
+    from ..grammars.rules import Json as JsonNode, Lit, seq
+    from ..grammars.values import Values, bare_name, fields_of, literals
+
     schema = an_object(schema)
     values = Values(rules, literals(hole), schema)
     shapes = Shapes(schema)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..dialect import NumberedName
-from ..grammars.rules import Lit, Node, Repeat, Token, chars, seq
 from ..reading.source import Malformed, Marks, Scan, token
 from ..reading.state import NAMED, Call, State
 
-NUMBER = Token(Repeat(chars("0-9"), 1, 9))
-"""The grammar of a number that counts calls."""
+if TYPE_CHECKING:
+    from ..grammars.rules import Node
 
 
 def read(s: State, hole: NumberedName, call: Call, ends: Marks, followed: bool) -> Scan[None]:
@@ -35,4 +36,6 @@ def write(hole: NumberedName, name: str, index: int) -> str:
 
 def grammar(hole: NumberedName, name: str) -> Node:
     """The id of any call of the tool."""
-    return seq(Lit(hole.prefix + name + hole.mid), NUMBER)
+    from ..grammars.rules import CALL_NUMBER, Lit, seq
+
+    return seq(Lit(hole.prefix + name + hole.mid), CALL_NUMBER)

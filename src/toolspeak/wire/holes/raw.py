@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ...events import ArgumentsDelta
+from ...types import Schema
 from ..dialect import Raw
-from ..grammars.arguments import an_object
-from ..grammars.regexes import chars_of
-from ..grammars.rules import Node, Rules, Text
-from ..grammars.values import Schema, fields_of, fitting_text, followed
 from ..reading.json_tokens import escaped, quoted
 from ..reading.source import Scan, marks, until
 from ..reading.state import State
 from .hole import ArgumentsHole, Tail, arguments_of
+
+if TYPE_CHECKING:
+    from ..grammars.rules import Node, Rules
 
 SPECIAL = r'"\\\x00-\x1f'
 """What JSON must escape in a string, as a character class."""
@@ -53,6 +53,11 @@ def write(hole: Raw, arguments: Mapping[str, Any]) -> str:
 
 def grammar(hole: Raw, schema: Schema, rules: Rules) -> Node:
     """The one argument, which is all the text there is: one that fits its grammar, or any."""
+    from ..grammars.arguments import an_object
+    from ..grammars.regexes import chars_of
+    from ..grammars.rules import Text
+    from ..grammars.values import fields_of, fitting_text, followed
+
     fields, _, _ = fields_of(an_object(schema), schema)
     sub = followed(fields.get(hole.key), schema)
     text = fitting_text(cast("Schema", sub), chars_of, rules, "verbatim") if isinstance(sub, Mapping) else None

@@ -9,27 +9,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from ...schema.kinds import ANY, STRING, Kinds, Shapes
+from ...types import Schema
 from ..dialect import Tree
-from ..grammars.arguments import an_object, narrowed, part_of, simple, verbatim
-from ..grammars.rules import (
-    EMPTY as NOTHING,
-    Json as JsonNode,
-    Letters,
-    Lit,
-    Node,
-    Repeat,
-    Rules,
-    Text,
-    Token,
-    alt,
-    none_of,
-    seq,
-)
-from ..grammars.values import Schema, fields_of, followed
 from ..reading.json_tokens import quoted
 from ..reading.source import SPACE, Malformed, Scan, at, following, peek
 from ..reading.state import State
@@ -37,6 +22,9 @@ from . import json_args
 from .hole import ArgumentsHole, Tail, arguments_of
 from .typed import ahead, text_until, token_ahead, value
 from .unclosed import closed
+
+if TYPE_CHECKING:
+    from ..grammars.rules import Node, Rules
 
 TAG_END = (">",)
 EMPTY = {"null": "null", "string": "", "array": "[]", "object": "{}"}
@@ -135,7 +123,9 @@ class _Reader:
         """What an element whose closer comes at once stands for, that being eaten; "" where it is a text."""
         s = self.s
         text = "" if kinds == ANY else next((text for kind, text in EMPTY.items() if kind in kinds), "")
-        if not text or ("string" in kinds and (yield from peek(s, len(self.shuts))) != self.shuts):
+        if not text:
+            return ""
+        if "string" in kinds and (yield from peek(s, len(self.shuts))) != self.shuts:
             return ""
         if (yield from self.tag(self.shuts)) != tag:
             return ""
@@ -221,7 +211,9 @@ class _Reader:
         if not shut and not other:
             return True
         found = yield from token_ahead(self.s, end, TAG_END)
-        return found is not None and (self.tags[found[0]] > 0 if shut else "<" not in found[0])
+        if found is None:
+            return False
+        return self.tags[found[0]] > 0 if shut else "<" not in found[0]
 
     def runs_out(self, end: int) -> Scan[bool]:
         """Whether from there on there is nothing but words that may follow a call."""
@@ -264,64 +256,10 @@ def _scalar(given: object) -> str:
 
 def grammar(hole: Tree, schema: Schema, rules: Rules) -> Node:
     """The arguments of a tool with these parameters, as nested elements."""
-    return _Grammar(hole, schema, rules).fields(an_object(schema))
+    from ..grammars.arguments import an_object
+    from .tree_grammar import TreeGrammar
 
-
-class _Grammar:
-    """The grammar of nested elements."""
-
-    def __init__(self, hole: Tree, root: Schema, rules: Rules) -> None:
-        self.hole = hole
-        self.root = root
-        self.shapes = Shapes(root)
-        self.rules = rules
-
-    def fields(self, schema: Schema) -> Node:
-        known, needed, rest = fields_of(schema, self.root)
-        rows: list[Node] = []
-        for key, sub in known.items():
-            node = self.element(key, sub)
-            rows.append(node if key in needed else Repeat(node, 0, 1))
-        if rest is not False:
-            rows.append(Repeat(self.other(known, rest)))
-        return seq(*rows)
-
-    def other(self, known: Mapping[str, Any], rest: Any) -> Node:
-        """An element of another name. Its closer's name is not held to be the same."""
-        mark, letters, types = self.hole.mark, Letters((">", "/", "\x00-\x1f")), self.shapes.kinds(rest)
-        head = Token(seq(Lit(f"{mark}<"), none_of(known, letters, Lit(">"))))
-        name = Token(seq(Repeat(letters.one(), 1), Lit(">")))
-        if "string" in types:
-            return seq(head, Text(((f"{mark}</", NOTHING),)), name)
-        return seq(head, alt(*self._inside(rest, types)), Lit(f"{mark}</"), name)
-
-    def element(self, key: str, sub: Any) -> Node:
-        """An element and what it holds."""
-        if isinstance(sub, Mapping) and isinstance(ref := cast("Schema", sub).get("$ref"), str):
-            node = followed(sub, self.root)
-            make: Callable[[], Node] = lambda: self._element(key, node)  # noqa: E731
-            return self.rules.ref((repr(self.hole), id(self.root), key, ref), "element", make)
-        return self._element(key, sub)
-
-    def _element(self, key: str, sub: Any) -> Node:
-        mark = self.hole.mark
-        head, close = Lit(f"{mark}<{key}>"), f"{mark}</{key}>"
-        types = self.shapes.kinds(sub)
-        if "string" in types:
-            return seq(head, verbatim(sub, self.root, close, self.rules))
-        return alt(*(seq(head, node, Lit(close)) for node in self._inside(sub, types)))
-
-    def _inside(self, sub: Any, types: Kinds) -> list[Node]:
-        found: list[Node] = []
-        if scalars := sorted(simple(types) & {"boolean", "integer", "number"}):
-            found.append(alt(*(JsonNode(part_of(sub, self.root, kind)) for kind in scalars)))
-        if "object" in types:
-            found.append(self.fields(narrowed(sub, self.root, "object")))
-        if "array" in types:
-            found.append(Repeat(self.element(self.hole.item, narrowed(sub, self.root, "array").get("items", {}))))
-        if "null" in types:
-            found.append(NOTHING)
-        return found
+    return TreeGrammar(hole, schema, rules).fields(an_object(schema))
 
 
 def _read_arguments(s: State, hole: Tree, schema: Schema, tail: Tail) -> Scan[None]:
