@@ -40,14 +40,18 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def pytest_in(tmp_path: Path) -> Run:
-    """Runs pytest with the plugin, warnings being errors, in a folder with a file of tests."""
+    """Runs pytest with the plugin, warnings being errors, in a folder with a file of tests.
+
+    Other plugins are not loaded: that takes longer than the tests. This suite itself loads it beside them.
+    """
     (tmp_path / "test_it.py").write_text(TESTS, "utf-8")
 
     def run(*args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "pytest_toolspeak", "-p", "no:cacheprovider", "-W", "error", *args],
             capture_output=True, text=True, timeout=300, cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SRC), os.environ.get("PYTHONPATH", "")])},
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+                 "PYTHONPATH": os.pathsep.join([str(SRC), os.environ.get("PYTHONPATH", "")])},
         )  # fmt: skip
 
     return run

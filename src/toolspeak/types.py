@@ -37,13 +37,15 @@ class Message(TypedDict, total=False):
     """One message of a conversation in OpenAI's chat form, so that it can be stored and sent as it is.
 
     `role` is system, developer, user, assistant or tool. `content` is text, a list of OpenAI's content
-    parts, or None. An assistant's thought is `reasoning_content`. `origin` says of a result that came under a policy
+    parts, or None. An assistant's thought is `reasoning_content`; `phase` says which part of a turn it is, where the API
+    has such. `origin` says of a result that came under a policy
     whether it may be trusted; no model's server is sent it.
     """
 
     role: str
     content: str | list[dict[str, Any]] | None
     reasoning_content: str
+    phase: str
     tool_calls: list[dict[str, Any]]
     tool_call_id: str
     name: str

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 
 from properties import property_test
+from toolspeak.api import openai_chat
 from toolspeak.api.incoming import Stamp
 from toolspeak.api.openai_responses import (
     BODY,
@@ -260,7 +261,7 @@ def test_what_says_nothing_here_is_named() -> None:
         )
     )
     assert asked.ignored == (
-        "include.reasoning.encrypted_content", "input.encrypted_content", "tools.0.format", "truncation", "unheard_of", "user",
+        "input.encrypted_content", "tools.0.format", "truncation", "unheard_of", "user",
     )  # fmt: skip
     assert "start: nothing" in asked.request.tools[0].description
 
@@ -635,3 +636,41 @@ def test_whatever_is_asked_is_read_or_refused(fields: dict[str, Any], given: Any
     with suppress(Refused, UsageError):
         asked = read_request(body(**{"input": given, **fields, "model": "m"}))
         told(ReplyWriter(asked, STAMP).begin())
+
+
+@pytest.mark.parametrize(
+    "sealed", ["toolspeak:", "toolspeak:!!", "toolspeak:bnVsbA==", "toolspeak:eyJpdGVtIjogMX0=", "toolspeak:W1s="]
+)
+def test_what_was_sealed_elsewhere_says_nothing(sealed: str) -> None:
+    item = {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    asked = read_request(body(input=[{"role": "user", "content": "x"}, item]))
+    assert asked.ignored == ("input.encrypted_content",)
+    assert len(asked.request.messages) == 1
+
+
+def test_the_phase_of_what_the_assistant_said_goes_on_to_an_api_that_has_one() -> None:
+    """Agents send it with each of their turns; an API without phases is not sent any."""
+    said = {
+        "type": "message",
+        "role": "assistant",
+        "phase": "commentary",
+        "content": [{"type": "output_text", "text": "I look."}],
+    }
+    call = {"type": "function_call", "call_id": "a", "name": "weather", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "a", "output": "rain"}
+    asked = read_request(body(input=[{"role": "user", "content": "x"}, said, call, output], tools=[WEATHER]))
+    assert asked.ignored == ()
+    sent = write_request(asked.request, "m")["input"]
+    assert [(item.get("type"), item.get("phase")) for item in sent] == [
+        ("message", None), ("message", "commentary"), ("function_call", None), ("function_call_output", None),
+    ]  # fmt: skip
+    chat = openai_chat.write_request(asked.request, "m")["messages"]
+    assert [sorted(row) for row in chat if row["role"] == "assistant"] == [["content", "role", "tool_calls"]]
+
+
+@pytest.mark.parametrize("kind", ["configuration_update", "context_compaction", "compaction", "mcp_approval_request"])
+def test_an_item_for_its_provider_alone_is_left_out_and_named(kind: str) -> None:
+    asked = read_request(
+        body(input=[{"role": "user", "content": "x"}, {"type": kind, "id": "i", "reasoning": {"effort": "low"}}])
+    )
+    assert asked.ignored == (f"input.1.{kind}",)

@@ -36,7 +36,8 @@ def recording(place: Path) -> Path:
 def pytest_at(place: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "pytest_toolspeak", "-p", "no:cacheprovider", "-q", *args],
-        capture_output=True, text=True, timeout=300, cwd=place, env={**os.environ, "PYTHONPATH": str(SRC)},
+        capture_output=True, text=True, timeout=300, cwd=place,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(SRC)},
     )  # fmt: skip
 
 

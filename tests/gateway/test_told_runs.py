@@ -305,3 +305,45 @@ def test_toolsets_say_which_tools_of_a_server_are_wanted(serve_models: Serve, ad
     for (_, _, wanted), messages in zip(cases, requests, strict=True):
         told = json.dumps(messages).replace("\\", "")
         assert [name for name in ("archive_look", "archive_forget") if f'"{name}"' in told] == wanted
+
+
+def as_an_agent_keeps_it(item: Any) -> list[dict[str, Any]]:
+    """An item as a coding agent sends it back that knows its own fields alone, and no MCP servers of its provider's."""
+    fields = {
+        "message": ("id", "type", "role", "content", "status"), "web_search_call": ("id", "type", "status", "action"),
+        "reasoning": ("id", "type", "summary", "content", "encrypted_content"),
+    }  # fmt: skip
+    row = item.to_dict()
+    return [{name: row.get(name) for name in fields[row["type"]]}] if row["type"] in fields else []
+
+
+@pytest.mark.parametrize("tool", ["web_search", "archive_look"])
+@pytest.mark.parametrize("keeps", [lambda item: [item.to_dict()], as_an_agent_keeps_it])
+def test_what_ran_is_sealed_for_clients_that_keep_sealed_reasoning(
+    serve_models: Serve, address: str, tool: str, keeps: Callable[[Any], list[dict[str, Any]]]
+) -> None:
+    """The next turn reads it once, whether the client has kept the call's item or not; streamed and whole."""
+    asked: dict[str, Any] = {
+        "model": "m", "store": False, "include": ["reasoning.encrypted_content"], "tools": [{"type": "web_search"}],
+        "input": [{"role": "user", "content": "Rain?"}],
+    }  # fmt: skip
+
+    async def say(one: openai.AsyncOpenAI, _: Any) -> list[Any]:
+        events = [event async for event in await one.responses.create(**asked, stream=True)]
+        for event in events:
+            TypeAdapter(ResponseStreamEvent).validate_python(event.to_dict())
+        replies: list[Any] = [events[-1].response, await one.responses.create(**asked)]
+        for reply in replies:
+            items = [row for item in reply.output for row in keeps(item)]
+            again: Any = [*asked["input"], *items, {"role": "user", "content": "Sure?"}]
+            last = await one.responses.with_raw_response.create(**{**asked, "input": again})
+            assert "x-toolspeak-ignored" not in last.headers
+        return replies
+
+    first = ["Let me look. " + wants(tool, "rain"), "It may."]
+    replies, requests = talk(serve_models, address, say, *first, *first, "Sure.", "Sure.", offered=("archive",))
+    for reply in replies:
+        assert [item.type for item in reply.output][2:] == ["reasoning", "message"]
+    for before, after in ((requests[1], requests[4]), (requests[3], requests[5])):
+        reads_on([[], before, after], "rain")
+        assert json.dumps(after).count("found rain") == 1

@@ -21,6 +21,8 @@ from toolspeak.gateway.telemetry.access_log import Observer
 from toolspeak.gateway.telemetry.log_lines import Lines
 from toolspeak.gateway.telemetry.request_record import Record
 from toolspeak.models.scripted import Scripted
+from toolspeak.models.speaker import Speaker
+from toolspeak.policy.policy import Policy
 from toolspeak.ui.assets import _all, asset
 
 KEY = "a-key-of-twenty-letters-and-more"
@@ -51,6 +53,64 @@ def visit(serve_models: Callable[..., Any], *requests: Any, ui: Page | None, **s
         return found
 
     return asyncio.run(go())
+
+
+def test_with_a_policy_no_call_runs_past_it(serve_models: Callable[..., Any]) -> None:
+    """Not by the page's own way to run one, nor as a tool that was pasted; without one nothing can be resumed."""
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Rain?"}]}
+    paused = {"messages": asked["messages"], "pending": [{}]}
+    requests = [
+        ("POST", "/ui/api/run", {"name": "weather", "arguments": {"city": "Rome"}}, BEARER),
+        ("POST", "/ui/api/turn", {**asked, "tools": [{"name": "weather", "parameters": {}}]}, BEARER),
+        ("POST", "/ui/api/resume", {**asked, "paused": paused, "answers": {"a": True}}, BEARER),
+        ("POST", "/ui/api/resume", {**asked, "paused": paused, "answers": {"a": {"approve": True}}}, BEARER),
+    ]
+    page = Page(tools=Toolbox(weather), policy=Policy(ask=["weather"]))
+    ran, pasted, wrong, unknown = visit(serve_models, *requests, ui=page)
+    assert (ran[0], "only the run itself runs calls" in ran[2]) == (403, True)
+    assert (pasted[0], "cannot be: give it on the command line" in pasted[2]) == (400, True)
+    assert (wrong[0], "expected a Reply, or its JSON" in wrong[2]) == (400, True)
+    assert unknown[0] == 400
+    [without] = visit(serve_models, requests[2], ui=Page(tools=Toolbox(weather)))
+    assert (without[0], "no policy was given" in without[2]) == (400, True)
+
+
+def test_a_swapped_call_is_not_approved_and_an_approval_is_good_for_once(
+    serve_models: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLSPEAK_APPROVALS", str(tmp_path / "approvals.sqlite"))
+    ran: list[str] = []
+
+    def remove(name: str) -> str:
+        """Removes a note."""
+        ran.append(name)
+        return f"removed {name}"
+
+    call = '<tool_call>\n{"name": "remove", "arguments": {"name": "a"}}\n</tool_call>'
+    asked = {"model": "m", "offered": ["remove"]}
+    page = Page(tools=Toolbox(remove), policy=Policy(ask=["remove"]))
+
+    async def go() -> list[str]:
+        settings = {"keys": (Key("page", digest(KEY)),), "ui": page}
+        model = Speaker(Scripted([call, "Done.", "Done again."]), "hermes")
+        async with serve_models(settings=settings, m=model) as running, aiohttp.ClientSession(headers=BEARER) as http:
+
+            async def rows(path: str, **body: Any) -> list[Any]:
+                async with http.post(f"{running.url}/ui/api/{path}", json={**asked, **body}) as response:
+                    return [json.loads(line[6:]) for line in (await response.text()).splitlines() if line]
+
+            reply = (await rows("turn", messages=[{"role": "user", "content": "Remove a."}]))[-1]
+            paused = {"messages": reply["messages"], "pending": reply["pending"]}
+            answers = {reply["calls"][0]["id"]: True}
+            swapped = json.loads(json.dumps(paused).replace('"a"', '"b"').replace('\\"a\\"', '\\"b\\"'))
+            tries = [await rows("resume", paused=one, answers=answers) for one in (swapped, paused, paused)]
+            return [json.dumps(one[-1]) + json.dumps(one) for one in tries]
+
+    swapped, first, again = asyncio.run(go())
+    assert "StaleApproval" in swapped
+    assert "Done." in first
+    assert ran == ["a"]
+    assert "Done again." in again
 
 
 def test_there_is_no_page_unless_it_is_asked_for(serve_models: Callable[..., Any]) -> None:

@@ -88,4 +88,5 @@ def reply_row(reply: Reply, tools: Sequence[Tool[..., Any]] | None = None) -> Ro
         "notes": note_rows(reply.notes),
         "usage": asdict(reply.usage),
         "messages": reply.messages,
+        "pending": [asdict(one) for one in reply.pending],
     }

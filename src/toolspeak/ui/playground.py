@@ -1,29 +1,33 @@
 """The playground: one turn of a conversation with a model, told as it happens, and the calls that it wants.
 
 A turn is a decision as `ts.decide` makes it: nothing is run. Whoever looks at it runs the calls, or says what they gave, and
-asks for the next turn.
+asks for the next turn. With a policy it is a run as `ts.run` makes it, up to the calls that the policy asks about, and
+goes on with the answers as `ts.resume` does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from time import perf_counter
 from typing import Any
 
 from ..drive import Done
 from ..errors import GenerationError, ToolspeakError
-from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta, ThoughtDelta
+from ..events import ArgumentsDelta, CallEnd, CallResult, CallStart, Event, Finished, TextDelta, ThoughtDelta
 from ..models.base import Model
+from ..models.fallback import look
 from ..models.pool import Pool
 from ..models.speaker import Speaker
 from ..models.strategy import Strategy
 from ..models.wrapper import within
 from ..plan.decide import decide
+from ..plan.loop import loop
+from ..resume import Answers, play, read_paused
 from ..toolbox import Toolbox
-from ..types import Message, Request, ToolCall
+from ..types import Message, Reply, Request, ToolCall
 from ..verbs import Job, Options, job
 from .event_rows import Row, event_row, reply_row, request_row, result_row, score_row
 from .prompt_parts import Conversation
@@ -76,6 +80,12 @@ class Teller:
         elif isinstance(event, Finished):
             self.row({"row": "raw-end", "finish": event.finish})
 
+    def happened(self, event: Event) -> None:
+        """Tells an event of the run; a result of a call is read by the model from now on."""
+        if isinstance(event, CallResult):
+            self._conversation.result(event.result.text)
+        self.row(event_row(event))
+
     def scored(self, prompt: str, continuations: Sequence[str], scores: Sequence[float]) -> None:
         self.row(score_row(prompt, continuations, scores, self._conversation.parts(prompt)))
 
@@ -84,11 +94,45 @@ async def turn(model: Model, messages: Sequence[Message], tools: Toolbox, option
     """The rows of a turn as they come, a reply or an error last. Raises UsageError before the first for what cannot be
     asked."""
     task = job(list(messages), tools, {**options, "model": model})
+    task.box.check_injected()
+    async with aclosing(_rows(model, task.request.messages, tools, _played(task))) as rows:
+        async for row in rows:
+            yield row
+
+
+async def resumed(
+    model: Model, paused: Mapping[str, Any], answers: Answers, tools: Toolbox, options: Options
+) -> AsyncGenerator[Row]:
+    """The rows of a run that goes on with answers to its pending calls. Raises UsageError before the first for what is
+    no such run."""
+    messages, _ = read_paused(paused)
+    events = play(paused, answers, tools=tools, **{**options, "model": model})
+    async with aclosing(_rows(model, messages, tools, events)) as rows:
+        async for row in rows:
+            yield row
+
+
+async def _played(task: Job) -> AsyncGenerator[Event | Done[Reply]]:
+    """The events of a decision, or of a run where there is a policy."""
+    task = await task.ready()
+    if task.policy is None:
+        plan = decide(task.request, **task.again(None))
+    else:
+        plan = loop(task.request, task.limits, task.reask.strategies)
+    async with aclosing(task.play(plan)) as events:
+        async for event in events:
+            yield event
+
+
+async def _rows(
+    model: Model, messages: Sequence[Message], tools: Toolbox, events: AsyncGenerator[Event | Done[Reply], None]
+) -> AsyncGenerator[Row]:
+    """The rows of these events, and of what the model is asked meanwhile."""
     strategy = strategy_of(model)
     dialect = strategy.dialect if strategy else None
     rows: asyncio.Queue[Row | None] = asyncio.Queue()
-    teller = Teller(Conversation(task.request.messages, tuple(tools), dialect), rows.put_nowait)
-    working = asyncio.create_task(_work(task, model, tools, teller))
+    teller = Teller(Conversation(messages, tuple(tools), dialect), rows.put_nowait)
+    working = asyncio.create_task(_work(model, tools, events, teller))
     working.add_done_callback(lambda _: rows.put_nowait(None))
     try:
         while (row := await rows.get()) is not None:
@@ -98,17 +142,20 @@ async def turn(model: Model, messages: Sequence[Message], tools: Toolbox, option
         working.cancel()
 
 
-async def _work(task: Job, model: Model, tools: Toolbox, teller: Teller) -> None:
+async def _work(
+    model: Model, tools: Toolbox, events: AsyncGenerator[Event | Done[Reply], None], teller: Teller
+) -> None:
     with listening(teller):
         try:
-            task = await task.ready()
+            if len(tools):
+                await look(model)
             teller.row({"row": "strategy", "line": strategy_line(model)})
-            async with aclosing(task.play(decide(task.request, **task.again(None)))) as events:
+            async with aclosing(events):
                 async for event in events:
                     if isinstance(event, Done):
                         teller.row(reply_row(event.value, tuple(tools)))
                     else:
-                        teller.row(event_row(event))
+                        teller.happened(event)
         except ToolspeakError as error:
             teller.row(error_row(error))
 

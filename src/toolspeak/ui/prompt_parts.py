@@ -30,6 +30,10 @@ class Conversation:
         names = "|".join(map(re.escape, sorted((tool.name for tool in tools), key=len, reverse=True)))
         self._names = re.compile(rf"(?<!\w)(?:{names})(?!\w)" if names else r"(?!)")
 
+    def result(self, text: str) -> None:
+        """Adds a result that the model will read."""
+        self._texts.append(("tool", text))
+
     def parts(self, prompt: str, kind: str = "frame") -> list[Part]:
         """The parts of a prompt, all of it in its order. `kind` is what it is where nothing else tells."""
         found: list[Part] = []

@@ -60,12 +60,14 @@ PLAIN = frozenset({"role", "content", "name"})
 
 
 def write_messages(messages: Sequence[Message], *, thoughts: bool = False) -> list[Payload]:
-    """Messages as the API takes them: they are in its form, but for reasoning and arguments left as objects."""
+    """Messages as the API takes them: they are in its form, but for reasoning, the phase that another
+    API has, and arguments left as objects."""
     return [_written(message, thoughts) for message in messages]
 
 
 def _written(message: Message, thoughts: bool) -> Payload:
     out: Payload = dict(cast("Payload", message))
+    out.pop("phase", None)
     if not thoughts:
         out.pop("reasoning_content", None)
     if calls := records(out.get("tool_calls")):

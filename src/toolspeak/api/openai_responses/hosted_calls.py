@@ -3,21 +3,26 @@
 A tool of the operator that stands for one of the provider's is told as that: `web_search_call`, `file_search_call`,
 `code_interpreter_call`. Any other is told as a tool of an MCP server: `mcp_call`. What an item has no place for stands in a
 field of our own, `toolspeak`, which clients keep that send items back as they came: the arguments, and what a search in the
-web has found. Without it, the item of such a search says nothing to a model.
+web has found. Other clients keep the fields that they know. They ask for reasoning with `encrypted_content`, the API's own
+place for what only the server reads: they get such an item behind each call.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...types import Tool, ToolResult
+from ..base64_text import decode_base64
 from ..json_stream import Payload, record, records
 from ..tool_errors import error_text
 
 OURS = "toolspeak"
+SEALED = "toolspeak:"
+"""How `encrypted_content` begins that was written here."""
 FAILED = "mcp_tool_execution_error"
 
 
@@ -116,7 +121,33 @@ def listing_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
     yield "response.output_item.done", {"output_index": index, "item": item}
 
 
+def sealed_run(key: str, run: str, arguments: str, result: ToolResult) -> Payload:
+    """The reasoning item that has a call and its result in `encrypted_content`; `run` is the id of the call's item. Clients
+    that ask for that field send it back, also where they know neither the call's item nor our field."""
+    kept = {"item": run, "name": result.name, "arguments": arguments, "result": result.text}
+    text = base64.b64encode(json.dumps(kept).encode()).decode()
+    return {"id": key, "type": "reasoning", "summary": [], "encrypted_content": SEALED + text}
+
+
+def sealed_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
+    """The events of such an item, each by its type."""
+    for word in ("added", "done"):
+        yield f"response.output_item.{word}", {"output_index": index, "item": item}
+
+
 # ------------------------------------------------------------------ read
+
+
+def opened_run(text: Any) -> tuple[str, str, str, str] | None:
+    """The id of the call's item, the tool's name, the arguments and the result of what `sealed_run` has sealed; None for
+    anything else."""
+    found = decode_base64(str(text).removeprefix(SEALED)) if str(text).startswith(SEALED) else None
+    try:
+        kept = record(json.loads(found or b"null"))
+    except (ValueError, RecursionError):
+        return None
+    texts = [text for field in ("item", "name", "arguments", "result") if isinstance(text := kept.get(field), str)]
+    return (texts[0], texts[1], texts[2], texts[3]) if len(texts) == 4 else None
 
 
 def hosted_call(item: Payload) -> tuple[str, str, str] | None:

@@ -15,16 +15,17 @@ from ...types import Message
 from ..field_schemas import cannot
 from ..json_stream import Payload, record, records
 from .client_tools import ANSWERED, CALLED, answered, called_arguments
-from .hosted_calls import hosted_call
+from .hosted_calls import hosted_call, opened_run
 from .tools import TOOLS, Loaded, full_name, tool_names
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = ("function_call_output", "custom_tool_call_output")
 HOSTED = (
     "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_call",
-    "mcp_approval_request", "mcp_approval_response", "program", "program_output", "compaction",
+    "mcp_approval_request", "mcp_approval_response", "program", "program_output", "compaction", "context_compaction",
+    "configuration_update",
 )  # fmt: skip
-"""What tools that run at their provider have left in a conversation: read as far as it tells a result."""
+"""What a provider, and tools that run at it, have left in a conversation: read as far as it tells a result."""
 
 
 def read_input(value: Any, first: Sequence[Message] = ()) -> tuple[list[Message], tuple[str, ...], list[Loaded]]:
@@ -48,6 +49,7 @@ class _Reading:
         self._open: Message | None = None
         self._called: set[str] = set()
         self._ids: dict[str, str] = {}  # by the ids of items those of the calls that they are
+        self._unread: dict[str, str] = {}  # by the ids of items of which nothing is told how they are named as ignored
         self._kinds: dict[str, Callable[[Payload, str], None]] = {
             "message": self._message,
             "reasoning": self._reasoning,
@@ -75,10 +77,13 @@ class _Reading:
         if item["type"] == "mcp_list_tools":  # the request itself says what is offered
             return
         if (call := hosted_call(item)) is None:
+            self._unread[str(item.get("id"))] = f"{at}.{item['type']}"
             self.ignored.add(f"{at}.{item['type']}")
             return
-        name, arguments, result = call
-        key = str(item.get("id") or at)
+        self._add_run(str(item.get("id") or at), *call, at)
+
+    def _add_run(self, key: str, name: str, arguments: str, result: str, at: str) -> None:
+        """Adds a call that was run here, or at another provider, and its result."""
         self._add_call({"call_id": key, "id": key}, name, arguments)
         self._add_result(key, result, at)
 
@@ -92,6 +97,8 @@ class _Reading:
             return
         turn = self._turn("content", "tool_calls")
         turn["content"] = _words(_content(item.get("content"), f"{at}.content"))
+        if isinstance(phase := item.get("phase"), str):
+            turn["phase"] = phase
 
     def _reasoning(self, item: Payload, at: str) -> None:
         said = [part for part in records(item.get("content")) if part.get("type") == "reasoning_text"]
@@ -99,6 +106,10 @@ class _Reading:
         thought = "\n\n".join(text for text in texts if isinstance(text, str))
         if thought:
             self._turn("content", "tool_calls", "reasoning_content")["reasoning_content"] = thought
+        elif run := opened_run(item.get("encrypted_content")):
+            if run[0] not in self._called:
+                self.ignored.discard(self._unread.get(run[0], ""))
+                self._add_run(*run, at)
         elif item.get("encrypted_content"):
             self.ignored.add("input.encrypted_content")
 
@@ -234,7 +245,8 @@ def _written(message: Message, at: int, thoughts: bool) -> list[Payload]:
         items.append({"type": "reasoning", "id": f"rs_{at}", "summary": [], "content": [text]})
     if content or not calls:
         kind = "output_text" if role == "assistant" else "input_text"
-        items.append({"type": "message", "role": role, "content": _write_content(content, kind)})
+        phase = {"phase": named} if (named := message.get("phase")) else {}
+        items.append({"type": "message", "role": role, **phase, "content": _write_content(content, kind)})
     return items + [_write_call(call) for call in calls]
 
 

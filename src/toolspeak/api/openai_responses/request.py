@@ -23,6 +23,9 @@ SAMPLING = ("top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", 
 LOGPROBS = "message.output_text.logprobs"
 """What `include` says to be told the likelihoods of the text's tokens."""
 
+SEALED = "reasoning.encrypted_content"
+"""What `include` says of a client that sends back what only the server reads."""
+
 ELSEWHERE = {
     "background": "a response is made while its request is open; send the request without it",
     "conversation": "no conversations are kept here; send the items, or previous_response_id",
@@ -137,6 +140,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         demanded=demanded,
         servers=in_responses(fields.get("tools"), fields["input"]),
         tells_servers=True,
+        sealed=SEALED in (fields.get("include") or ()),
         previous=fields.get("previous_response_id") or "",
         store=fields.get("store") is not False,
         schema_field="text.format",
@@ -175,7 +179,7 @@ def _ignored(fields: Payload) -> list[str]:
     names = [name for name in fields if name not in known] + [name for name in IDLE if fields.get(name) is not None]
     if fields.get("truncation") == "auto":
         names.append("truncation")
-    return names + [f"include.{name}" for name in fields.get("include") or () if name != LOGPROBS]
+    return names + [f"include.{name}" for name in fields.get("include") or () if name not in (LOGPROBS, SEALED)]
 
 
 def _echo(fields: Payload) -> Payload:

@@ -6,7 +6,7 @@ Thoughts are told as reasoning text, or as its summary where one was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from ..openai_chat import write_error as write_error
 from ..openai_chat.writer import KEEP_ALIVE, write_estimated, write_notes
 from ..sse import CONTENT_TYPE
 from .client_tools import CALLED, CLIENT_TOOLS
-from .hosted_calls import HostedItem, begun_events, hosted_item, listing, listing_events
+from .hosted_calls import HostedItem, begun_events, hosted_item, listing, listing_events, sealed_events, sealed_run
 from .logprobs import write_logprob
 from .reply_events import reply_events
 
@@ -71,7 +71,7 @@ class Building:
         self._echoed = dumped(self._echo)
         self._names = asked.names
         self._server_of = asked.server_of
-        self._listings = asked.listings
+        self._listings, self._sealed = asked.listings, asked.sealed
         self._summary = bool(record(asked.echo.get("reasoning")).get("summary"))
         self._thoughts = asked.thoughts
         self._sequence = -1
@@ -95,12 +95,12 @@ class Building:
 
     def list_tools(self) -> str:
         """The items with the tools of servers that the client has named and does not know yet."""
-        told = ""
-        for at, (label, tools) in enumerate(self._listings.items()):
-            item = listing(f"mcpl_{self._stamp.id}_{at}", label, tools)
-            told += self._tell_all(listing_events(item, at))
-            self.output.append(item)
-        return told
+        items = (listing(f"mcpl_{self._stamp.id}_{at}", *one) for at, one in enumerate(self._listings.items()))
+        return "".join(self._tell_whole(item, listing_events) for item in items)
+
+    def _tell_whole(self, item: Payload, events: Callable[[Payload, int], Iterable[tuple[str, Payload]]]) -> str:
+        self.output.append(item)
+        return self._tell_all(events(item, len(self.output) - 1))
 
     def feed(self, event: Event) -> str:
         match event:
@@ -132,19 +132,22 @@ class Building:
             return ""
         if isinstance(event, CallResult):
             item.result = event.result
-            return self._close("completed" if event.result.error is None else "failed")
+            closed = self._close("completed" if event.result.error is None else "failed")
+            return closed + (self._seal(event.result, item) if self._sealed else "")
         if item.hosted:
             return self._tell_all(begun_events(item.hosted, self._value(item, "in_progress"), self._at(item)))
         return self._close("completed" if event.whole else "incomplete")
 
+    def _seal(self, result: ToolResult, item: _Item) -> str:
+        """The item that has a call and its result once more, for clients that keep no other."""
+        sealed = sealed_run(f"rs_{self._stamp.id}_{len(self.output)}", item.value["id"], item.text or "{}", result)
+        return self._tell_whole(sealed, sealed_events)
+
     def end(self) -> str:
         """The last events of a response that is as whole as the model made it."""
-        status = self.status
-        opened = (
-            "" if len(self.output) > len(self._listings) or self._open else self._begin_text("message")[1]
-        )  # a reply of nothing is an empty text
-        closed = opened + self._close(status)
-        return closed + self._tell_response(f"response.{status}", status)
+        status, said = self.status, self._open is not None or len(self.output) > len(self._listings)
+        opened = "" if said else self._begin_text("message")[1]  # a reply of nothing is an empty text
+        return opened + self._close(status) + self._tell_response(f"response.{status}", status)
 
     def fail(self, error: Refused) -> str:
         """The last events of a response that broke off; nothing of it is told to be done."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..options import Command, tools_option
+from ..options import Command, policy_option, tools_option
 
 if TYPE_CHECKING:
     from ...gateway.config.settings import Settings
@@ -28,6 +28,7 @@ LIVE = 200
     help="Offer a model, under a name.  [default: $TOOLSPEAK_MODEL, else local]",
 )
 @tools_option
+@policy_option
 @click.option(
     "--reports",
     metavar="DIR",
@@ -38,7 +39,9 @@ LIVE = 200
 )
 @click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), default=0, help="Listen at this port.")
 @click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
-def ui(models: tuple[str, ...], files: tuple[str, ...], reports: str, port: int, opened: bool) -> None:
+def ui(
+    models: tuple[str, ...], files: tuple[str, ...], policy_file: str | None, reports: str, port: int, opened: bool
+) -> None:
     """Show what a model gets and writes, on a page in the browser.
 
     \b
@@ -46,12 +49,12 @@ def ui(models: tuple[str, ...], files: tuple[str, ...], reports: str, port: int,
     toolspeak ui --model ollama:NAME --model local --tools weather.py --open
 
     Prints the address of the page. The server listens on this machine alone, and the address holds its key. Only the
-    tools given here can be run.
+    tools given here can be run: one by one by hand, or with --policy as it says, asking you on the page where it asks.
     """
     from ...gateway.serve.server import check_installed, listen, serve
 
     check_installed()
-    settings, key = _settings(models, files, reports, port)
+    settings, key = _settings(models, files, policy_file, reports, port)
     listening = listen(settings)
     server = f"http://{settings.host}:{listening.getsockname()[1]}"
     address = f"{server}/ui/#key={key}"
@@ -63,15 +66,20 @@ def ui(models: tuple[str, ...], files: tuple[str, ...], reports: str, port: int,
     serve(settings, listening)
 
 
-def _settings(models: tuple[str, ...], files: tuple[str, ...], reports: str, port: int) -> tuple[Settings, str]:
+def _settings(
+    models: tuple[str, ...], files: tuple[str, ...], policy_file: str | None, reports: str, port: int
+) -> tuple[Settings, str]:
     """A gateway for this page alone, and the key that opens it."""
     from ...gateway.access.keys import digest, new_key
     from ...gateway.config.settings import Key, Page, Settings
-    from ..files import toolbox
+    from ..files import runnable, toolbox
+    from ..policy_file import read_policy
     from .serve import models_of
 
     key = new_key()
-    page = Page(live=LIVE, operators=(KEY,), tools=toolbox(files), reports=reports)
+    policy = read_policy(policy_file) if policy_file else None
+    tools = runnable(toolbox(files)) if policy else toolbox(files)
+    page = Page(live=LIVE, operators=(KEY,), tools=tools, policy=policy, reports=reports)
     settings = Settings(models_of(models or (default_model(),), None), port=port, ui=page)
     return replace(settings, keys=(Key(KEY, digest(key)),)), key
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ...policy.policy import Policy
 from ...toolbox import Toolbox
 from ...wire.dialect import Dialect
 from ..call_policy import CallPolicy
@@ -26,7 +27,7 @@ class Limits:
     body: int = 10_000_000
     head: int = 32_768
     depth: int = 64
-    values: int = 1_000_000
+    values: int = 800_000
     schema: int = 262_144
     reading: float = 30.0
     deadline: float = 600.0
@@ -193,12 +194,13 @@ class Batches:
 @dataclass(frozen=True, slots=True)
 class Page:
     """The page at /ui. `live` is how many requests are kept in memory to be seen there, 0 for none; each key sees its own,
-    the `operators` among the keys everybody's. `tools` are those that its playground may run, `reports` a folder with
-    results of evaluations."""
+    the `operators` among the keys everybody's. `tools` are those that its playground may run, by `policy` or by hand
+    without one; `reports` is a folder with results of evaluations."""
 
     live: int = 0
     operators: tuple[str, ...] = ()
     tools: Toolbox | None = field(default=None, compare=False)
+    policy: Policy | None = None
     reports: str | None = None
 
 

@@ -23,22 +23,23 @@ from ...errors import Refused
 from ...events import Event
 from ...models.base import Model
 from ...models.http.address import is_loopback
-from ...plan.result_pages import LONGEST as LONGEST_RESULT
 from ...schema.bounded_cache import BoundedCache
 from ...toolbox import Toolbox
-from ...types import Reply, Request, Schema
+from ...types import Reply, Request
 from ...ui.assets import INDEX, PAGE, REPORT, asset
-from ...ui.dialect_view import LONGEST, dialect_rows, draft, read_reply
+from ...ui.dialect_view import dialect_rows, draft, read_reply
 from ...ui.live import Entry, Ring
-from ...ui.playground import run_call, strategy_line, strategy_of, turn
+from ...ui.playground import resumed, run_call, strategy_line, strategy_of, turn
 from ...ui.reports import Reports
 from ...ui.tap import listener, listening, tap
+from ...verbs import Options
 from ..access.host_check import names_loopback
 from ..context import Receive, RequestContext, Send
 from ..limits.budgets import Metered
 from ..registry import Served, build
 from ..telemetry.request_record import Record
 from .pages import query
+from .ui_bodies import CALL, DRAFT, NAME, READ, RESUME, TURN, answer_of
 
 if TYPE_CHECKING:
     from ..app import Gateway
@@ -46,39 +47,6 @@ if TYPE_CHECKING:
 
 HOME = "/ui"
 API = f"{HOME}/api/"
-TEXT: Schema = {"type": "string"}
-TOOLS: Schema = {"type": "array", "items": {"type": "object"}, "maxItems": 5000}
-TURN: Schema = {
-    "type": "object",
-    "required": ["model", "messages"],
-    "properties": {
-        "model": TEXT,
-        "dialect": TEXT,
-        "messages": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["role"]}},
-        "tools": TOOLS,
-        "offered": {"type": "array", "items": TEXT},
-        "choice": TEXT,
-        "temperature": {"type": "number", "minimum": 0, "maximum": 2},
-        "max_tokens": {"type": "integer", "minimum": 1},
-        "seed": {"type": "integer"},
-    },
-}
-CALL: Schema = {
-    "type": "object",
-    "required": ["name", "arguments"],
-    "properties": {"name": TEXT, "id": TEXT, "arguments": {"type": "object"}},
-}
-READ: Schema = {
-    "type": "object",
-    "required": ["text"],
-    "properties": {"text": {"type": "string", "maxLength": LONGEST}, "dialect": TEXT, "tools": TOOLS},
-}
-DRAFT: Schema = {
-    "type": "object",
-    "required": ["template"],
-    "properties": {"template": {"type": "string", "maxLength": LONGEST_RESULT}, "name": TEXT},
-}
-NAME: Schema = {"type": "object", "required": ["name"], "properties": {"name": TEXT}}
 REPORT_PATH = f"{HOME}/report/"
 WATCHED = frozenset(
     ("POST", path)
@@ -153,6 +121,7 @@ class Interface:
             ("GET", "about"): self.about,
             ("GET", "dialects"): self.dialects,
             ("POST", "turn"): self.turn,
+            ("POST", "resume"): self.resume,
             ("POST", "run"): self.run,
             ("POST", "read"): self.read,
             ("POST", "draft"): self.draft,
@@ -255,6 +224,7 @@ class Interface:
             "dialects": list(names()),
             "live": self.ring is not None,
             "reports": self.reports is not None,
+            "policy": self.settings.policy is not None,
         }
         await exchange.reply_json(200, told)
 
@@ -265,16 +235,37 @@ class Interface:
     async def turn(self, exchange: RequestContext) -> None:
         """A turn of the playground, told in events."""
         exchange.record.route = f"{API}turn"
+        body = await self.gateway.read(exchange, TURN)
+        await self._tell(exchange, body, lambda model, box, options: turn(model, body["messages"], box, options))
+
+    async def resume(self, exchange: RequestContext) -> None:
+        """A run of the playground that goes on with answers to its pending calls, told in events."""
+        exchange.record.route = f"{API}resume"
+        body = await self.gateway.read(exchange, RESUME)
+        if self.settings.policy is None:
+            raise Refused("no policy was given on the command line (--policy), so nothing is pending", code="no_policy")
+        answers = {id_: answer_of(given) for id_, given in body["answers"].items()}
+        paused = {name: body["paused"][name] for name in ("messages", "pending")}
+        await self._tell(exchange, body, lambda model, box, options: resumed(model, paused, answers, box, options))
+
+    async def _tell(
+        self,
+        exchange: RequestContext,
+        body: Any,
+        told: Callable[[Model, Toolbox, Options], AsyncGenerator[Mapping[str, Any]]],
+    ) -> None:
+        """Writes the rows that come of a model, the tools and the options in a body."""
         gateway = self.gateway
-        body = await gateway.read(exchange, TURN)
         async with gateway.admitted(exchange):
             box = await exchange.understand(self._box, body)
             model = await asyncio.to_thread(self._model, exchange, body["model"], body.get("dialect", ""))
             if spend := await gateway.spender(exchange, gateway.models.find(body["model"], exchange.visible)):
                 model = Metered(model, spend)
             options: Any = {name: body[name] for name in OPTIONS if name in body}
+            if self.settings.policy is not None:
+                options["policy"] = self.settings.policy
             exchange.writer = writer = RowWriter()
-            async with aclosing(turn(model, body["messages"], box, options)) as rows:
+            async with aclosing(told(model, box, options)) as rows:
                 async for row in rows:
                     if row["row"] == "reply":
                         exchange.record.tokens_in += row["usage"]["prompt_tokens"]
@@ -285,6 +276,9 @@ class Interface:
     def _box(self, body: Any, tools: Callable[[Any], Any]) -> Toolbox:
         """The tools of a turn: those of the command line that were chosen, and those that were pasted."""
         offered = set(body.get("offered", ()))
+        if self.settings.policy is not None and body.get("tools"):
+            said = "with --policy calls are run, and a tool that was pasted cannot be: give it on the command line (--tools)"
+            raise Refused(said, code="invalid_value", param="tools")
         return Toolbox(*(one for one in self.tools if one.name in offered), *(tools(_flat(body)) or ()))
 
     def tapped(self, served: Served) -> Served:
@@ -311,6 +305,8 @@ class Interface:
         """Runs a call to a tool that was given on the command line."""
         exchange.record.route = f"{API}run"
         body = await self.gateway.read(exchange, CALL)
+        if self.settings.policy is not None:
+            raise Refused("with --policy only the run itself runs calls", status=403, code="policy")
         if body["name"] not in self.tools:
             said = f"{body['name'][:100]}: only tools that were given on the command line (--tools) run here"
             raise Refused(said, code="invalid_value", param="name")

@@ -1,6 +1,7 @@
 // The playground: a question to a model or two, and what becomes of it, turn by turn.
 
 import { checkbox, field, h, json, legend, parts, pre, select, table, cells, tell, textNodes } from "./dom.js";
+import { pendingNodes } from "./pending.js";
 import { ask, rows } from "./server.js";
 import { EventList, GrowingText } from "./stream.js";
 
@@ -92,7 +93,10 @@ class ToolPicker {
     const given = this.boxes.length
       ? this.boxes.map(([, one]) => one.element)
       : h("p", { class: "dim" }, "None to run. Give them on the command line: toolspeak ui --tools weather.py, mcp:… or openapi:…");
-    this.element = h("fieldset", {}, h("legend", {}, "Tools"), given, field("More, as JSON", this.pasted, "What these give you type yourself."));
+    const more = about.policy
+      ? h("p", { class: "dim" }, "Calls run as the policy says. You are asked where it asks.")
+      : field("More, as JSON", this.pasted, "What these give you type yourself.");
+    this.element = h("fieldset", {}, h("legend", {}, "Tools"), given, more);
   }
 
   value() {
@@ -136,13 +140,22 @@ class Lane {
   }
 
   async turn() {
+    await this._show("turn", { messages: this.messages });
+  }
+
+  /** Goes on with a run that waits for answers. */
+  async resume(paused, answers) {
+    await this._show("resume", { paused, answers });
+  }
+
+  async _show(path, more) {
     this.number += 1;
     const view = new Turn(this.number);
     this.element.append(view.element);
     this.abort = new AbortController();
-    const body = { ...this.choice, ...this.settings, messages: this.messages };
+    const body = { ...this.choice, ...this.settings, ...more };
     try {
-      for await (const row of rows("turn", body, this.abort.signal)) view.take(row, this);
+      for await (const row of rows(path, body, this.abort.signal)) view.take(row, this);
     } catch (error) {
       view.failed(error.name === "AbortError" ? "Stopped." : error.message);
     }
@@ -213,12 +226,14 @@ class Turn {
   _event(row) {
     this.first ??= row.at;
     this.events.event(row);
+    if (row.event === "CallResult") this.calls.append(ranNodes(row.result));
   }
 
   _reply(row, lane) {
     this.calls.append(...replyNodes(row));
     this.figures.append(...figures(row, this.first, this.prompts));
-    if (row.calls.length) this._results(row, lane);
+    if (row.pending.length) this.calls.append(...pendingNodes(row, lane));
+    else if (row.calls.length) this._results(row, lane);
   }
 
   _error(row) {
@@ -259,6 +274,12 @@ class Turn {
     });
     this.calls.append(...places.map((place) => place.element), h("div", { class: "row" }, next));
   }
+}
+
+/** A call that was run, or refused, and what it gave. */
+function ranNodes(result) {
+  const name = result.error ? h("span", { class: "bad" }, textNodes(`${result.name}: ${result.error}`)) : textNodes(result.name);
+  return h("div", { class: "call" }, h("h3", {}, name), pre(result.text, { "aria-label": `What ${result.name} gave` }));
 }
 
 /** What a model was asked. */
