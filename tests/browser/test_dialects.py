@@ -40,6 +40,19 @@ def test_another_dialect_is_chosen_from_those_that_read_it(page: Any, address: s
     assert page.get_by_label("Dialect", exact=True).input_value() == "granite4"
 
 
+def test_of_words_no_dialect_is_said_to_read_them(page: Any, address: str) -> None:
+    opened(page, address)
+    page.get_by_label("What a model wrote").fill("I would look at the weather of Rome.")
+    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_role("heading", name="No dialect finds a call in it").wait_for()
+    assert page.get_by_label("How it is read").locator("[data-kind=text]").count() == 1
+    assert page.get_by_text("Dialects that read it").count() == 0
+    page.get_by_label("Dialect", exact=True).select_option("hermes")
+    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_role("heading", name="Read as hermes").wait_for()
+    page.get_by_text("No call.", exact=True).wait_for()
+
+
 def test_the_draft_of_a_template_is_shown(page: Any, address: str) -> None:
     opened(page, address)
     page.get_by_label("Template (Jinja)").fill(TEMPLATE)

@@ -119,6 +119,21 @@ def test_reset_begins_anew(terminal: Start, script: Script, place: Path) -> None
     assert [len(json.loads(path.read_text("utf-8"))["messages"]) for path in kept] == [2, 2]
 
 
+def test_a_retry_that_fails_keeps_the_answer_that_there_was(terminal: Start, script: Script, place: Path) -> None:
+    one = terminal("chat", "-m", script("One."))
+    one.until("> ")
+    one.type("First\n")
+    one.until("One.")
+    one.until("> ")
+    one.type("/retry\n")
+    one.until("was asked for one more")
+    one.until("> ")
+    one.type("/save talk.json\n")
+    one.until("saved 2 messages")
+    one.type("/exit\n")
+    assert one.end()[0] == 0
+
+
 def test_commands_through_a_pipe(cli: Cli, script: Script, place: Path) -> None:
     lines = "Hello?\n/tools\n/retry\n/model scripted:Other.\nAnd you?\n/explain\n/save talk.json\n"
     done = cli("chat", "--tools", "weather.py:add", "--model", script("One.", "Two."), stdin=lines)

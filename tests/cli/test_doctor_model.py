@@ -43,6 +43,7 @@ class Chat(BaseHTTPRequestHandler):
     models = ("m",)
     calls = False
     ignores = False
+    tokens = 3
 
     def log_message(self, *_: object) -> None:
         pass
@@ -60,7 +61,7 @@ class Chat(BaseHTTPRequestHandler):
             called = {"name": body["tools"][0]["function"]["name"], "arguments": '{"city": "Paris"}'}
             message = {"content": None, "tool_calls": [{"id": "c", "type": "function", "function": called}]}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        self.answer(200, {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}})
+        self.answer(200, {"choices": [choice], "usage": {"prompt_tokens": self.tokens, "completion_tokens": 1}})
 
     def answer(self, status: int, value: object) -> None:
         data = json.dumps(value).encode()
@@ -159,7 +160,18 @@ def test_a_server_that_ignores_tools(doctor: Doctor, serve: Callable[..., str]) 
     assert code == 0
     assert not rows["asked"].startswith("native: ")
     assert "tools" not in rows["tried:yes"].replace("streamed tools", "")
-    assert "--dialect NAME" in rows["change"] or "run this again" in rows["change"]
+    assert "--dialect NAME" in rows["change"]
+
+
+def test_a_server_that_may_ignore_tools_and_tells_no_tokens(doctor: Doctor, serve: Callable[..., str]) -> None:
+    """It answers in words, and at once: it is no use to wait until it is less busy."""
+    url = serve(ignores=True, tokens=0)
+    _, rows = doctor(url)
+    assert "tools" in rows["tried:unclear"]
+    assert rows["change"].startswith("the model was offered tools and answered in words")
+    assert "--dialect NAME" in rows["change"]
+    assert f"toolspeak tune {url} " in rows["change"]
+    assert "busy" not in rows["change"]
 
 
 def test_a_server_with_several_models(doctor: Doctor, serve: Callable[..., str]) -> None:

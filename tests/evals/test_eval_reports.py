@@ -135,6 +135,12 @@ def test_the_page_compares_contenders_and_shows_what_failed(tmp_path: Path) -> N
     assert "q sums0" not in page.text, "what was right is not shown"
 
 
+def test_the_title_tells_the_page_from_others(tmp_path: Path) -> None:
+    kept(tmp_path, [one for name in ("a<b", "two", "three", "four", "five") for one in run(name, "+")])
+    text = report.write(tmp_path).read_text("utf-8")
+    assert "<title>How well a&lt;b, two, three and 2 more did on " in text
+
+
 def test_many_failures_are_cut_and_said_so(tmp_path: Path) -> None:
     kept(tmp_path, run("one", "-" * (report.MOST_FAILURES + 3)))
     assert "and 3 more, in the JSON lines" in read_page(report.write(tmp_path).read_text("utf-8")).text

@@ -298,6 +298,75 @@ def test_models_are_listed_and_shown(serve_models: Serve) -> None:
     asyncio.run(go())
 
 
+def raw(serve_models: Serve, *requests: tuple[str, str, Any], **settings: Any) -> list[tuple[int, str, bytes]]:
+    """The status, content type and body of each answer of a gateway with the models `m` and `n:7b`."""
+    models = {"m": Scripted("Hi", repeat=True), "n:7b": ModelSettings("n:7b", ("scripted:Yes",), context=4096)}
+
+    async def go() -> list[tuple[int, str, bytes]]:
+        async with serve_models(settings=settings, **models) as running, aiohttp.ClientSession() as session:
+            found: list[tuple[int, str, bytes]] = []
+            for method, path, body in requests:
+                async with session.request(method, running.url + path, json=body) as response:
+                    found.append((response.status, response.headers["content-type"], await response.read()))
+            return found
+
+    return asyncio.run(go())
+
+
+def test_a_client_sees_that_a_server_runs(serve_models: Serve) -> None:
+    got, head, post = raw(serve_models, ("GET", "/", None), ("HEAD", "/", None), ("POST", "/", {}))
+    assert got == (200, "text/plain; charset=utf-8", b"Ollama is running")
+    assert head == (200, "text/plain; charset=utf-8", b"")
+    assert post[0] == 405
+
+
+def test_models_are_loaded_and_stay(serve_models: Serve) -> None:
+    async def go() -> Any:
+        models = {"m": Scripted("Hi"), "n:7b": ModelSettings("n:7b", ("scripted:Yes",), context=4096)}
+        async with serve_models(**models) as running, ollama.AsyncClient(running.url) as client:
+            return (await client.list()).models, (await client.ps()).models
+
+    listed, loaded = asyncio.run(go())
+    assert [(row.model, row.name, row.context_length, row.size_vram) for row in loaded] == [
+        ("m", "m", 0, 0),
+        ("n:7b", "n:7b", 4096, 0),
+    ]
+    assert [row.digest for row in loaded] == [row.digest for row in listed]
+    assert all(row.expires_at.year > 2200 for row in loaded)
+
+
+def go_show(name: str) -> dict[str, Any]:
+    """The question for a model as the client written in Go sends it: its name is in an old field."""
+    return {"model": "", "system": "", "template": "", "verbose": False, "options": None, "name": name}
+
+
+def test_what_the_go_client_sends(serve_models: Serve) -> None:
+    """`ollama run n:7b Hi`: it looks at the model, loads it, and asks."""
+    fields = {"model": "n:7b", "suffix": "", "system": "", "template": "", "options": {}}
+    shown, other, near, loaded, asked, chatted = raw(
+        serve_models,
+        ("POST", "/api/show", go_show("n:7b")),
+        ("POST", "/api/show", {"name": "n:7b"}),
+        ("POST", "/api/show", go_show("n:8b")),
+        ("POST", "/api/generate", {**fields, "prompt": ""}),
+        ("POST", "/api/generate", {**fields, "prompt": "Hi", "think": False, "keep_alive": "5m"}),
+        ("POST", "/api/chat", {"model": "n:7b", "messages": QUESTION, "options": None}),
+    )
+    assert json.loads(shown[2])["model_info"]["toolspeak.context_length"] == 4096
+    assert other[2] == shown[2]
+    assert (near[0], "Did you mean 'n:7b'" in json.loads(near[2])["error"]) == (404, True)
+    assert json.loads(loaded[2])["done_reason"] == "load"
+    assert "".join(json.loads(line)["response"] for line in asked[2].splitlines()) == "Yes"
+    assert "".join(json.loads(line)["message"]["content"] for line in chatted[2].splitlines()) == "Yes"
+
+
+@pytest.mark.parametrize("body", [{}, {"model": None}, {"name": None}, {"model": 1}, {"name": ["m"]}, go_show("")])
+def test_a_model_that_is_not_named_is_refused(serve_models: Serve, body: dict[str, Any]) -> None:
+    ((status, _, told),) = raw(serve_models, ("POST", "/api/show", body))
+    assert status == (404 if body.get("name") == "" else 400)
+    assert ("name" if isinstance(body.get("name"), list) else "model") in json.loads(told)["error"]
+
+
 def test_vectors(serve_models: Serve) -> None:
     async def say(client: ollama.AsyncClient) -> Any:
         with pytest.raises(ollama.ResponseError, match="input") as refused:
@@ -347,7 +416,7 @@ def test_what_cannot_be_is_refused_in_ollama_s_form(
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("POST", "/api/pull", 404), ("DELETE", "/api/delete", 404), ("GET", "/api/ps", 404), ("GET", "/api/chat", 405)],
+    [("POST", "/api/pull", 404), ("DELETE", "/api/delete", 404), ("GET", "/api/me", 404), ("GET", "/api/chat", 405)],
 )
 def test_what_is_not_offered_is_told_in_ollama_s_form(serve_models: Serve, method: str, path: str, status: int) -> None:
     async def go() -> tuple[int, Any]:

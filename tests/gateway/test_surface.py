@@ -63,7 +63,7 @@ def test_every_route_is_found_by_its_own_path() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v1/", "/v1/models/", "//v1/models", "/v1/models/../chat", "/v1/models{model}"]
+    "path", ["//", "/v1", "/v1/", "/v1/models/", "//v1/models", "/v1/models/../chat", "/v1/models{model}"]
 )
 def test_a_path_that_is_none_is_told(path: str, serve_models: Callable[..., Any]) -> None:
     status, _, body = sent(serve_models, "GET", path)

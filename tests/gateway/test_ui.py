@@ -23,7 +23,9 @@ from toolspeak.gateway.telemetry.request_record import Record
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
 from toolspeak.policy.policy import Policy
+from toolspeak.types import Message, Request
 from toolspeak.ui.assets import _all, asset
+from toolspeak.ui.prompt_parts import Conversation
 
 KEY = "a-key-of-twenty-letters-and-more"
 BEARER = {"Authorization": f"Bearer {KEY}"}
@@ -173,6 +175,28 @@ def test_the_page_is_small_and_names_no_other_place() -> None:
 
 def rows_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in text.split("\n\n") if line]
+
+
+def test_calls_and_results_in_messages_are_no_definitions() -> None:
+    """Who wrote a stretch that names a tool is told by its turn: the definitions stand before the first question."""
+    asked: list[Message] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Weather in Rome?"}]
+    seen = [
+        {"role": "system", "content": "Be brief.\nTools: weather"},
+        {"role": "user", "content": "Weather in Rome?"},
+        {"role": "assistant", "content": CALL},
+        {"role": "user", "content": "Result of weather: sunny"},
+        {"role": "system", "content": "Call the tool weather."},
+    ]
+
+    def kinds(message: Any) -> list[str]:
+        return [kind for kind, _ in message["parts"] if kind != "control"]
+
+    told = Conversation(asked, list(Toolbox(weather)), None).question(Request(seen))["messages"]
+    assert [kinds(message) for message in told] == [["system", "tools"], ["user"], ["assistant"], ["tool"], ["tools"]]
+    first = Conversation(asked[1:], list(Toolbox(weather)), None).question(Request([
+        {"role": "user", "content": "Tools: weather\nWeather in Rome?"},
+    ]))["messages"]  # fmt: skip
+    assert [kind for kind, _ in first[0]["parts"]] == ["tools", "user"]
 
 
 def test_a_turn_tells_prompt_raw_text_events_and_reply(serve_models: Callable[..., Any]) -> None:

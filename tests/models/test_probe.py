@@ -432,6 +432,24 @@ def test_auto_finds_its_mode_and_uses_what_was_found(serve: Serve) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("name", ["", "hermes-3"])
+def test_what_was_probed_decides_whether_or_not_the_model_is_named(serve: Serve, name: str) -> None:
+    async def main() -> None:
+        persona = Persona()
+        persona.tools = "refused"
+        async with serve(persona) as server:
+            await server_capabilities(Http(server.url))
+            model = Adaptive(Http(server.url, name))
+            if name:  # it is told before anything is sent
+                assert model.strategy.way == "prompted"
+            persona.asked.clear()
+            await model.look()
+            assert model.strategy.way == "prompted"
+            assert [path for path, _ in persona.asked if "chat" in path] == []
+
+    asyncio.run(main())
+
+
 def test_auto_takes_the_template_that_a_server_tells(serve: Serve) -> None:
     async def main() -> None:
         persona = Persona(tools="refused", template=HERMES, grammar="grammar")

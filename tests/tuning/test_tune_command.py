@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -80,6 +81,12 @@ def test_a_dry_run_keeps_no_profile(cli: Cli, speaks: Speaks, kept: Path) -> Non
     told = json.loads(done.stdout)
     assert told["chosen"] == "pythonic"
     assert told["forms"][0]["held_back"] == [12, 12]
+    (page,) = Path("tuning").glob("*/held-back/report.html")
+    assert f"to read: {page}" in done.stderr
+    title = re.search("<title>(.*)</title>", page.read_text("utf-8"))
+    assert title is not None
+    assert title[1].startswith("How well pythonic, ")
+    assert " on 12 cases of " in title[1]
     assert not kept.exists()
 
 

@@ -216,8 +216,13 @@ def _advice(name: str, known: ServerCapabilities) -> str:
         return "it answers neither a conversation nor a prompt: look at the server's own log"
     if known.can("tools"):
         return NOTHING.format(name=name)
-    if known.found["tools"].answer == "unclear":
-        return "it could not be seen whether it takes tools (see `tools`): run this again when the server is less busy"
     start = START.get(known.server, "")
     other = f"calls are read from the text meanwhile; {NAME_IT}"
+    if known.found["tools"].answer == "unclear":
+        if not known.found["tools"].evidence.startswith("said "):
+            return (
+                "it could not be seen whether it takes tools (see `tools`): run this again when the server is less busy"
+            )
+        tune = TUNE.format(name=name)
+        other = f"the model was offered tools and answered in words, so the server may drop them; {other}; {tune}"
     return f"for tools of the server's own, {start}; {other}" if start else other

@@ -21,6 +21,8 @@ MOST_FAILURES = 200
 """How many failing cases of a contender the page holds; all are in the JSON lines."""
 STEPS, LONG = 40, 20_000
 """How many steps of a case the page holds, and how many characters of a text."""
+TITLE = 120
+"""Characters of each half of a page's title."""
 PAGE = "report.html"
 STYLE = "page.css"
 """What pages look like."""
@@ -46,6 +48,7 @@ def page(records: Sequence[Record], manifest: Manifest | None = None) -> str:
     titles, rows = table(summaries)
     return rendered(
         PAGE,
+        about=_title(titles[1:], manifest),
         manifest=None if manifest is None else _about(manifest),
         titles=titles,
         rows=rows,
@@ -66,6 +69,15 @@ def rendered(template: str, **values: Any) -> str:
     home = files(__package__ or "")
     parts = {name: home.joinpath(name).read_text("utf-8") for name in (template, STYLE)}
     return Environment(templates=parts).render_template(template, **values)
+
+
+def _title(contenders: Sequence[str], manifest: Manifest | None) -> str:
+    """What tells a page from others in a list of them."""
+    names = ", ".join(name[:TITLE] for name in contenders[:3]) + (
+        f" and {len(contenders) - 3} more" * (len(contenders) > 3)
+    )
+    sources = f" on {manifest.cases} cases of {', '.join(manifest.sources)}"[:TITLE] if manifest else ""
+    return f"How well {names} did{sources}"
 
 
 def _about(manifest: Manifest) -> dict[str, Any]:

@@ -221,9 +221,11 @@ class Gateway:
             else:
                 self.admission.leave(time.perf_counter() - began, exchange.owner)
 
-    async def read(self, exchange: RequestContext, schema: Schema, *, any_type: bool = False) -> dict[str, Any]:
-        """The body of a request, held against `schema`; see `check_head` for `any_type`. Raises Refused, and Gone when the
-        client left."""
+    async def read(
+        self, exchange: RequestContext, schema: Schema, *, any_type: bool = False, alias: str = "model"
+    ) -> dict[str, Any]:
+        """The body of a request, held against `schema`; see `check_head` for `any_type`. `alias` is a field that names the
+        model where `model` does not. Raises Refused, and Gone when the client left."""
         if not exchange.background:
             self.admission.check(exchange.owner)
         exchange.record.model = UNKNOWN  # until one of ours is found
@@ -235,6 +237,8 @@ class Gateway:
         exchange.received = len(raw)
         exchange.tools = bounded_tools(raw, limits, self.toolsets)
         body = await offloaded(len(raw), checked_body, raw, schema, limits)
+        if alias in body and not body.get("model"):
+            body["model"] = body[alias]
         if body.get("model") == "":
             body["model"] = self.models.only(exchange.visible)
         return body

@@ -200,6 +200,18 @@ SHAPES: dict[str, Schema] = {
     "OllamaModels": obj(
         {"models": many(obj({"name": {"type": "string"}, "model": {"type": "string"}, "digest": {"type": "string"}}))}
     ),
+    "OllamaRunning": obj(
+        {
+            "models": many(
+                obj(
+                    {
+                        **{name: {"type": "string"} for name in ("name", "model", "digest", "expires_at")},
+                        **{name: {"type": "integer"} for name in ("size", "size_vram", "context_length")},
+                    }
+                )
+            )
+        }
+    ),
     "OllamaModel": obj({"model_info": {"type": "object"}, "capabilities": many({"type": "string"})}),
     "OllamaVersion": obj({"version": {"type": "string"}}),
     "Response": obj(

@@ -110,7 +110,9 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/api/embed", ollama_paths.embed, OLLAMA),
     Route("GET", "/api/tags", ollama_paths.list_models, OLLAMA),
     Route("POST", "/api/show", ollama_paths.show_model, OLLAMA),
+    Route("GET", "/api/ps", ollama_paths.list_running, OLLAMA),
     Route("GET", "/api/version", ollama_paths.show_version, OLLAMA),
+    Route("GET", "/", ollama_paths.show_root, OPENAI),
     Route("GET", "/openapi.json", show_document, OPENAI),
     Route("GET", "/livez", health.live, OPENAI, open=True),
     Route("GET", "/readyz", health.ready, OPENAI, open=True),
@@ -167,7 +169,7 @@ async def answer_route(gateway: Gateway, exchange: RequestContext) -> None:
     path, method = exchange.scope["path"], exchange.scope["method"]
     routes, rest = find(path)
     if not routes:
-        known = [known.partition("/{")[0] for known in _BY_PATH]  # a hole is no name to suggest
+        known = [known.partition("/{")[0] for known in _BY_PATH if known != "/"]  # a hole is no name to suggest
         said = f"there is no {path[:200]} here.{did_you_mean(near(path[:200], dict.fromkeys(known)))}"
         raise Refused(said, status=404, code="not_found")
     route = routes.get("GET" if method == "HEAD" else method)

@@ -78,6 +78,8 @@ class Adaptive(Wrapper[Model]):
         self._wrap: Callable[[Any], Any] = lambda model: model
         self._looking = asyncio.Lock()
         self._looked = not look or server_capabilities is not None or way not in (None, "prompted")
+        if not self._looked and (server_capabilities := self._recalled()):
+            self._looked = True
         self._later: asyncio.Task[None] | None = None
         self._settle(server_capabilities)
 
@@ -213,9 +215,10 @@ class Adaptive(Wrapper[Model]):
                 await self._find_template()
             if self._looked:
                 return
-            seen = recall(self.http.address.shown, self.http.model) if self.http.model else None
             try:
+                await self._name()
                 scoring = self._preferred.way is None
+                seen = self._recalled()
                 seen = seen or (None if hosted(self.http.address.shown) else await glance(self.http, scoring=scoring))
             except ModelUnreachable as error:
                 self._looked = error.timed_out  # one that is down is looked at again
@@ -226,6 +229,23 @@ class Adaptive(Wrapper[Model]):
             if seen:
                 self._settle(seen)
                 log.info("%s: %s", self.name, self.strategy.line)
+
+    def _recalled(self) -> ServerCapabilities | None:
+        """What a probe of the server found within a day, if one did."""
+        return recall(self.http.address.shown, self.http.model) if self.http.model else None
+
+    async def _name(self) -> None:
+        """Finds the name of the only model: what is remembered of it is kept by its name. A server that does not tell
+        is heard when the model is asked. Raises ModelUnreachable."""
+        if self.http.model or hosted(self.http.address.shown):
+            return
+        try:
+            self.http.model = await self.http.only_model()
+        except ModelUnreachable:
+            raise
+        except (ModelError, UsageError):
+            return
+        self._settle(self.server_capabilities)
 
     @property
     def _lacks_template(self) -> bool:

@@ -19,6 +19,9 @@ from ..evals.stats import Estimate, median, wilson
 from ..models.profiles import Profile, save
 from ..models.strategy import Strategy
 
+VALIDATION = "held-back"
+"""The split of the cases that are kept for the last comparison, where they say so themselves."""
+
 NEVER_CALLED = (
     "In no form was a question that wants a call answered right, so nothing tells the forms apart. Look at the replies "
     "(`toolspeak eval report` shows them), try other dialects (--dialect), or give questions of your own (--cases)."
@@ -104,6 +107,11 @@ class Outcome:
     def finalists(self) -> list[Measured]:
         """Those that were put the questions held back."""
         return [one for one in self.tried if one.holdout]
+
+    @property
+    def report_folder(self) -> Path:
+        """The folder with every prompt and reply of the questions held back, as `evals.write_report` takes it."""
+        return self.folder / VALIDATION
 
     @cached_property
     def best(self) -> Measured:

@@ -25,7 +25,7 @@ from ..models.strategy import Strategy
 from ..schema.infer import as_tools
 from ..types import Tool
 from .candidates import Candidate, candidates
-from .outcome import Measured, Outcome
+from .outcome import VALIDATION, Measured, Outcome
 from .questions import as_lines, questions
 
 FIRST = 6
@@ -36,8 +36,6 @@ LAST = 2
 """Forms that are left at last, beside the usual one."""
 MOST = 100
 """Questions of either part, at most."""
-VALIDATION = "held-back"
-"""The split of the cases that are kept for the last comparison, where they say so themselves."""
 IN_PROCESS = 256
 """Tokens of a reply of a model in this process: a weak one may not stop by itself."""
 

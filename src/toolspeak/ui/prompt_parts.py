@@ -34,10 +34,11 @@ class Conversation:
         """Adds a result that the model will read."""
         self._texts.append(("tool", text))
 
-    def parts(self, prompt: str, kind: str = "frame") -> list[Part]:
-        """The parts of a prompt, all of it in its order. `kind` is what it is where nothing else tells."""
+    def parts(self, prompt: str, kind: str = "frame", calls: str = "tools") -> list[Part]:
+        """The parts of a prompt, all of it in its order. `kind` is what it is where nothing else tells, `calls` what names a
+        tool at its beginning."""
         found: list[Part] = []
-        end, calls = 0, "tools"
+        end = 0
         for role, text in self._texts:
             start, text = self._place(prompt, text, end)
             if start < 0:
@@ -52,12 +53,20 @@ class Conversation:
         """What a model is asked, as JSON data: its prompt in parts, or messages whose texts are."""
         if request.prompt is not None:
             return {"prompt": self.parts(request.prompt)}
-        return {"messages": [self._message(message) for message in request.messages]}
+        rows: list[dict[str, Any]] = []
+        for message in request.messages:
+            is_answered = any(row["role"] == "user" for row in rows)
+            rows.append(self._message(message, is_answered))
+        return {"messages": rows}
 
-    def _message(self, message: Message) -> dict[str, Any]:
+    def _message(self, message: Message, is_answered: bool) -> dict[str, Any]:
+        """A message in parts. `is_answered`: it stands behind the first question, so that a user's turn that names a tool
+        holds a result."""
         role = str(message.get("role", ""))
         text = "\n".join(text for _, text in _texts([message]))
-        row: dict[str, Any] = {"role": role, "parts": self.parts(text, ROLES.get(role, role))}
+        kind = ROLES.get(role, role)
+        calls = {"system": "tools", "assistant": "assistant"}.get(kind, "tool" if is_answered else "tools")
+        row: dict[str, Any] = {"role": role, "parts": self.parts(text, kind, calls)}
         if calls := message.get("tool_calls"):
             row["calls"] = calls
         return row

@@ -1,9 +1,10 @@
-"""Ollama's models and its version: `/api/tags`, `/api/show`, `/api/version`; and `/api/embed`."""
+"""Ollama's models and its version: `/`, `/api/tags`, `/api/ps`, `/api/show`, `/api/version`; and `/api/embed`."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from ...types import Schema
@@ -20,9 +21,16 @@ DETAILS: Payload = {
     "parent_model": "", "format": "", "family": "", "families": [], "parameter_size": "", "quantization_level": "",
 }  # fmt: skip
 """What is told of how a model was made: nothing, since nobody knows."""
+RUNNING = b"Ollama is running"
+"""What `/` answers: Ollama's own client looks there before each of its commands."""
+FOREVER = datetime(2300, 1, 1, tzinfo=UTC)
+"""When a model is unloaded: never. Ollama's own client says so of a time that is more than a hundred years away."""
 SHOW_BODY: Schema = {
-    "type": "object", "additionalProperties": True, "required": ["model"], "properties": {"model": MODEL},
-}  # fmt: skip
+    "type": "object",
+    "additionalProperties": True,
+    "properties": {"model": MODEL, "name": MODEL},
+}
+"""The body of a question for one model. Ollama's own client names it in `name`, beside an empty `model`."""
 EMBED_BODY: Schema = {
     "type": "object",
     "additionalProperties": True,
@@ -46,6 +54,18 @@ def _model(name: str) -> Payload:
     return {
         "name": name, "model": name, "modified_at": moment(CREATED), "size": 0, "digest": digest, "details": DETAILS,
     }  # fmt: skip
+
+
+def write_running(contexts: Mapping[str, int | None]) -> Payload:
+    """The models that are loaded (`GET /api/ps`): all, each with the tokens that it reads and writes at once, 0 where
+    nobody knows."""
+    expires = moment(int(FOREVER.timestamp()))
+    return {
+        "models": [
+            {**_model(name), "expires_at": expires, "size_vram": 0, "context_length": context or 0}
+            for name, context in contexts.items()
+        ]
+    }
 
 
 def write_model(context: int | None) -> Payload:

@@ -217,9 +217,13 @@ class Conversation:
 
     def _retry(self) -> None:
         place = self._last_question()
-        question = self.messages[place].get("content") or ""
-        self.messages = self.messages[:place]
-        self._ask(question)
+        before, question = self.messages, self.messages[place].get("content") or ""
+        self.messages = before[:place]
+        try:
+            self._ask(question)
+        except (ToolspeakError, KeyboardInterrupt):
+            self.messages = before  # the answer that there was is kept until there is another
+            raise
 
     def _image(self, name: str) -> None:
         if not name:

@@ -126,7 +126,9 @@ def _tune(out: Out, name: str, given: dict[str, Any]) -> None:
         told.stopped()
         raise
     told.close()
+    page = evals.write_report(outcome.report_folder)
     _print_outcome(out, outcome, given["as_json"])
+    click.echo(f"to read: {page}", err=True)
     for one in outcome.without:
         click.echo(f"no questions for {one}", err=True)
     if not given["dry_run"]:

@@ -11,6 +11,7 @@ from ... import __version__
 from ...api import ollama
 from ...api.incoming import Stamp
 from ...api.ollama import generate as generate_codec
+from ...errors import Refused
 from ..context import RequestContext
 from .embeddings import answer_embeddings
 
@@ -55,12 +56,26 @@ async def list_models(gateway: Gateway, exchange: RequestContext, _: str) -> Non
     await exchange.reply_json(200, ollama.write_models(gateway.models.names(exchange.visible)))
 
 
+async def list_running(gateway: Gateway, exchange: RequestContext, _: str) -> None:
+    """All models that may be seen: they are loaded when the gateway starts, and stay."""
+    names = gateway.models.names(exchange.visible)
+    contexts = {name: gateway.models.find(name, exchange.visible).settings.context for name in names}
+    await exchange.reply_json(200, ollama.write_running(contexts))
+
+
 async def show_model(gateway: Gateway, exchange: RequestContext, _: str) -> None:
-    """One model. Raises Refused (404), which names the near ones."""
-    body: dict[str, Any] = await gateway.read(exchange, ollama.SHOW_BODY, any_type=True)
+    """One model. Raises Refused: 400 where none is named, 404, which names the near ones."""
+    body: dict[str, Any] = await gateway.read(exchange, ollama.SHOW_BODY, any_type=True, alias="name")
+    if body.get("model") is None:
+        raise Refused("model: expected string, got nothing", code="invalid_value", param="model")
     served = gateway.models.find(body["model"], exchange.visible)
     exchange.record.model = served.settings.name
     await exchange.reply_json(200, ollama.write_model(served.settings.context))
+
+
+async def show_root(_: Gateway, exchange: RequestContext, __: str) -> None:
+    """The line by which Ollama's own client knows that a server runs."""
+    await exchange.reply(200, ollama.RUNNING, b"text/plain; charset=utf-8")
 
 
 async def show_version(_: Gateway, exchange: RequestContext, __: str) -> None:

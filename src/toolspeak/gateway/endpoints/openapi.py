@@ -134,8 +134,16 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         "Turn texts into vectors", ("OllamaVectors",), ollama.EMBED_BODY, asks=True, **OLLAMA
     ),
     ("GET", "/api/tags"): Operation("List the models", ("OllamaModels",), **OLLAMA),
-    ("POST", "/api/show"): Operation("Show a model", ("OllamaModel",), ollama.SHOW_BODY, **OLLAMA),
+    ("POST", "/api/show"): Operation(
+        "Show a model", ("OllamaModel",), ollama.SHOW_BODY, **OLLAMA, never=(
+            {"properties": {"model": {"type": "null"}, "name": {"type": "null"}}},
+        ),
+    ),
+    ("GET", "/api/ps"): Operation("List the models that are loaded", ("OllamaRunning",), **OLLAMA),
     ("GET", "/api/version"): Operation("The version of the API", ("OllamaVersion",), **OLLAMA),
+    ("GET", "/"): Operation(
+        "Whether the process answers, for Ollama's client", ("Text",), tag="Ollama", kind="text/plain"
+    ),
     ("GET", "/openapi.json"): Operation("This document", ("Document",), tag="Gateway"),
     ("GET", "/livez"): Operation("Whether the process answers", ("Health",), tag="Gateway", open=True),
     ("GET", "/readyz"): Operation("Whether to send requests here", ("Health",), tag="Gateway", open=True),

@@ -13,7 +13,7 @@ from .metrics import Metrics
 from .request_record import Record, request_id
 from .traces import Traces, tracing
 
-QUIET = frozenset(("/livez", "/readyz", "/health", "/metrics", "/ui"))
+QUIET = frozenset(("/", "/livez", "/readyz", "/health", "/metrics", "/ui"))
 """What is asked every few seconds: logged with `--verbose` alone."""
 
 

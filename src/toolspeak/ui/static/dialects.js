@@ -26,7 +26,7 @@ function reader(about) {
     try {
       const offered = tools.value.trim() ? JSON.parse(tools.value) : null;
       const body = { text: text.value, dialect: dialect.value, ...(offered ? { tools: [offered].flat() } : {}) };
-      result.replaceChildren(...reading(body.text, await ask("read", body), (name) => { dialect.value = name; read(); }));
+      result.replaceChildren(...reading(body, await ask("read", body), (name) => { dialect.value = name; read(); }));
       tell("");
     } catch (error) {
       tell(error.message, true);
@@ -41,7 +41,7 @@ function reader(about) {
   return h("section", { class: "panel form" }, form, result);
 }
 
-function reading(text, told, choose) {
+function reading({ text, dialect }, told, choose) {
   const detail = h("p", { role: "status", class: "dim" }, "Point at a character, or move with the arrow keys.");
   const characters = Array.from(text.length ? told.spans : [], ([start, end, kind, call]) => {
     const span = h("span", { "data-kind": kind, "data-start": start }, textNodes(text.slice(start, end)));
@@ -65,19 +65,19 @@ function reading(text, told, choose) {
   });
   const { reply } = told;
   const calls = reply.calls.map((call) => h("tr", {}, cells(call.name, call.id, call.json, call.whole ? "whole" : "not whole: never run")));
-  const able = told.readers.filter((row) => row.calls || row.dialect === told.dialect);
+  const able = told.readers.filter((row) => row.calls || row.dialect === dialect);
   const others = told.readers.filter((row) => !able.includes(row)).map((row) => row.dialect);
   const readers = able.map((row) => h("tr", { "aria-selected": String(row.dialect === told.dialect) },
     h("td", {}, h("button", { type: "button", class: "quiet", onclick: () => choose(row.dialect) }, row.dialect)),
     cells(String(row.calls), String(row.whole), row.notes.map((note) => note.rule).join(", "))));
   return [
-    h("h2", {}, `Read as ${told.dialect}`), legend(KINDS), block, detail,
-    calls.length ? table(["call", "id", "arguments", ""], calls) : h("p", {}, "No call."),
+    h("h2", {}, able.length ? `Read as ${told.dialect}` : "No dialect finds a call in it"), legend(KINDS), block, detail,
+    calls.length ? table(["call", "id", "arguments", ""], calls) : able.length ? h("p", {}, "No call.") : null,
     reply.text ? h("div", {}, h("h3", {}, "Text"), pre(reply.text, { "aria-label": "Text" })) : null,
     reply.thought ? h("div", {}, h("h3", {}, "Thought"), pre(reply.thought)) : null,
     notes(reply.notes),
-    h("h3", {}, "Dialects that read it, the best first"), table(["dialect", "calls", "whole", "notes"], readers),
-    others.length ? h("details", {}, h("summary", {}, `${others.length} others read no call`), h("p", { class: "dim" }, others.join(", "))) : null,
+    able.length ? h("div", {}, h("h3", {}, "Dialects that read it, the best first"), table(["dialect", "calls", "whole", "notes"], readers)) : null,
+    able.length && others.length ? h("details", {}, h("summary", {}, `${others.length} others read no call`), h("p", { class: "dim" }, others.join(", "))) : null,
   ].filter(Boolean);
 }
 
