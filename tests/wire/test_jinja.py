@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from jinja import NOW, by_jinja2
 
+import toolspeak as ts
 from toolspeak.errors import TemplateError
 from toolspeak.wire.prompt import jinja
-from toolspeak.wire.prompt.jinja import render_template, tojson
+from toolspeak.wire.prompt.jinja import free_variables, render_template, tojson
 from toolspeak.wire.prompt.jinja_sandbox import render_sandboxed
 
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": ' a<b "é" \n'}, {"role": "assistant", "content": None}]
@@ -108,3 +109,40 @@ def test_minijinja_has_bounds(template: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(jinja, "FUEL", 5_000_000)
     with pytest.raises(TemplateError):
         render_template(template, MESSAGES, None, variables={"x": "x" * 100})
+
+
+DEEP = {
+    "sums": "{{ %s a }}" % ("a + " * 30_000),
+    "fields": "{{ a%s }}" % (".b" * 30_000),
+    "filters": "{{ a%s }}" % ("|upper" * 30_000),
+    "calls": "{{ a%s }}" % ("()" * 30_000),
+    "conditions": "{{ %s a }}" % ("a if b else " * 30_000),
+    "negations": "{% if " + "not " * 30_000 + "a %}{% endif %}",
+    "branches": "{% if a %}" + "{% elif b %}x" * 30_000 + "{% endif %}",
+    "behind a comment": '{# {{ " #}{{ ' + "a + " * 30_000 + 'a }}"',
+    "behind an object": "{{ {'a': {}}, " + "a + " * 30_000 + "a }}",
+    "behind raw text": "{% raw %}{{ ' {% endraw %}{{ " + "a + " * 30_000 + "a }}",
+}
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_no_template_is_too_deep_for_what_compiles_it(what: str) -> None:
+    """Any of these ended the process."""
+    with pytest.raises(TemplateError, match="at most 1000 signs and words"):
+        render_template(DEEP[what], [], None)
+    assert free_variables(DEEP[what]) == []
+
+
+def test_what_is_long_and_not_deep_is_rendered() -> None:
+    text = "{{ 'a + ' ~ \"it's }} (\" ~ {'a': {'b': 1}}['a']['b'] }}{# {{ a + a #}{% raw %}{{ ' }}{% endraw %}"
+    assert render_template(text * 2_000, [], None) == "a + it's }} (1{{ ' }}" * 2_000
+    assert render_template("{{ {'a': 1}}}" * 2_000, [], None).count("1") == 2_000
+
+
+def test_a_long_template_is_not_searched_for_each_of_its_variables() -> None:
+    names = [f"v{i:05}" for i in range(20_000)]
+    template = "".join(f"{{{{ {name} }}}}" for name in names)
+    notes = ts.render([{"role": "user", "content": "Hi"}], [], "hermes", template=template).notes
+    looked_at = [note.detail for note in notes if note.rule == "variable-not-given"]
+    assert looked_at == names[: len(looked_at)]
+    assert 0 < len(looked_at) <= 2_000_000 // len(template)

@@ -24,6 +24,9 @@ CALLS = {
     "behind code": "I use `find` and ``this``:\n{call}",
     "behind a quotation": '> Find it.\n\nHe said: "Do it!"\n{call}',
     "behind a comment": "<!-- now -->\n{call}",
+    "behind a word on elements": "Use the <code> tag or <pre>.\n{call}",
+    "at the end of a line, with a text below": "I look. {call}\nI wait for the answer.",
+    "behind a sentence that ends with it": "Let me look {call}",
 }
 """A call is read here."""
 FENCES = {
@@ -35,6 +38,14 @@ FENCES = {
 TALK = {
     "code": "You write `{call}` for that.",
     "code in two backticks": "You write ``{call}`` for that.",
+    "code with blanks": "You write ` {call} ` for that.",
+    "code with blanks in two backticks": "You write `` {call} `` for that.",
+    "an element of code": "<code>{call}</code>",
+    "an element in an element": "So:\n<pre><code>\n{call}\n</code></pre>",
+    "a sentence that goes on in the next line": "Instead of {call}\nI will just answer.",
+    "a sentence that goes on in a paragraph": "You could write something like {call}\n\nbut **that** is wrong.",
+    "a sentence that goes on behind a comma": "If it were so, {call}\n\nit would be wrong.",
+    "a sentence in other letters": "मैं {call}\nनहीं लिखता हूं",
     "a fence between texts": "For example:\n```json\n{call}\n```\nSo it is done.",
     "a fence with more in it": "So:\n```python\n# how it is done\n{call}\n```\nThat is it.",
     "another fence": "So:\n~~~\n{call}\n~~~\nThat is it.",
@@ -89,8 +100,9 @@ def test_talk_of_a_call(d: Dialect) -> None:
     """Also of one that is a message of its own, of which the marks stand in a text."""
     call = wire(d, find("two words")).strip()
     for what, text in TALK.items():
-        if ("`" in call and "`" in text) or ("\n\n" in call and "{call}" in text):
-            continue  # such a call ends the code, or the paragraph, itself
+        code = "`{call}`" in text or "` {call} `" in text
+        if not code and (("`" in call and "`" in text) or ("\n\n" in call and "{call}" in text)):
+            continue  # such a call ends the fence, or the paragraph, itself
         assert whole(d, told(text, d)) == [], what
 
 

@@ -25,7 +25,7 @@ class IncomingRequest:
     with, where the API has several types; `eager` are the names of the tools whose calls are told while they are written;
     `hosted` are the types of the tools that were left out because their provider
     runs them, each with its name in `ignored`. `demanded` is the type of one of those that must be called ("required": of any). `previous` is the id of the stored response to go on from, and `store`
-    whether to keep this one. `servers` are the MCP servers that the client names, and
+    whether to keep this one. `schema_field` is the field that holds the schema of the reply. `servers` are the MCP servers that the client names, and
     `listings` has by the labels of such servers the tools that it is told to have. `tells_servers`: the client is told the calls of MCP servers' tools that are run here. `sealed`: it keeps what only the
     server reads.
     """
@@ -45,6 +45,7 @@ class IncomingRequest:
     demanded: str = ""
     previous: str = ""
     store: bool = False
+    schema_field: str = "response_format"
     servers: tuple[NamedServer, ...] = ()
     listings: Mapping[str, tuple[Tool[..., Any], ...]] = field(default_factory=dict[str, tuple[Tool[..., Any], ...]])
     tells_servers: bool = False

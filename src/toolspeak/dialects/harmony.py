@@ -7,9 +7,10 @@ HARMONY = Dialect(
     "harmony",
     (JSON,),
     between="<|call|>",
-    forms=(
-        ("assistantcommentary to=functions.", NAME, Maybe((" json",)), JSON),
-    ),  # as engines leave it that take the markers out
+    forms=tuple(  # as engines leave it that take the markers out
+        (f"assistant{channel} to=functions.", NAME, Maybe((" json",)), Maybe((" code",)), JSON)
+        for channel in ("commentary", "analysis")
+    ),
     before="<|end|>",
     thinking=None,
     header=Header(

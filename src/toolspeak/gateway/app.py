@@ -253,7 +253,7 @@ class Gateway:
         """Answers a request whose body was read."""
         async with self.admitted(exchange):
             asked = await (session.read(body) if session else exchange.understand(codec.read_request, body))
-            check_format(asked.request.schema, "text.format" if session else "response_format", self.settings.limits)
+            check_format(asked.request.schema, asked.schema_field, self.settings.limits)
             asked, running = await self.hosted.add(*await self.hosted.join(asked), exchange.key)
             served = self.models.find(asked.model, exchange.visible)
             served = self.observer.request_read(

@@ -48,8 +48,8 @@ class Decoder:
         lane, delta = s.lane, s.delta
         if lane is not None and delta is not None and chunk and lane(chunk) is None:
             s.base += len(chunk)
-            if not s.midline and delta is TextDelta and not chunk.isspace():
-                s.midline = s.spoken = True
+            if delta is TextDelta and not chunk.isspace():
+                s.line = chunk
             out: list[Event] = [delta(chunk)]
         else:
             out = self._read(chunk)

@@ -225,6 +225,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         eager=eager(described),
         hosted=tuple(reading.hosted),
         demanded=demanded,
+        schema_field=_schema_field(output),
         servers=reading.servers,
         tells_servers=reading.knows_servers,
     )
@@ -257,6 +258,11 @@ def _chosen(choice: Payload, offered: tuple[Tool[..., Any], ...]) -> tuple[str, 
     if kind == "tool":
         return of_name(need(choice, "name", "tool_choice"), offered, "tool_choice.name")
     return of_word("required" if kind == "any" else kind, offered, "tool_choice")
+
+
+def _schema_field(output: Mapping[str, Any]) -> str:
+    """The field that holds the schema of the reply: the newer one, or that of the beta."""
+    return "output_config.format" if output.get("format") else "output_format"
 
 
 def _schema(form: Any) -> Schema | None:

@@ -146,6 +146,7 @@ def incoming(body: Mapping[str, Any], request: Request, schema: Schema) -> Incom
         stream=body.get("stream") is not False,
         thoughts=body.get("think") is not False,
         ignored=tuple(sorted(ignored)),
+        schema_field="format",
     )
 
 

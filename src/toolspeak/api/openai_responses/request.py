@@ -143,6 +143,7 @@ def read_request(body: Mapping[str, Any], tools: Tools = as_tools) -> IncomingRe
         sealed=SEALED in (fields.get("include") or ()),
         previous=fields.get("previous_response_id") or "",
         store=fields.get("store") is not False,
+        schema_field="text.format",
     )
 
 

@@ -78,7 +78,7 @@ def _members(s: State, o: _Object) -> Scan[None]:
         yield from expect(s, ":")
         slot = slots.get(key)
         if slot is None and NAME in slots and (yield from _is_name(s, o, key)):
-            o, slot = _named(s, o, key), slots[NAME]
+            o, slot = _named(s, o, s.called(key)), slots[NAME]
         yield from _value(s, o, key, slot)
         if o.broken:
             break

@@ -24,6 +24,8 @@ TESTED = r"\b(?:set|for|macro)\s+(?:[\w,\s]{0,200},\s{0,9})?NAME\b|\bNAME\s*(?:\
 """What shows that a template sets the variable NAME somewhere, or asks whether it is there."""
 MOST_VARIABLES = 50
 """So many of the variables that a template reads are looked at."""
+SEARCHED = 2_000_000
+"""So many characters of a template are searched for them in all, so that fewer are looked at in a long one."""
 STANDARD_VARIABLES = ("bos_token", "eos_token", "documents", "messages", "tools", "add_generation_prompt")
 """What a template has without being given it, or must not have."""
 Row = dict[str, Any]
@@ -86,7 +88,7 @@ def _missing_variables(template: str, variables: Mapping[str, object], now: date
     known = {*variables, *STANDARD_VARIABLES, *(["functions"] if old else []), *(["datetime"] if old and now else [])}
     return [
         name
-        for name in free_variables(template)[:MOST_VARIABLES]
+        for name in free_variables(template)[: min(MOST_VARIABLES, SEARCHED // (len(template) + 1))]
         if name not in known and not re.search(TESTED.replace("NAME", name), template)
     ]
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from ...errors import TemplateError
+from .jinja_work import MOST, too_deep
 
 SIZE = 1_000_000
 """The longest template, in characters."""
@@ -51,6 +52,10 @@ def render_template(
     """
     if len(template) > SIZE:
         raise TemplateError(f"expected a chat template of at most {SIZE} characters, got {len(template)}")
+    if too_deep(template):
+        raise TemplateError(
+            f"expected a chat template with at most {MOST} signs and words in a tag, and as many branches, got more"
+        )
     context: dict[str, Any] = _functions(template, tools, now) | {"bos_token": "", "eos_token": "", "documents": None}
     context |= {k: _copied(v) for k, v in (variables or {}).items()}
     context |= {"messages": _copied(messages), "tools": _copied(tools) or None, "add_generation_prompt": generate}
@@ -71,6 +76,8 @@ def free_variables(template: str) -> list[str]:
     read."""
     import minijinja
 
+    if too_deep(template):
+        return []
     own = {*_helpers(None), "namespace", "range", "dict", "joiner", "cycler", "lipsum"}
     try:
         names = minijinja.Environment().undeclared_variables_in_str(GENERATION.sub(_generation, template))

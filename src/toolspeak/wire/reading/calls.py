@@ -10,9 +10,11 @@ from html import unescape
 from ..dialect import ID, INDEX, NAME, Arguments, Json, JsonCall, Maybe, NumberedName, Raw, Slot
 from ..holes import ARGUMENTS, json_call, numbered_name
 from ..holes.hole import Tail
+from ..holes.spellings import unquoted
 from ..holes.typed import ahead
 from .call_repairs import behind, closing, missing, trailing
-from .lexicon import Entry, Form, Program, first_words, name_ends, words_of
+from .form_words import Form, first_words, name_ends, words_of
+from .lexicon import Entry, Program
 from .shapes import fitting
 from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, literal_words, marks, token
 from .state import NAMED, Call, State, may_name
@@ -23,6 +25,8 @@ BELONGS = "{,:+\"'"
 """What begins more of a call that nothing closes: another object, key or value."""
 CONTROL = ("<|", "<｜")
 """Marks that nobody writes about begin so: with no call between them they are no text."""
+QUOTES = "\"'"
+"""What may stand around a name."""
 HALF_ENTITY = re.compile(r"&#?\w*\Z").sub
 LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 
@@ -116,13 +120,26 @@ def begin(s: State, p: Program, name: str) -> Scan[None]:
     opener = literal_words(p.d.open)
     if opener and (yield from at(s, opener[0], eat=False)):
         yield from expect(s, p.d.open)
-    yield from one_call(s, p, p.d.call, call, 0)
-    entry = Entry((p.d.call,), close=p.d.close, section=bool(opener))
+    yield from one_call(s, p, (yield from _spelling(s, p)), call, 0)
+    entry = Entry((p.d.call, *p.spelled), close=p.d.close, section=bool(opener))
     if opener:
         yield from more(s, p, entry, Call(p.d.guard), False)
     for w in literal_words(p.d.close):
         yield from at(s, w)
     yield from trailing(s, p.legal)
+
+
+def _spelling(s: State, p: Program) -> Scan[Form]:
+    """The form of a call that stands here: the dialect's own, or one with the name in another tag."""
+    for form in (p.d.call, *p.spelled) if p.spelled else ():
+        place, words = 0, literal_words(str(form[0]))
+        for i, word in enumerate(words):
+            place = (yield from ahead(s, place, (word,))) if place > 0 or not i else place
+        if place > 0:
+            if form is not p.d.call:
+                s.note("other-tags", str(form[0]).strip())
+            return form
+    return p.d.call
 
 
 def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
@@ -203,6 +220,8 @@ def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[N
             s.rewind(place)
         try:
             guard = kind.guard or form is not p.d.call
+            if form in p.spelled:
+                s.note("other-tags", str(form[0]).strip())
             return (yield from one_call(s, p, form, Call(guard, kind.strict), entry.eaten))
         except Malformed as e:
             if s.gone_out:
@@ -284,6 +303,9 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
 
 def _take_name(s: State, call: Call, text: str, hit: str, rest: Form) -> None:
     """Gives the call its name, with which it starts unless its id may follow."""
+    if (bare := unquoted(text)) != text and s.is_tool(bare):
+        s.note("other-tags", text)
+        text = bare
     if call.name is None or not call.started:
         call.name = _name(s, text, hit, call.name, rest)
     elif text and not call.name.endswith("." + text) and s.called(text) != call.name:
@@ -307,7 +329,7 @@ def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
 def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
     """Tells of the beginning of a name whether there may be such a one; the tag around it may close itself, and it may
     have entities."""
-    return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/ "))) if slot is NAME else None
+    return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/ ").strip(QUOTES))) if slot is NAME else None
 
 
 def _maybe(s: State, p: Program, part: Maybe, call: Call, rest: Form) -> Scan[None]:

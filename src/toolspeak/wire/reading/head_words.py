@@ -7,6 +7,7 @@ import re
 from ..dialect import Header
 
 HEAD_WORD = re.compile(r"[^\s<>|^$]+").findall
+MARKER = re.compile(r"<[^<>]*>")
 BARE_HEAD = re.compile(r"[\w.:/-]{0,64}").fullmatch
 
 
@@ -36,6 +37,14 @@ def bare_heads(header: Header) -> tuple[str, ...]:
     """What a message that lacks its start, or whose start stood in an unknown prompt, may begin with."""
     needles = (needle for needle, what in header.routes if what == "call" and needle[:1] != "^")
     return tuple(dict.fromkeys(needle.strip() for needle in needles if needle.strip()))
+
+
+def channels(header: Header) -> tuple[str, ...]:
+    """The words with which a head begins that lacks the mark of its channel."""
+    heads = (
+        part for part in (header.call[0], header.thought) if isinstance(part, str) and part.startswith(header.also)
+    )
+    return tuple(word for head in heads for word in MARKER.sub("", head).split()[:1]) if header.also else ()
 
 
 def body_begins(header: Header | None, prompt: str) -> bool:

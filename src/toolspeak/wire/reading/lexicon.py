@@ -5,23 +5,26 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
 
-from ..dialect import NAME, Dialect, Header, JsonCall, Maybe, NumberedName, Part, Slot
-from ..holes import ARGUMENTS
-from .head_words import bare_heads, body_begins, route, vocabulary
+from ..dialect import NAME, Dialect, Header, JsonCall
+from .form_words import Form, first_words
+from .head_words import bare_heads, body_begins, channels, route, vocabulary
 from .prompt_tail import ending, within_thought
 from .source import Marks, literal_words, marks
+from .spelled_names import other_tags
 
 CALL, TEXT, CODE, HEAD, END, FRAME = "call", "text", "code", "head", "end", "frame"
 THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
-Form = tuple[Part, ...]
 
 FENCE = "```"
 QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
 """Quotation marks, and what ends what stands between them."""
 COMMENTS = ("#", "//", "--")
 """What begins a line that is a comment, where the opener of a call or of a message is the first that stands behind it."""
+TICKS = ("`", "``")
+"""What begins code in a line."""
+ELEMENTS = {"<code>": "</code>", "<pre>": "</pre>"}
+"""What begins an element of HTML that shows a call, where its opener is the first that stands in it, and what ends it."""
 COMMENT_LINES = {line + sign: "\n\n" for sign in COMMENTS for line in ("", "\n")}
 MARK = re.compile(r"<[^<>\s][^<>\n]*>|\[/?[A-Z][A-Z_]*\]")
 """What looks like a control marker."""
@@ -57,7 +60,8 @@ class Program:
     `legal` one that was not closed, `again` begins another call between the marks of one, `beyond` a frame; `named`: a
     message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `closers` end a thought,
     `drafts` begin a call in one, `opening` are both. `strays` are the closers that a model may write once too often.
-    `starts` begin messages, `ends` end them; `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body.
+    `starts` begin messages, `ends` end them; `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body; `body` begins the body
+    of a call.
     `shown` maps what begins a quotation to what ends it; `element` is that which stands between calls in a list as well.
     """
 
@@ -69,6 +73,7 @@ class Program:
         self.shown: dict[str, str] = {}
         self.element = ""
         self.openers = tuple(self.entries)
+        self.spelled = _spelled(d)
         self.fences = {o: c for o, c in d.fences if o not in self.entries} if self.entries else {}
         kinds = dict.fromkeys((*self.entries, *self.fences), CALL)
         formal = [w for w, e in self.entries.items() if e.formal]
@@ -104,13 +109,15 @@ class Program:
         self.bare: tuple[str, ...] = ()
         self.vocabulary = frozenset[str]()
         self.named = False
+        self.body: tuple[str, ...] = ()
         if header is None:
             return
+        self.body = first_words((self.d.open, *self.d.call)) if header.stop.strip() and calls else ()
         self.vocabulary, self.ends = vocabulary(header), header.ends
         heads = bare_heads(header)
         self.bare = () if header.also else heads  # all of a start may be missing, but for whom the message goes to
         if calls:
-            self.starts, self.heads = (header.start.strip(), *header.also), heads
+            self.starts, self.heads = (header.start.strip(), *header.also), (*heads, *channels(header))
             self.named = self.d.guard and ("^", "call") in header.routes
             self.inside |= {} if self.fences else {FENCE: CODE}
 
@@ -125,11 +132,11 @@ class Program:
             self.shown["\n> "] = self.shown.pop("\n>")
             del self.shown[">"]
         self._quoted_calls()
-        self.shown |= COMMENT_LINES
+        self.shown |= COMMENT_LINES | ELEMENTS
         words = set(self.shown).difference(lines, COMMENTS)
         begun = ("`" + w for w in (*self.entries, *self.starts))
         self.inside |= dict.fromkeys(("`", *begun, *words), CODE)
-        for word in self.shown.keys() & {"~~~", ">", *COMMENTS}:
+        for word in self.shown.keys() & {"~~~", ">", *COMMENTS, *ELEMENTS}:
             self.fresh.setdefault(word, CODE)
 
     def _quoted_calls(self) -> None:
@@ -195,6 +202,14 @@ class Program:
             return THINK if within_thought(d, d.thinking, prompt) else ""
         return ""
 
+    def lead(self, word: str) -> tuple[str, ...]:
+        """The words that complete what this word begins to open, a section or a call."""
+        entry = self.entries.get(word)
+        if entry is None:
+            return ()
+        first = entry.forms[0][0]
+        return entry.rest or (literal_words(first)[entry.eaten :] if entry.eaten and isinstance(first, str) else ())
+
     def opened(self, prompt: str) -> str:
         """The end of the prompt that opens a call already, or a part of such an opener; "" where none does."""
         if not prompt:
@@ -220,43 +235,6 @@ class Program:
         return THINK if route(header, words)[1] == "thought" else TEXT
 
 
-def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """What may come first in the parts, or beyond them."""
-    for i, part in enumerate(parts):
-        rest = parts[i + 1 :]
-        match part:
-            case str():
-                if part.strip():
-                    return (literal_words(part)[0],)
-            case Maybe():
-                return (*first_words(part.parts), *first_words(rest, beyond))
-            case Slot():
-                return ()
-            case JsonCall() | NumberedName():
-                return ("{",)
-            case _:
-                hole = ARGUMENTS[type(part)]
-                return (*hole.openers(part), *(first_words(rest, beyond) if hole.optional else ()))
-    return beyond
-
-
-def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
-    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone."""
-    first = next((part for part in parts if not isinstance(part, str) or part.strip()), None)
-    ends = first_words(parts, beyond)
-    if isinstance(first, str) and first[0] == "\n" and ends[0][0].isalnum():
-        return ("\n" + ends[0],)
-    if isinstance(first, str) and ends[0] == '">':
-        return (*ends, '"/>', '" />')  # a tag may close itself
-    hole = ARGUMENTS.get(cast("Any", type(first)))
-    return hole.name_ends(first, ends) if hole else ends
-
-
-def words_of(parts: Form) -> tuple[str, ...]:
-    """Every literal word in the parts: what may come after a value that has ended."""
-    return tuple(w for part in parts if isinstance(part, str) for w in literal_words(part))
-
-
 def _call_openers(d: Dialect) -> dict[str, Entry]:
     """The words with which calls may begin; of those that one word may mean the first counts."""
     if d.header:
@@ -273,7 +251,7 @@ def _section_openers(d: Dialect) -> dict[str, Entry]:
     for opener, closer in ((d.open, d.close), *d.also):
         if opener.strip():
             head, *rest = literal_words(opener)
-            found.setdefault(head, Entry((d.call, *d.forms), tuple(rest), closer, section=True))
+            found.setdefault(head, Entry(_forms(d), tuple(rest), closer, section=True))
     return found
 
 
@@ -281,15 +259,25 @@ def _opened_without_section(d: Dialect) -> dict[str, Entry]:
     """The word that opens the first call, or the list of calls, where no section stands around them."""
     if d.open:
         return {}
-    forms = (d.call, *d.forms)
-    if words := _first_literal(d):
+    forms = _forms(d)
+    if words := _first_literal(d.call):
         return {words[0]: Entry(tuple(form for form in forms if first_words(form) == words[:1]), eaten=1)}
     return {d.items[0].strip(): Entry(forms, listed=True)} if d.items else {}
 
 
-def _first_literal(d: Dialect) -> tuple[str, ...]:
+def _forms(d: Dialect) -> tuple[Form, ...]:
+    """The shapes that a call may have, in order."""
+    return (d.call, *d.forms, *_spelled(d))
+
+
+def _spelled(d: Dialect) -> tuple[Form, ...]:
+    """Those of them that have the name in a tag of another spelling."""
+    return tuple(other for form in (d.call, *d.forms) for other in other_tags(form))
+
+
+def _first_literal(form: Form) -> tuple[str, ...]:
     """The words of the literal with which a call begins; () where it begins with something else."""
-    return literal_words(d.call[0]) if isinstance(d.call[0], str) else ()
+    return literal_words(form[0]) if isinstance(form[0], str) else ()
 
 
 def _form_openers(d: Dialect) -> dict[str, Entry]:
@@ -319,10 +307,10 @@ def _entries_in_messages(d: Dialect) -> dict[str, Entry]:
     """The words with which a call may begin inside a message: one without its marks, and one that does not say to whom it
     goes."""
     forms = (form for form in d.forms if isinstance(form[0], str))
-    found = {literal_words(str(form[0]))[0]: Entry((form,), eaten=1, strict=True) for form in forms}
+    found = {literal_words(str(form[0]))[0]: Entry((form,), eaten=1, formal=False, strict=True) for form in forms}
     head, *rest = literal_words(d.open) or [""]
     if head and NAME in d.call:
-        found[head] = Entry((d.call, *d.forms), tuple(rest), d.close, section=True, strict=True)
+        found[head] = Entry(_forms(d), tuple(rest), d.close, section=True, strict=True)
     return found
 
 
@@ -334,14 +322,23 @@ def _openers(d: Dialect) -> tuple[Form, ...]:
 
 def _inner(d: Dialect) -> dict[str, Entry]:
     """Entries for a model that leaves the first words of the opener out; only an offered tool counts there."""
-    forms, words = (d.call, *d.forms), _first_literal(d)
     opener = literal_words(d.open)
-    out = {w: Entry(forms, tuple(opener[i + 1 :]), d.close, 0, False, True, True) for i, w in enumerate(opener) if i}
-    for i, word in enumerate(words):
-        if i or opener:
-            out.setdefault(word, Entry((d.call,), (), d.close, i + 1, False, True, bool(opener)))
+    out = {
+        w: Entry(_forms(d), tuple(opener[i + 1 :]), d.close, 0, False, True, True) for i, w in enumerate(opener) if i
+    }
+    out = _own_words(d) | out
     fences = [mark for pair in d.fences for mark in pair]
     return {w: e for w, e in out.items() if len(w) > 1 and not w[0].isalnum() and w not in fences}
+
+
+def _own_words(d: Dialect) -> dict[str, Entry]:
+    """Entries at each word with which a call begins, but for the one that opens it."""
+    out: dict[str, Entry] = {}
+    forms, section = (d.call, *other_tags(d.call)), bool(d.open)
+    for words in (line[:n] for line in map(_first_literal, forms) for n in range(1, len(line) + 1)):
+        same = tuple(form for form in forms if _first_literal(form)[: len(words)] == words)
+        out.setdefault(words[-1], Entry(same, (), d.close, len(words), False, True, section))
+    return out if d.open else {word: entry for word, entry in out.items() if word != _first_literal(d.call)[0]}
 
 
 def _after(d: Dialect) -> tuple[str, ...]:

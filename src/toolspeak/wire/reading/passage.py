@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import cast
+from unicodedata import category
 
 from ...events import TextDelta
 from .json_tokens import ENDS
@@ -29,7 +30,7 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
 
     From before the mark of a call or a message on, text can be given back. In a block of code fewer marks count.
     """
-    s.within = False
+    s.within = s.unfinished = False
     if fresh and p.fresh:
         s.keep()
         word = yield from at(s, *p.fresh)
@@ -42,7 +43,8 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
     word = yield from _in_text(s, p.block if block else p.marks)
     if word is None:
         return None
-    s.within = s.midline and word[0] != "\n"
+    s.within = s.line != "" and word[0] != "\n"
+    s.unfinished = goes_on(s.line)
     kind = CODE if block and word == FENCE else p.inside[word]
     if kind in (CALL, HEAD):
         keep_from(s, word)
@@ -114,8 +116,9 @@ def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]
     """Pass code, a quotation or a comment on, which only talks of calls: to what ends it, or the end of the line. Where
     it begins with what opens a call, which may have lines: of the paragraph. What begins the next line is not eaten. `opener`
     stands behind a `word` that does not hold it."""
+    yield from _pass_words(s, (opener, *p.lead(opener)) if opener else p.lead(word[1:]))
     opener = opener or word[1:]
-    end, last = p.shown.get(word, "`"), "\n" if word == "`" or opener in ("{", "[") else "\n\n"
+    end, last = p.shown.get(word, "`"), "\n" if opener in ("", "{", "[") else "\n\n"
     if end == "\n\n":
         end = last
     ends = (end,) if word in OPEN or end.isspace() else (end, last)
@@ -124,6 +127,18 @@ def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]
         s.pos -= 1
         hit = hit[:-1]
     s.say(hit)
+
+
+def _pass_words(s: State, words: tuple[str, ...]) -> Scan[None]:
+    """Pass on the words of an opener that is shown, as far as they stand there: there may be a paragraph in it."""
+    for word in words:
+        s.keep()
+        found = yield from at(s, word)
+        said = s.recorded()
+        s.commit()
+        if not found:
+            return
+        s.say(said)
 
 
 def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -> Scan[str]:
@@ -140,6 +155,13 @@ def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -
         message = not over
         s.say(hit)
     return ""
+
+
+def goes_on(line: str) -> bool:
+    """Does the sentence go on with which this line ends? A word, a number or a comma is then the last that stands
+    there."""
+    last = line.rstrip()[-1:]
+    return last != "" and (last == "," or category(last)[0] in "LMN")
 
 
 def marked_to_its_end(s: State) -> Scan[bool]:

@@ -8,19 +8,33 @@ from ...events import Noted, TextDelta, ThoughtDelta
 from ...types import Note
 from .call_repairs import after_call
 from .calls import begin, section
-from .heads import may_begin, pass_unread, tell_rest, tool_name
+from .heads import pass_unread, read_head, tell_rest, tool_name
 from .json_reader import json_value
-from .lexicon import CALL, CODE, COMMENTS, END, FENCE, FRAME, HEAD, TEXT, THINK, THOUGHT, UNTHINK, Program, route
+from .lexicon import (
+    CALL,
+    CODE,
+    COMMENTS,
+    ELEMENTS,
+    END,
+    FENCE,
+    FRAME,
+    HEAD,
+    TEXT,
+    THINK,
+    THOUGHT,
+    TICKS,
+    UNTHINK,
+    Program,
+    route,
+)
 from .passage import CodeBlock, Match, all_of_it, keep_from, mark, marked_to_its_end, pass_quoted
-from .source import SPACE, Malformed, Marks, Scan, at, following, marks, skip, token, until
+from .source import SPACE, Malformed, Marks, Scan, at, following, marks, skip, until
 from .state import State
 
 FAILURES = 2_000
 """So many openers may open no call; those behind them are text. What a model writes then costs what text does."""
 DRAFT = 65_536
 """So many characters of a thought are held back behind what opens a call."""
-HEAD_SIZE = 512
-"""The head of a message is at most this long, in characters."""
 
 
 def reply(s: State, p: Program, told: str | None) -> Scan[None]:
@@ -109,10 +123,12 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
     if word == FENCE:
         return (yield from block.fence(s))
     opener = ""
-    if word.strip() in COMMENTS:
+    if word in (*TICKS, *ELEMENTS) or word.strip() in COMMENTS:
         opener = yield from at(s, *p.openers, *p.starts, eat=False)
-        if not opener or "\n" in SPACE(s.text, s.pos)[0]:
+        lines = word not in ELEMENTS and "\n" in SPACE(s.text, s.pos)[0]
+        if word not in TICKS and (lines or not opener):
             return None
+        opener = "" if lines else opener
     elif s.broken and word == p.element:
         return None
     return (yield from pass_quoted(s, p, word, opener))
@@ -246,18 +262,12 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     if header is None:
         return TEXT
     s.spent, s.live, s.doubtful, s.fenced = False, None, False, False
-    bare = word if word in p.bare else ""
     try:
-        fits = may_begin(s, p, bare)
-        head, hit = yield from token(s, marks((header.stop.strip() or header.stop,)), HEAD_SIZE, fits)
-        head = bare + head
+        head, hit = yield from read_head(s, p, header, word)
         needle, what = route(header, head)
-        if not hit:
-            raise Malformed("no head of a message")
-        s.pos += len(hit)
         if what == "call" and not p.calls:
             return pass_unread(s)
-        name = tool_name(f"^{head}$".split(needle, 1)[1]) if what == "call" else ""
+        name = tool_name(s, p, needle, head, hit) if what == "call" else ""
         tell_rest(s, p, head.replace(needle.strip("^$") + name, "", 1))
         if what == "call":
             yield from begin(s, p, name)
@@ -273,18 +283,17 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
     if what != "thought":
         return HEAD if p.named and not head else TEXT
     if not p.split:
-        s.say(
-            word.removeprefix(bare or header.start.strip()) + head + hit
-        )  # left in the text, a thought keeps its marks
+        start = word if word in p.bare else header.start.strip()
+        s.say(word.removeprefix(start) + head + hit)  # left in the text, a thought keeps its marks
     return THINK
 
 
 def _goes_on(s: State, p: Program) -> Scan[None]:
-    """Does the text go on behind the call that stands in it? It only talks of the call then. The markers that another dialect
-    has around its calls are no text."""
+    """Does the text go on behind the call that stands in it: in its line, or anywhere if the sentence before it is not
+    finished? It only talks of the call then. The markers that another dialect has around its calls are no text."""
     c = yield from following(s)
-    same_line = s.fenced or "\n" not in SPACE(s.text, s.pos)[0]
-    if not (c and s.ending and s.within and same_line) or (yield from at(s, *p.legal, eat=False)):
+    same = s.fenced or s.unfinished or "\n" not in SPACE(s.text, s.pos)[0]
+    if not (c and s.ending and s.within and same) or (yield from at(s, *p.legal, eat=False)):
         return
     marked = yield from marked_to_its_end(s)
     s.note("other-markers" if marked else "trailing-text", c)

@@ -15,6 +15,8 @@ from .source import Decoded, Malformed, Source
 
 NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
 """What a tool may be called on a wire."""
+FUNCTIONS = "functions"
+"""The namespace in which models were taught that the functions of a request stand."""
 NOTES = 100
 """No reply leaves more notes than this."""
 DOUBTFUL = frozenset(["doubled-key", "expression", "other-name", "trailing-text", "unknown-key"])
@@ -27,7 +29,9 @@ def may_name(text: str) -> bool:
     return not seen or NAMED(seen) is not None
 
 
-Mark = tuple[int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, type[TextDelta] | type[ThoughtDelta]]
+Mark = tuple[
+    int, int, frozenset[str], frozenset[tuple[str, str]], bool, bool, str, type[TextDelta] | type[ThoughtDelta]
+]
 
 
 @dataclass(slots=True)
@@ -54,15 +58,17 @@ class State(Source):
 
     `args` takes more of the open call's arguments. `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
     given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
-    becomes text without a second reading. `cut`: the text ended where it may not. `spoken`: there was text.
+    becomes text without a second reading. `cut`: the text ended where it may not. `above`: there was text before this line.
     `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
     `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
     `ending` is the call that is over, but for what comes behind it, and `behind` the texts that its object holds; `doubtful`: a note tells that what is read is not whole.
-    `midline`: the line that is told has text in it; `within`: that stands before the call read, which is `fenced` or not.
+    `line`: the text of the line that is told, or the end of it; `within`: that stands before the call read, which is `fenced` or not;
+    `unfinished`: what ends it is a sentence that goes on.
     `failures`: so many openers opened no call; `broken`: a list of calls was one of them, or held a call that broke. `judged` is the place where it was decided last whether more of a call stands there.
     """
 
     __slots__ = (
+        "above",
         "args",
         "behind",
         "broken",
@@ -75,18 +81,18 @@ class State(Source):
         "given",
         "ids",
         "judged",
+        "line",
         "live",
-        "midline",
         "names",
         "noted",
         "out",
         "parts",
         "seed",
         "spent",
-        "spoken",
         "texts",
         "told",
         "tools",
+        "unfinished",
         "unread",
         "voice",
         "waiting",
@@ -112,7 +118,8 @@ class State(Source):
         self.judged = -1
         self.calls = 0
         self.spent = False
-        self.spoken = self.midline = self.within = self.fenced = False
+        self.above = self.within = self.unfinished = self.fenced = False
+        self.line = ""
         self.cut = self.broken = False
         self.seed = 0
         self.unread = False
@@ -130,14 +137,19 @@ class State(Source):
             if self.parts:
                 self.flush()
             if self.voice is TextDelta:
-                line = text.rpartition("\n")
-                visible = not text.isspace()
-                self.spoken |= visible
-                self.midline = bool(line[2].strip()) or (self.midline and not line[1])
+                _, newline, last = text.rpartition("\n")
+                self.above |= not text.isspace()
+                self.above |= self.line != ""
+                self.line = last.strip() or ("" if newline else self.line)
             if self.told is not self.voice:
                 self.flush_text()
                 self.told = self.voice
             self.texts.append(text)
+
+    @property
+    def spoken(self) -> bool:
+        """Whether there was text."""
+        return self.above or self.line != ""
 
     def flush_text(self) -> None:
         """Tell the pieces of text that were said as one."""
@@ -198,13 +210,14 @@ class State(Source):
             frozenset(self.given),
             frozenset(self.noted),
             self.cut,
-            self.spoken,
+            self.above,
+            self.line,
             self.voice,
         )
 
     def undo(self, mark: Mark) -> None:
         """Nothing was told since `mark`."""
-        size, self.calls, given, noted, self.cut, self.spoken, self.voice = mark
+        size, self.calls, given, noted, self.cut, self.above, self.line, self.voice = mark
         self.given, self.noted, self.waiting = set(given), set(noted), []
         self.parts.clear()
         self.texts.clear()
@@ -234,17 +247,20 @@ class State(Source):
         """Does the name of an offered tool begin so?"""
         seen = text.strip()
         i = bisect_left(self.names, seen)
-        return i < len(self.names) and self.names[i].startswith(seen)
+        if i < len(self.names) and self.names[i].startswith(seen):
+            return True
+        space, dot, rest = seen.partition(".")
+        return self.begins(rest) if dot and space == FUNCTIONS else not dot and FUNCTIONS.startswith(space)
 
     def called(self, name: str) -> str:
-        """The name of the offered tool that is meant by this one: with entities, or its namespace repeated (`a.a` is
-        `a`)."""
+        """The name of the offered tool that is meant by this one: with entities, with the namespace of all functions
+        before it, or its namespace repeated (`a.a` is `a`)."""
         tools = self.tools or {}
         if name in tools:
             return name
         plain = unescape(name)
         space, _, rest = plain.partition(".")
-        meant = plain if plain in tools else rest if rest.partition(".")[0] == space else ""
+        meant = plain if plain in tools else rest if space in (FUNCTIONS, rest.partition(".")[0]) else ""
         if meant not in tools:
             return name
         self.note("meant-name", name)
@@ -256,7 +272,7 @@ class State(Source):
         whole = f"{to}.{name}"
         if whole in self.names:
             return whole
-        if f"{name}.".startswith(f"{to}."):
+        if to == FUNCTIONS or f"{name}.".startswith(f"{to}."):
             return name
         self.note("other-name", name)
         return name if self.offered(name) else to

@@ -1,0 +1,114 @@
+"""Names of tools that models spell otherwise than their dialect does, and messages whose marks a server took out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hard_cases import TOOLS, find, function
+from spoken import TALKING, wire
+from wire_cases import merged, rules, stream, told
+
+from toolspeak.dialects import get
+from toolspeak.types import Reply, Tool
+from toolspeak.wire.dialect import Dialect
+from toolspeak.wire.reading.collect import collect
+from toolspeak.wire.reading.lexicon import program
+
+FOUND = [("find", {"query": "two words"}, True)]
+IN_TAGS = [d for d in TALKING if program(d, calls=True).spelled]
+TAG = re.compile(r"""( name=|=)"?find"?(?=>)""")
+
+
+def read(d: Dialect, text: str, tools: tuple[Tool, ...] | None = TOOLS, prompt: str | None = "") -> Reply:
+    events = stream(d, [text], tools, prompt)
+    for size in (1, 3, 7):
+        chunks = [text[i : i + size] for i in range(0, len(text), size)]
+        assert merged(stream(d, chunks, tools, prompt)) == merged(events)
+    return collect(events)
+
+
+def tagged(d: Dialect, tag: str) -> str:
+    """A call of the dialect with its name in this tag; of one whose calls have names in tags besides, that call."""
+    call = wire(d, find("two words"))
+    if TAG.search(call) is None:
+        call = function(("query", "two words"), tool="find")
+    return TAG.sub(tag, call)
+
+
+@pytest.mark.parametrize("tag", [' name="find"', " name='find'", " name=find", "=find", '="find"', "='find'"])
+@pytest.mark.parametrize("d", IN_TAGS, ids=lambda d: d.name)
+def test_the_tag_of_a_name_in_another_spelling(d: Dialect, tag: str) -> None:
+    call = tagged(d, tag)
+    reply = read(d, call)
+    assert told(reply) == FOUND
+    own = call in (wire(d, find("two words")), function(("query", "two words"), tool="find"))
+    assert ("other-tags" in rules(reply)) is not own
+    assert [c.name for c in read(d, f"You write `{call}` for that.").calls if c.whole] == []
+    assert [c.name for c in read(d, call.replace("find", "seek")).calls if c.name in ("find", "note")] == []
+
+
+@pytest.mark.parametrize("d", TALKING, ids=lambda d: d.name)
+def test_the_namespace_of_all_functions(d: Dialect) -> None:
+    written = wire(d, find("two words"))
+    named = written.replace("functions.find", "find").replace("find", "functions.find")
+    assert told(read(d, named)) == FOUND
+    both = (*TOOLS, Tool("functions.find", "", TOOLS[1].parameters))
+    prefixed = "functions.find" in written or (d.header and "to=functions." in dict(d.header.routes))
+    if not prefixed:
+        assert [call.name for call in read(d, named, both).calls] == ["functions.find"]  # which is a tool then
+
+
+STRIPPED = [
+    "commentary to=functions.find json{}",
+    "commentary to=functions.findjson{}",
+    "commentary to=functions.find{}",
+    "analysis to=functions.find code{}",
+    " to=functions.findcommentary json{}",
+    "assistantcommentary to=functions.find json{}",
+    "analysisWe look.assistantcommentary to=functions.find json{}",
+    "analysisWe look.assistantanalysis to=functions.find code{}",
+    "analysisWe look.assistantcommentaryI look.assistantcommentary to=functions.findjson{}",
+]
+
+
+@pytest.mark.parametrize("prompt", ["", None, "<|start|>assistant"])
+@pytest.mark.parametrize("text", STRIPPED)
+def test_messages_whose_marks_were_taken_out(text: str, prompt: str | None) -> None:
+    d = get("harmony")
+    reply = read(
+        d,
+        text.replace("{}", '{"query": "two words"}'),
+        TOOLS,
+        prompt,
+    )
+    assert told(reply) == FOUND
+    assert "missing-opener" in rules(reply)
+    begun = re.match(r"analysisWe.*(?=assistant\w+ to=)", text)
+    assert reply.text == (begun[0] if begun else "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commentary to=functions.nothing json{}",
+        "commentary to=functions.find json",
+        "commentary to=functions.find is how it is written",
+        'analysis of {"query": "x"} and of what is to=functions.find',
+        'analysis to=functions.find is {"query": "x"}',
+        'One writes to=functions.find json{"query": "x"}',
+        "analysisWe look.assistantcommentary to=functions.nothing json{}",
+        "analysisWe look.assistantfinalHello",
+        "The commentary to=functions.find json{} is one.",
+    ],
+)
+def test_what_may_be_no_such_message_is_text(text: str) -> None:
+    reply = read(get("harmony"), text)
+    assert (reply.text, reply.calls) == (text, ())
+
+
+def test_what_may_be_two_names_is_text() -> None:
+    tools = (Tool("note"), Tool("notejson"), Tool("find"), Tool("findjson"))
+    assert [c.name for c in read(get("harmony"), "commentary to=functions.notejson{}", tools).calls] == []
+    assert [c.name for c in read(get("harmony"), "commentary to=functions.note json{}", tools).calls] == ["note"]
+    assert read(get("harmony"), "commentary to=functions.find json{}", None).calls == ()
