@@ -276,7 +276,10 @@ def _narrowed(operation: Operation, names: Sequence[str]) -> dict[str, Any]:
     properties: Mapping[str, Any] = schema["properties"]
     if not operation.model:
         return schema
-    schema["properties"] = {**properties, "model": _model(["", *names] if len(names) == 1 else names)}
+    model = _model(["", *names] if len(names) == 1 else names)
+    if "model" not in schema.get("required", ()):  # as for every field that may be absent
+        model = {"anyOf": [model, {"type": "null"}]}
+    schema["properties"] = {**properties, "model": model}
     if operation.never:
         schema["not"] = {"anyOf": list(operation.never)}
     return schema
