@@ -18,7 +18,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -179,6 +179,17 @@ class Started:
             if stream is not None:
                 stream.close()
         self.wait()
+
+
+@contextlib.contextmanager
+def mcp_server(tools: Path) -> Iterator[str]:
+    """The address of an MCP server over HTTP with the functions of a file, in a process of its own."""
+    command = ["mcp", "--tools", str(tools), "--http", "127.0.0.1:0"]
+    with Started(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            yield (server.stderr.readline() if server.stderr else "").split()[-1]
+        finally:
+            server.terminate()
 
 
 def _stream(number: int, given: int | None) -> tuple[int, int | None]:

@@ -1,4 +1,7 @@
-"""Files that appear whole, and a lock: who reads a file finds what it held before or what it holds now, never half of it."""
+"""Folders of the user's own, files that appear whole, and locks.
+
+Who reads a file finds what it held before or what it holds now, never half of it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import importlib.util
 import os
 import secrets
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO
 
 from .errors import UsageError
 
@@ -23,6 +26,22 @@ def state_folder() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "toolspeak"
     return Path.home() / ".local" / "state" / "toolspeak"
+
+
+def settings_folder() -> Path:
+    """Where the user's programs keep how they are set: $XDG_CONFIG_HOME/toolspeak, or the platform's own place for that."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "toolspeak"
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or Path.home()) / "toolspeak"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolspeak"
+
+
+def user_path(variable: str, folder: Callable[[], Path], name: str) -> Path | None:
+    """The path that an environment variable gives, None where it says off; without one, `name` in a folder of the user's."""
+    if given := os.environ.get(variable):
+        return None if given.strip().lower() == "off" else Path(given).expanduser()
+    return folder() / name
 
 
 @contextmanager
@@ -50,11 +69,27 @@ def locked(path: Path, message: str) -> Generator[None]:
     if importlib.util.find_spec("fcntl") is None:
         yield
         return
-    import fcntl
-
     with path.open("w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_ours = take_lock(lock, wait=False)
         except OSError:
-            raise UsageError(message) from None
+            is_ours = False
+        if not is_ours:
+            raise UsageError(message)
         yield
+
+
+def take_lock(file: IO[Any], *, wait: bool) -> bool:
+    """Whether this process now holds the lock on an open file, until that is closed; with `wait` it waits for the lock.
+
+    True where the system has no such locks. Raises OSError.
+    """
+    if importlib.util.find_spec("fcntl") is None:
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True

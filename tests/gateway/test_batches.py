@@ -342,16 +342,17 @@ def test_a_batch_leaves_half_of_a_rate_to_requests(serve_models: Serve, tmp_path
     assert left == "plenty"
 
 
-def test_a_gateway_that_was_stopped_goes_on_where_it_was(serve_models: Serve, tmp_path: Path) -> None:
-    async def first(running: Any) -> str:
-        client, model = sdk(running), running.model
-        batch = await begun(client, content([line("now", model="m", messages=[{"role": "user", "content": "now"}]),
-                                             *map(line, range(20))]))  # fmt: skip
-        async with asyncio.timeout(30):
-            while model.running < 4:
-                await asyncio.sleep(0.01)
-        return batch.id
+async def under_way(running: Any) -> str:
+    """The id of a batch whose first lines are being asked: one that is answered at once, and twenty."""
+    now = line("now", model="m", messages=[{"role": "user", "content": "now"}])
+    batch = await begun(sdk(running), content([now, *map(line, range(20))]))
+    async with asyncio.timeout(30):
+        while running.model.running < 4:
+            await asyncio.sleep(0.01)
+    return batch.id
 
+
+def test_a_gateway_that_was_stopped_goes_on_where_it_was(serve_models: Serve, tmp_path: Path) -> None:
     async def second(running: Any) -> None:
         client = sdk(running)
         batch = await ended(client, await client.batches.retrieve(key))
@@ -360,20 +361,11 @@ def test_a_gateway_that_was_stopped_goes_on_where_it_was(serve_models: Serve, tm
         assert [row["custom_id"] for row in rows] == ["rnow", *(f"r{n}" for n in range(20))]
         assert sorted(running.model.asked) == sorted(f"row {n}" for n in range(20))
 
-    key = live(serve_models, tmp_path, first, lambda: Gated(shut=True), bounds={"concurrency": 4})
+    key = live(serve_models, tmp_path, under_way, lambda: Gated(shut=True), bounds={"concurrency": 4})
     live(serve_models, tmp_path, second, Gated)
 
 
 def test_a_batch_that_expires_has_what_was_answered(serve_models: Serve, tmp_path: Path) -> None:
-    async def first(running: Any) -> str:
-        client, model = sdk(running), running.model
-        batch = await begun(client, content([line("now", model="m", messages=[{"role": "user", "content": "now"}]),
-                                             *map(line, range(20))]))  # fmt: skip
-        async with asyncio.timeout(30):
-            while model.running < 4:
-                await asyncio.sleep(0.01)
-        return batch.id
-
     async def second(running: Any) -> None:
         client = sdk(running)
         batch = await ended(client, await client.batches.retrieve(key))
@@ -382,7 +374,7 @@ def test_a_batch_that_expires_has_what_was_answered(serve_models: Serve, tmp_pat
         assert {row["error"]["code"] for row in bad} == {"batch_expired"}
         assert [row["custom_id"] for row in bad] == [f"r{n}" for n in range(20)]
 
-    key = live(serve_models, tmp_path, first, lambda: Gated(shut=True), bounds={"concurrency": 4})
+    key = live(serve_models, tmp_path, under_way, lambda: Gated(shut=True), bounds={"concurrency": 4})
     index = sqlite3.connect(tmp_path / "batches" / "index.sqlite", isolation_level=None)
     index.execute("UPDATE batch SET body = json_set(body, '$.expires_at', 1)")
     index.close()

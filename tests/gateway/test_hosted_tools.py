@@ -6,14 +6,13 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any
 
 import anthropic
 import openai
 import pytest
 
-from preloaded import Started
+from preloaded import mcp_server
 from toolspeak.api.anthropic import read_request
 from toolspeak.errors import UsageError
 from toolspeak.gateway.config.load import parse_config
@@ -49,12 +48,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The tool of a server over HTTP, which all tests share; one that the gateway starts is in test_call_policy."""
     tools = tmp_path_factory.mktemp("hosted") / "tools.py"
     tools.write_text(TOOLS, "utf-8")
-    with Started(["mcp", "--tools", str(tools), "--http", "127.0.0.1:0"], stderr=PIPE, text=True) as server:
-        try:
-            said = server.stderr.readline() if server.stderr else ""
-            yield f"mcp:{said.split()[-1]}#look_up"
-        finally:
-            server.terminate()
+    with mcp_server(tools) as address:
+        yield f"mcp:{address}#look_up"
 
 
 def talk(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
-from subprocess import PIPE
 from typing import Any, get_args
 
 import anthropic
@@ -15,7 +14,7 @@ import pytest
 from openai.types.responses import ResponseOutputItem, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from preloaded import Started
+from preloaded import mcp_server
 from toolspeak.gateway.config.settings import McpServer
 from toolspeak.models.scripted import Scripted
 from toolspeak.models.speaker import Speaker
@@ -44,11 +43,8 @@ def wants(tool: str, query: str) -> str:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     tools = tmp_path_factory.mktemp("told") / "tools.py"
     tools.write_text(TOOLS, "utf-8")
-    with Started(["mcp", "--tools", str(tools), "--http", "127.0.0.1:0"], stderr=PIPE, text=True) as server:
-        try:
-            yield (server.stderr.readline() if server.stderr else "").split()[-1]
-        finally:
-            server.terminate()
+    with mcp_server(tools) as started:
+        yield started
 
 
 Say = Callable[[openai.AsyncOpenAI, anthropic.AsyncAnthropic], Awaitable[Any]]

@@ -1,8 +1,11 @@
-"""Reads base64, as clients and servers send it inside JSON."""
+"""Base64 inside JSON: what clients and servers send in it, and what is sealed in it for the gateway alone to read again."""
 
 from __future__ import annotations
 
 import base64
+
+SEALED = "toolspeak:"
+"""How a text begins that was sealed here."""
 
 
 def decode_base64(text: str) -> bytes | None:
@@ -11,3 +14,14 @@ def decode_base64(text: str) -> bytes | None:
         return base64.b64decode(text, validate=True)
     except ValueError:  # binascii.Error is one, and a letter that is not ASCII raises another
         return None
+
+
+def seal(data: bytes) -> str:
+    """The text of a field that only the server reads (`encrypted_content`), with data that a client sends back as it is."""
+    return SEALED + base64.b64encode(data).decode()
+
+
+def unseal(text: str) -> bytes:
+    """The data that `seal` was given, none for any other text."""
+    data = decode_base64(text.removeprefix(SEALED)) if text.startswith(SEALED) else None
+    return data or b""

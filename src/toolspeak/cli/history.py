@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..files import state_folder
+from ..files import replacing, state_folder
 from ..types import Message
 
 
@@ -58,11 +57,7 @@ def write(path: Path, messages: Sequence[Message], model: str, tools: Sequence[s
     """Stores a conversation, whole or not at all, for its owner alone to read; `tools` say where its tools come from."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Half a surrogate pair, which a tool's JSON may hold, is no UTF-8: escaped, it is JSON still.
-    part = path.with_name(f".{path.name}.part")
     where = [str(Path(one).absolute()) if Path(one.partition(":")[0]).exists() else one for one in tools]
     text = json.dumps({"model": model, "tools": where, "messages": list(messages)}, ensure_ascii=False, indent=1)
-    with os.fdopen(
-        os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", errors="backslashreplace"
-    ) as file:
-        file.write(text)
-    part.replace(path)
+    with replacing(path, mode=0o600) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))

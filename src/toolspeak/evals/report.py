@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
+from ..files import replacing
 from . import plots
 from .compare import Comparison, PairedCounts, compare, p_text
 from .results import Manifest, Record, read, read_manifest
@@ -35,9 +36,9 @@ def write(folder: Path | str, records: Sequence[Record] | None = None) -> Path:
     if not found:
         raise UsageError(f"{home} holds no results yet")
     path = home / PAGE
-    part = home / f".{PAGE}.part"
-    part.write_text(page(found, read_manifest(home)), "utf-8")
-    part.replace(path)
+    text = page(found, read_manifest(home))
+    with replacing(path) as file:
+        file.write(text.encode())
     return path
 
 

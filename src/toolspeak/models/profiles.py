@@ -11,9 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,7 +21,7 @@ from typing import Any
 from ..api.json_stream import record
 from ..dialects import get
 from ..errors import ToolspeakError, UsageError
-from ..files import replacing
+from ..files import replacing, settings_folder, user_path
 from .base import Model
 from .embedded import weights
 from .strategy import WAYS, Strategy
@@ -65,14 +63,7 @@ class Profile:
 
 def folder() -> Path | None:
     """Where profiles lie; None where they are switched off."""
-    told = os.environ.get(VARIABLE)
-    if told:
-        return None if told.strip().lower() == "off" else Path(told).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "toolspeak" / "profiles"
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA") or Path.home()) / "toolspeak" / "profiles"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolspeak" / "profiles"
+    return user_path(VARIABLE, settings_folder, "profiles")
 
 
 def key_of(made: Model) -> str:

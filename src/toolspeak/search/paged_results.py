@@ -17,11 +17,11 @@ from functools import partial
 from typing import Any, Self
 
 from ..api.json_stream import records
-from ..errors import ModelError
 from ..events import Event, Noted
-from ..models.base import Capability, Counter, Model, Scorer
+from ..models.base import Counter, Model
 from ..models.context import context_of
 from ..models.offload import offloaded, request_size
+from ..models.wrapper import Wrapper
 from ..plan.calls import answer
 from ..plan.prompted import text_of
 from ..plan.result_pages import Page, PageSize, ResultPages, Row, page, page_text, read_tool, too_large
@@ -49,7 +49,7 @@ READ = AnsweredCalls[Page](1_024)
 """What was read in the conversations of this process."""
 
 
-class PagedResults:
+class PagedResults(Wrapper[Model]):
     """A model that is shown a part of each large result, and may read more of it by `read_more`.
 
     A page is of `tokens` (0: every result is shown whole), else of a quarter of the model's `context` (without one: what
@@ -67,7 +67,7 @@ class PagedResults:
         clear: tuple[int, int] | None = None,
         read: AnsweredCalls[Page] = READ,
     ) -> None:
-        self.model = model
+        super().__init__(model)
         self._tokens = MANY if tokens == 0 else tokens
         self._context = context
         self._characters = characters or MANY
@@ -79,16 +79,6 @@ class PagedResults:
         made = copy.copy(self)
         made.model = model
         return made
-
-    @property
-    def name(self) -> str:
-        """The model's own."""
-        return self.model.name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        """The model's own."""
-        return self.model.capabilities
 
     @property
     def context(self) -> int | None:
@@ -123,17 +113,6 @@ class PagedResults:
     async def count(self, request: Request) -> int | None:
         """The tokens of what the model would be asked first; None where it cannot tell."""
         return await self.model.count(await self.narrowed(request)) if isinstance(self.model, Counter) else None
-
-    async def score(self, prompt: str, continuations: Sequence[str]) -> list[float]:
-        """Passed on to the model."""
-        if not isinstance(self.model, Scorer):
-            raise ModelError(f"{self.name} gives no likelihoods")
-        return await self.model.score(prompt, continuations)
-
-    async def aclose(self) -> None:
-        """Closes what the model has open."""
-        if close := getattr(self.model, "aclose", None):
-            await close()
 
     def needed(self, request: Request) -> bool:
         """Whether anything of a request may have to be cut or cleared: what was read had been cut before."""

@@ -13,13 +13,12 @@ import hashlib
 import json
 import logging
 import os
-import sys
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..files import replacing
+from ..files import replacing, settings_folder, take_lock, user_path
 from ..schema.suggestions import listed
 
 log = logging.getLogger(__name__)
@@ -35,16 +34,7 @@ Definition = Mapping[str, Any]
 
 def default_path() -> Path | None:
     """The user's own lock file: $TOOLSPEAK_PINS, else in the platform's folder for settings; None where it says off."""
-    told = os.environ.get(VARIABLE)
-    if told:
-        return None if told.strip().lower() == "off" else Path(told).expanduser()
-    if sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        folder = Path(os.environ.get("APPDATA") or Path.home())
-    else:
-        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return folder / "toolspeak" / "pins.json"
+    return user_path(VARIABLE, settings_folder, "pins.json")
 
 
 def digest(definition: Definition) -> str:
@@ -156,8 +146,5 @@ class Pins:
         except OSError as error:
             raise UsageError(f"the pins cannot be kept in {self.path}: {error}") from error
         with lock:
-            if sys.platform != "win32":
-                import fcntl
-
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            take_lock(lock, wait=True)
             yield

@@ -9,19 +9,16 @@ readable fields are shown.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...types import Message, ToolResult
-from ..base64_text import decode_base64
+from ..base64_text import SEALED, seal, unseal
 from ..json_stream import Payload, record, records
 from ..tool_errors import error_text
 
-OURS = "toolspeak:"
-"""How the content begins that was written here."""
 TITLE = 80
 """Characters of a result that a client is shown as its title."""
 CALLS = ("server_tool_use", "mcp_tool_use")
@@ -50,10 +47,9 @@ def result_block(result: ToolResult, server: str) -> Payload:
 
 
 def _searched(result: ToolResult) -> list[Payload]:
-    text = base64.b64encode(result.text.encode("utf-8", "replace")).decode()
     title = next((line for line in result.text.splitlines() if line.strip()), result.name)
     row: Payload = {"type": "web_search_result", "title": title[:TITLE], "url": "", "page_age": None}
-    return [{**row, "encrypted_content": OURS + text}]
+    return [{**row, "encrypted_content": seal(result.text.encode("utf-8", "replace"))}]
 
 
 def _fetched(result: ToolResult) -> Payload:
@@ -125,8 +121,8 @@ def _content(content: Any) -> str:
 
 def _row(row: Payload) -> str:
     sealed = str(row.get("encrypted_content"))
-    if sealed.startswith(OURS):
-        return _opened(sealed)
+    if sealed.startswith(SEALED):
+        return unseal(sealed).decode("utf-8", "replace")
     for text in (row.get("text"), _printed(row), _document(row)):
         if isinstance(text, str):
             return text
@@ -146,7 +142,3 @@ def _document(row: Payload) -> Any:
     """The text of a page of no address."""
     source = record(record(row.get("content")).get("source"))
     return source.get("data") if (row.get("url"), source.get("type")) == ("", "text") else None
-
-
-def _opened(sealed: str) -> str:
-    return (decode_base64(sealed.removeprefix(OURS)) or b"").decode("utf-8", "replace")

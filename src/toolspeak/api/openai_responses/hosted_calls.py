@@ -9,20 +9,17 @@ place for what only the server reads: they get such an item behind each call.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...types import Tool, ToolResult
-from ..base64_text import decode_base64
+from ..base64_text import seal, unseal
 from ..json_stream import Payload, record, records
 from ..tool_errors import error_text
 
 OURS = "toolspeak"
-SEALED = "toolspeak:"
-"""How `encrypted_content` begins that was written here."""
 FAILED = "mcp_tool_execution_error"
 
 
@@ -125,8 +122,7 @@ def sealed_run(key: str, run: str, arguments: str, result: ToolResult) -> Payloa
     """The reasoning item that has a call and its result in `encrypted_content`; `run` is the id of the call's item. Clients
     that ask for that field send it back, also where they know neither the call's item nor our field."""
     kept = {"item": run, "name": result.name, "arguments": arguments, "result": result.text}
-    text = base64.b64encode(json.dumps(kept).encode()).decode()
-    return {"id": key, "type": "reasoning", "summary": [], "encrypted_content": SEALED + text}
+    return {"id": key, "type": "reasoning", "summary": [], "encrypted_content": seal(json.dumps(kept).encode())}
 
 
 def sealed_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
@@ -141,9 +137,8 @@ def sealed_events(item: Payload, index: int) -> Iterator[tuple[str, Payload]]:
 def opened_run(text: Any) -> tuple[str, str, str, str] | None:
     """The id of the call's item, the tool's name, the arguments and the result of what `sealed_run` has sealed; None for
     anything else."""
-    found = decode_base64(str(text).removeprefix(SEALED)) if str(text).startswith(SEALED) else None
     try:
-        kept = record(json.loads(found or b"null"))
+        kept = record(json.loads(unseal(str(text))))
     except (ValueError, RecursionError):
         return None
     texts = [text for field in ("item", "name", "arguments", "result") if isinstance(text := kept.get(field), str)]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import WeightsError
-from ...files import replacing
+from ...files import replacing, take_lock
 
 
 def cache_dir() -> Path:
@@ -107,12 +107,8 @@ def check_once(what: Path, files: Iterable[Path], expected: str, digest: Callabl
 def one_at_a_time(folder: Path) -> Generator[None]:
     """Lets one process fetch while others wait. Where there are no file locks, each fetches: harmless, as what is
     fetched appears whole."""
-    with contextlib.ExitStack() as stack:
-        if importlib.util.find_spec("fcntl"):
-            import fcntl
-
-            lock = stack.enter_context((folder / ".lock").open("w"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with (folder / ".lock").open("w") as lock:
+        take_lock(lock, wait=True)
         # Left by a fetch that was killed: we hold the lock, so it is nobody's.
         for left in folder.glob("fetch-*"):
             shutil.rmtree(left, ignore_errors=True)

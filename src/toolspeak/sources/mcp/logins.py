@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import sys
 from collections.abc import AsyncGenerator, Generator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any, cast
 
 from ...errors import UsageError
-from ...files import replacing, state_folder
+from ...files import replacing, state_folder, take_lock, user_path
 from .config import Address, plain_url
 
 VARIABLE = "TOOLSPEAK_LOGINS"
@@ -57,10 +55,7 @@ class Login:
 
 def default_path() -> Path | None:
     """The user's own file of logins: $TOOLSPEAK_LOGINS, else in the platform's folder for state; None where it says off."""
-    told = os.environ.get(VARIABLE)
-    if told:
-        return None if told.strip().lower() == "off" else Path(told).expanduser()
-    return state_folder() / "mcp-logins.json"
+    return user_path(VARIABLE, state_folder, "mcp-logins.json")
 
 
 def login_hint(address: Address) -> str:
@@ -107,7 +102,7 @@ class Logins:
         """One writer at a time, among all processes where the platform can tell: a token that renews itself once is
         not used twice."""
         with self._lock_file() as lock:
-            while not _try_lock(lock):
+            while not take_lock(lock, wait=False):
                 await asyncio.sleep(PAUSE)
             yield
 
@@ -148,15 +143,3 @@ class Logins:
 
     def _unreadable(self, why: str) -> UsageError:
         return UsageError(f"the logins in {self.path} cannot be read: {why}. Remove the file, and log in again")
-
-
-def _try_lock(lock: IO[str]) -> bool:
-    if sys.platform == "win32":
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
