@@ -17,8 +17,8 @@ def names() -> list[str]:
 
 
 def get(name: str | Dialect) -> Dialect:
-    """The dialect of that name, `-` and `_` alike; a dialect is itself. Raises UnknownDialect, which names the
-    nearest."""
+    """The dialect of that name (`-` and `_` are the same), or the dialect itself if it is one. Raises UnknownDialect
+    with the nearest names."""
     if isinstance(name, Dialect):
         return name
     wanted = name.strip().lower().replace("_", "-")

@@ -1,4 +1,4 @@
-"""Beam: messages like harmony's, the arguments as `<rfl:parameter name="..">`."""
+"""Beam: messages as in harmony, with each argument as `<rfl:parameter name="..">`."""
 
 from ..wire.dialect import NAME, Dialect, Header, Tagged
 

@@ -1,4 +1,4 @@
-"""Claude 2 and models prompted as it was: `<function_calls><invoke name=".."><parameter name="..">`."""
+"""Claude 2, and models prompted in its format: `<function_calls><invoke name=".."><parameter name="..">`."""
 
 from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
 

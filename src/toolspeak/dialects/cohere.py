@@ -1,4 +1,4 @@
-"""Cohere Command: `Action:` and a list in a fence (R, R+), or a list between action marks (R7B, A, North)."""
+"""Cohere Command: `Action:` and a list in a code fence (R, R+), or a list between action markers (R7B, A, North)."""
 
 from dataclasses import replace
 

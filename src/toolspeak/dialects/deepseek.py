@@ -1,4 +1,4 @@
-"""DeepSeek: V3 and R1 with the arguments in a fence, V3.1 without."""
+"""DeepSeek: V3 and R1 write the arguments in a code fence, V3.1 without one."""
 
 from dataclasses import replace
 

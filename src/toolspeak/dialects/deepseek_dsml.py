@@ -1,7 +1,7 @@
 """DeepSeek 3.2 and 4, GigaChat 3.5: `<｜DSML｜invoke name=".."><｜DSML｜parameter name=".." string="true">`.
 
-Each value says itself whether it is a string or JSON. They differ in the section's name, and 4.1 has a blank
-before every tag's name.
+An attribute of each value says whether it is a string or JSON. The versions differ in the name of the section, and 4.1
+writes a space before every tag name.
 """
 
 from dataclasses import replace

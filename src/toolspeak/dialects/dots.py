@@ -1,4 +1,4 @@
-"""Dots: `<dots_function_call>` around invokes as Claude 2 wrote them, or around one JSON object."""
+"""Dots: `<dots_function_call>` around invocations as in Claude 2, or around one JSON object."""
 
 from ..wire.dialect import ARGS, NAME, Dialect, JsonCall, Tagged
 

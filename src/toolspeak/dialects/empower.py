@@ -1,7 +1,7 @@
-"""Empower functions: `<f>[{"name": .., "arguments": "{..}"}]` or `<c>` and a text, after `<thinking>`.
+"""Empower functions: `<f>[{"name": .., "arguments": "{..}"}]` for calls, `<c>` for a text, after `<thinking>`.
 
-Two forms of one wire: `empower` as its model card writes the prompt, `empower-package` as the package
-empower-functions 0.1.7 does.
+There are two dialects for one format: `empower` has the prompt of the model card, `empower-package` that of the
+package empower-functions 0.1.7.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""ERNIE 4.5, thinking: calls as Hermes writes them, the answer between `<response>` marks."""
+"""ERNIE 4.5, thinking: calls as in Hermes, the answer between `<response>` tags."""
 
 from ..wire.dialect import RESULT, Dialect, Results, Speech
 from ._json import BARE, JSON_CALL

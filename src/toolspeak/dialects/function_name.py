@@ -1,4 +1,4 @@
-"""Any model, asked for nothing but one call: `{"functionName": .., "args": {..}}`."""
+"""Any model, prompted to write nothing but one call: `{"functionName": .., "args": {..}}`."""
 
 from ..wire.dialect import ARGS, NAME, TOOLS, Dialect, JsonCall, Speech, ToolReprs
 

@@ -1,6 +1,6 @@
-"""Functionary, five wires of one house: marks (v1), recipients (v2, v3), a token (v2.5), a tag (v3.1).
+"""Functionary, five formats: markers (v1), recipients (v2, v3), a token (v2.5), a tag (v3.1).
 
-The tool `python` may be sent its code as it is.
+The tool `python` may get its code as plain text instead of JSON.
 """
 
 from ..wire.dialect import NAME, RESULT, TEXT, TOOLS, Dialect, Header, Json, Raw, Results, Speech, ToolRows

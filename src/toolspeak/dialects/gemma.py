@@ -1,4 +1,4 @@
-"""Gemma: 3 writes Python in a fence as it was prompted, FunctionGemma and 4 `call:f{k:..}` with quotes of their own."""
+"""Gemma: 3 writes Python in a code fence, as prompted; FunctionGemma and 4 write `call:f{k:..}` with their own quotes."""
 
 from ..wire.dialect import NAME, RESULT, Dialect, Keywords, Results, Speech, Thinking
 

@@ -1,4 +1,4 @@
-"""Any model, held to JSON: one object with a call, several calls or a message."""
+"""Any model, constrained to JSON: one object that holds a call, several calls or a message."""
 
 from dataclasses import replace
 

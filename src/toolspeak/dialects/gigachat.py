@@ -1,4 +1,4 @@
-"""GigaChat 3: a turn of its own for the call, or (3.1) a mark."""
+"""GigaChat 3: the call is a turn of its own, or (3.1) follows a marker."""
 
 from dataclasses import replace
 

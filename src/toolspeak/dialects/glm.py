@@ -1,7 +1,7 @@
-"""GLM 4.5 and later, and those that write as it does: `<tool_call>name<arg_key>..</arg_key><arg_value>..`.
+"""GLM 4.5 and later, and models with the same format: `<tool_call>name<arg_key>..</arg_key><arg_value>..`.
 
-4.5 and 4.6 put each tag on a line of its own, 4.7 and 5 write no line breaks at all. 4 and Z1 have no marks: a message
-whose first line is a tool's name, and its arguments as JSON.
+4.5 and 4.6 write each tag on its own line, 4.7 and 5 write no line breaks at all. 4 and Z1 have no markers: a message
+starts with a line that is a tool's name, and the arguments follow as JSON.
 """
 
 from dataclasses import replace
@@ -55,7 +55,7 @@ TURNS = ("[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|obser
 TURN_ENDS = ("<|observation|>", "<|user|>")
 
 IN_JSON = ("<tool_call>", JSON_CALL, "</tool_call>")
-"""What models of these families write as well."""
+"""A second format that models of these families write as well."""
 
 GLM45 = Dialect(
     "glm45",

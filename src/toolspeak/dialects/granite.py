@@ -1,4 +1,5 @@
-"""IBM Granite: 4 writes the wire of Hermes, 3 one list behind a mark, the 20B function calling model an object each."""
+"""IBM Granite: 4 writes the Hermes format, 3 a list after a marker, the 20B function calling model one object per
+call."""
 
 from dataclasses import replace
 

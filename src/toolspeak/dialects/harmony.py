@@ -1,4 +1,4 @@
-"""Harmony, gpt-oss: messages on channels, a call one that is addressed to a tool."""
+"""Harmony, gpt-oss: messages on channels; a call is a message whose recipient is a tool."""
 
 from ..wire.dialect import NAME, Dialect, Header, Maybe
 from ._json import JSON
@@ -7,7 +7,7 @@ HARMONY = Dialect(
     "harmony",
     (JSON,),
     between="<|call|>",
-    forms=tuple(  # as engines leave it that take the markers out
+    forms=tuple(  # what is left after an engine has removed the special tokens
         (f"assistant{channel} to=functions.", NAME, Maybe((" json",)), Maybe((" code",)), JSON)
         for channel in ("commentary", "analysis")
     ),

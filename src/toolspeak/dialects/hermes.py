@@ -28,7 +28,7 @@ TAGS = (
     Tagged("<parameter=", ">\n", "\n</parameter>\n"),
     "</function>\n</tool_call>",
 )
-"""What later models of these families write, and some of these as well."""
+"""The format of later models of these families, which some of these models write as well."""
 
 HERMES = Dialect(
     "hermes",

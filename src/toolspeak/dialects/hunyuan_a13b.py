@@ -1,4 +1,4 @@
-"""Tencent Hunyuan A13B: `<tool_calls>[..]</tool_calls>`, the answer between `<answer>` marks."""
+"""Tencent Hunyuan A13B: `<tool_calls>[..]</tool_calls>`, the answer between `<answer>` tags."""
 
 from ..wire.dialect import RESULT, Dialect, Results, Speech, Thinking
 from ._json import BARE, JSON_CALL, LIST

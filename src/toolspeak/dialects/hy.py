@@ -1,4 +1,4 @@
-"""Hunyuan 3 and 4: GLM's tags in a section, every marker with a suffix that the checkpoint's tokenizer gives it."""
+"""Hunyuan 3 and 4: GLM's tags inside a section. Every tag has a suffix that the checkpoint's tokenizer defines."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Inkling: each call a message of its own, told by its kind; the tool's name stands before the kind as well."""
+"""Inkling: each call is a message of its own, recognized by its kind; the tool's name also precedes the kind."""
 
 from ..wire.dialect import ARGS, NAME, Dialect, JsonCall, Thinking
 

@@ -1,4 +1,4 @@
-"""InternLM 2, 2.5 and 3, Intern-S1: an object between plugin marks, its arguments called parameters."""
+"""InternLM 2, 2.5 and 3, Intern-S1: an object between plugin markers, with the arguments under the key `parameters`."""
 
 from dataclasses import replace
 

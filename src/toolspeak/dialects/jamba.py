@@ -1,4 +1,4 @@
-"""AI21 Jamba: `<tool_calls>[..]</tool_calls>`, a call to a line."""
+"""AI21 Jamba: `<tool_calls>[..]</tool_calls>`, one call per line."""
 
 from ..wire.dialect import Dialect
 from ._json import BARE, JSON_CALL, LINES

@@ -1,6 +1,6 @@
 """K2 Horizon: keys and values in `<ifm|..>` tags, with or without the type of each value, or JSON.
 
-`k2-horizon` writes the types and reads all three; `k2-horizon-xml` is what its template asks for unless told otherwise.
+`k2-horizon` writes the types and reads all three forms; `k2-horizon-xml` is the default of the model's template.
 """
 
 from dataclasses import replace

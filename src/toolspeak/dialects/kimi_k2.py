@@ -1,4 +1,4 @@
-"""Kimi K2: a call's id holds its name and counts over the whole chat, `functions.f:0`."""
+"""Kimi K2: a call's id is its tool's name and a counter over the whole conversation, `functions.f:0`."""
 
 from ..wire.dialect import ID, RESULT, Dialect, NumberedName, Results, Speech, Thinking
 from ._json import JSON

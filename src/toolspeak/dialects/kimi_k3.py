@@ -1,4 +1,4 @@
-"""Kimi K3: everything between `<|open|>..<|sep|>` and `<|close|>..<|sep|>`; each argument tells its own type."""
+"""Kimi K3: every element between `<|open|>..<|sep|>` and `<|close|>..<|sep|>`; each argument states its type."""
 
 from ..wire.dialect import INDEX, NAME, Dialect, Speech, Tagged, Thinking, Typed
 

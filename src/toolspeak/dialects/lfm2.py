@@ -1,4 +1,4 @@
-"""LFM 2 and 2.5: Python calls in a list between markers, or a JSON list where they were asked for one."""
+"""LFM 2 and 2.5: Python calls in a list between markers, or a JSON list if prompted for one."""
 
 from dataclasses import replace
 

@@ -1,6 +1,6 @@
-"""Llama 3.1, 3.2 and 3.3: a bare JSON object whose arguments are called parameters.
+"""Llama 3.1, 3.2 and 3.3: a bare JSON object with the arguments under the key `parameters`.
 
-Behind `<|python_tag|>` a built-in tool may be called as in llama3-builtin.
+After `<|python_tag|>` a built-in tool may be called, as in llama3-builtin.
 """
 
 from ..wire.dialect import (

@@ -1,4 +1,4 @@
-"""LongCat Flash: calls as Hermes writes them between marks of its own, or as key and value pairs."""
+"""LongCat Flash: calls as in Hermes between its own markers, or as key and value pairs."""
 
 from ..wire.dialect import ARGS, NAME, RESULT, TEXT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolRows
 from ._json import JSON_CALL

@@ -1,4 +1,4 @@
-"""MiMo V2: the tags of Qwen 3 Coder with the values exactly as they are, no line to themselves."""
+"""MiMo V2: the tags of Qwen 3 Coder, with each value verbatim on the line of its tag."""
 
 from dataclasses import replace
 

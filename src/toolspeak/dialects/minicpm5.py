@@ -1,4 +1,4 @@
-"""MiniCPM 5: `<function name=".."><param name="..">`, a value that has markup or line breaks in CDATA."""
+"""MiniCPM 5: `<function name=".."><param name="..">`; a value with markup or line breaks is in CDATA."""
 
 from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, ToolJson
 from ._chatml import CHATML, CONTROL

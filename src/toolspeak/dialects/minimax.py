@@ -1,4 +1,4 @@
-"""MiniMax M2: `<invoke name=".."><parameter name="..">`; M3: a tree of elements, each behind a mark of its own."""
+"""MiniMax M2: `<invoke name=".."><parameter name="..">`; M3: a tree of elements, each after a marker."""
 
 from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson, Tree
 

@@ -1,4 +1,4 @@
-"""MiniMax M1: one object to a line between `<tool_calls>` marks."""
+"""MiniMax M1: one object per line between `<tool_calls>` tags."""
 
 from ..wire.dialect import RESULT, TOOLS, Dialect, Results, Speech, ToolJson
 from ._json import BARE, JSON_CALL

@@ -1,4 +1,4 @@
-"""Mistral: a JSON list behind `[TOOL_CALLS]` (tokenizers v2 to v7), or name, id and arguments behind a mark each."""
+"""Mistral: a JSON list after `[TOOL_CALLS]` (tokenizers v2 to v7), or name, id and arguments, each after a marker."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
-"""Muse: a message to each tool, `to=name<|message|><atem:function_calls>..`; thoughts go to itself, text to the
-user."""
+"""Muse: a message to each tool, `to=name<|message|><atem:function_calls>..`; thoughts are addressed to the model
+itself, text to the user."""
 
 from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Header, Results, Speech, Tagged, ToolJson
 

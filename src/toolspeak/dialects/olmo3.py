@@ -1,4 +1,4 @@
-"""OLMo 3: Python calls, one to a line, with values as JSON writes them."""
+"""OLMo 3: Python calls, one per line, with values in JSON notation."""
 
 from ..wire.dialect import NAME, RESULT, TOOLS, Dialect, Keywords, Results, Speech, Thinking, ToolJson
 from ._chatml import CHATML, CONTROL

@@ -1,4 +1,4 @@
-"""openPangu: a list between two tokens that some tokenizers name, and others only number."""
+"""openPangu: a list between two special tokens, which some tokenizers name and others only number."""
 
 from ..wire.dialect import Dialect, Thinking
 from ._json import BARE, JSON_CALL, LIST

@@ -1,4 +1,4 @@
-"""PLaMo 3: requests, each with a name and arguments, all between marks."""
+"""PLaMo 3: requests with a name and arguments, each part between markers."""
 
 from ..wire.dialect import NAME, Dialect, Maybe, Thinking
 from ._json import JSON

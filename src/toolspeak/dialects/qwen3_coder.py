@@ -1,5 +1,5 @@
-"""Qwen 3 Coder and the many that write as it does: `<tool_call><function=..><parameter=..>`, values on lines of their
-own."""
+"""Qwen 3 Coder, and the many models with the same format: `<tool_call><function=..><parameter=..>`, each value on
+lines of its own."""
 
 from dataclasses import replace
 

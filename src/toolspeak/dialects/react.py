@@ -1,4 +1,4 @@
-"""Any model, by prompt alone: Thought, Action and Action Input, then the observation it is told."""
+"""Any model, by prompt alone: Thought, Action and Action Input, then an Observation with the result."""
 
 from ..wire.dialect import NAME, RESULT, TOOL_NAMES, TOOLS, Dialect, Json, Results, Speech, Thinking, ToolJson
 

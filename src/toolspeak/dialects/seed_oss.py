@@ -1,4 +1,4 @@
-"""Seed-OSS: `<seed:tool_call>` around the tags of Qwen 3 Coder; nested values come as Python writes them."""
+"""Seed-OSS: `<seed:tool_call>` around the tags of Qwen 3 Coder; nested values are in Python notation."""
 
 from ..wire.dialect import NAME, RESULT, Dialect, Layout, Results, Speech, Tagged, Thinking
 

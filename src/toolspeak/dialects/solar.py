@@ -1,5 +1,5 @@
-"""Solar Open: id, name and arguments behind a mark each; ids of ten letters and digits. Solar Open 2: each argument
-between marks, its value as it is."""
+"""Solar Open: id, name and arguments, each after a marker; ids are ten letters and digits. Solar Open 2: each argument
+between markers, its value verbatim."""
 
 from ..wire.dialect import ID, NAME, RESULT, TOOLS, Dialect, Results, Speech, Tagged, Thinking, ToolJson
 from ._json import JSON

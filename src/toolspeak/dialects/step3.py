@@ -1,4 +1,4 @@
-"""Step 3: `<steptml:invoke name="..">` behind the markers of an early DeepSeek, with plain underscores."""
+"""Step 3: `<steptml:invoke name="..">` after the markers of an early DeepSeek, written with plain underscores."""
 
 from ..wire.dialect import NAME, Dialect, Maybe, Tagged
 

@@ -1,4 +1,4 @@
-"""Step-Audio 2: `<tool_call>function`, the name and the arguments on a line each."""
+"""Step-Audio 2: `<tool_call>function`, then the name and the arguments on a line each."""
 
 from ..wire.dialect import NAME, Dialect
 from ._json import JSON

@@ -1,4 +1,4 @@
-"""Salesforce xLAM: a bare JSON list, or one in a fence or behind another family's marks."""
+"""Salesforce xLAM: a bare JSON list, or one in a code fence or after another family's markers."""
 
 from ..wire.dialect import SYSTEM, TOOLS, Dialect, Speech, ToolJson
 from ._json import JSON_CALL, LIST

@@ -1,4 +1,4 @@
-"""Fetches the leaderboard's package, if it is not there: `python -m toolspeak.evals`."""
+"""`python -m toolspeak.evals`: downloads the leaderboard's package if it is missing."""
 
 from .bfcl_package import ensure
 

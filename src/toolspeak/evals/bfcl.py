@@ -1,10 +1,11 @@
 """Cases of the Berkeley Function-Calling Leaderboard (BFCL v4), judged by its own checker.
 
-Named `bfcl:CATEGORY`, with a part of it in brackets as Python slices: `bfcl:multiple[:100]`; or `bfcl:FILE.jsonl`, cases
-of one's own in the leaderboard's form, with `ground_truth` in each line, the category being the file's name. Single-turn
-categories: those whose calls the checker compares (`simple_python` or `simple` for short, `multiple`, `parallel`, …, `live_*`), and
-those that ask whether a call is wanted at all (`irrelevance`, `live_irrelevance`, `live_relevance`). Of many turns:
-`multi_turn_base` and its like (`bfcl_turns`).
+`bfcl:CATEGORY` names a category; brackets take a part as a Python slice: `bfcl:multiple[:100]`. `bfcl:FILE.jsonl`
+reads your own cases in the leaderboard's format, with `ground_truth` in each line; the file's name is the category.
+
+In some single-turn categories the checker compares the calls (`simple_python`, or `simple` for short, `multiple`,
+`parallel`, `live_*`). In others only the presence of a call counts (`irrelevance`, `live_irrelevance`,
+`live_relevance`). `multi_turn_base` and the other multi-turn categories are in `bfcl_turns`.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ COMPARED = (
     "live_parallel",
     "live_parallel_multiple",
 )
-"""The checker compares the calls."""
+"""Categories in which the checker compares the calls."""
 LANGUAGES = ("simple_java", "simple_javascript")
-"""The checker compares the calls, whose arguments are source text in that language."""
+"""Categories in which the checker compares calls whose arguments are source text of that language."""
 RELEVANCE = ("irrelevance", "live_irrelevance", "live_relevance")
-"""What counts is whether there is a call."""
+"""Categories in which only the presence of a call counts."""
 CATEGORIES = (*COMPARED, *RELEVANCE, *LANGUAGES, *bfcl_turns.CATEGORIES)
 ALIASES = {"simple": "simple_python", "java": "simple_java", "javascript": "simple_javascript"}
 ELSEWHERE = ("memory", "web_search", "format_sensitivity")
@@ -51,13 +52,16 @@ TYPES = {
     "byte": "integer", "Bigint": "integer", "string": "string", "String": "string", "char": "string",
     "boolean": "boolean", "Boolean": "boolean", "bool": "boolean",
 }  # fmt: skip
-"""The leaderboard's words for types in JSON Schema's; any other (`any`) is no type at all."""
+"""The leaderboard's names of types, as JSON Schema types. Any other name (such as `any`) means no type."""
 SCHEMA_KEYWORDS = ("description", "enum", "default", "minItems", "maxItems", "minimum", "maximum")
 
 
 def load(name: str, *, plain_names: bool = False) -> list[Case]:
-    """The cases of `CATEGORY` or `CATEGORY[a:b]`, with `plain_names` functions called `a_b` where the leaderboard has
-    `a.b`: for servers that take no dots. UsageError for what is none, WeightsError where it cannot be fetched."""
+    """The cases of `CATEGORY` or `CATEGORY[a:b]`.
+
+    With `plain_names` functions are named `a_b` instead of `a.b`, for servers that accept no dots. Raises UsageError
+    for an unknown name and WeightsError if the package cannot be downloaded.
+    """
     path, (category, start, stop) = _file(name)
     if path is not None:
         package.ensure()  # the checker
@@ -75,7 +79,7 @@ def load(name: str, *, plain_names: bool = False) -> list[Case]:
 
 
 def _file(name: str) -> tuple[Path | None, tuple[str, int | None, int | None]]:
-    """The file of one's own that `FILE.jsonl` or `FILE.jsonl[a:b]` names, if any, and the category and part named."""
+    """The user's file that `FILE.jsonl` or `FILE.jsonl[a:b]` names, if any, with the category and the slice."""
     found = FILE.fullmatch(name)
     if found is None:
         return None, _named(name)
@@ -150,7 +154,8 @@ def _called(name: str, plain: bool) -> str:
 
 
 def _in_source(node: Mapping[str, Any]) -> Schema:
-    """A parameter of another language: a string with the value as that language writes it, as the leaderboard asks."""
+    """The schema of a parameter in another language: a string with the value in that language's notation, as the
+    leaderboard wants it."""
     kind = str(node.get("type", "any"))
     inner = cast("Mapping[str, Any]", node.get("items") or {}).get("type")
     what = f"{kind} of {inner}" if inner else kind
@@ -165,7 +170,7 @@ def _fields(properties: Mapping[str, Mapping[str, Any]], required: Iterable[str]
 
 
 def schema(node: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of what the leaderboard writes for a type, all the way down."""
+    """The JSON Schema for a type as the leaderboard writes it, with everything nested in it."""
     made: dict[str, Any] = {key: node[key] for key in SCHEMA_KEYWORDS if key in node}
     kind = TYPES.get(str(node.get("type")))
     if kind:
@@ -174,7 +179,7 @@ def schema(node: Mapping[str, Any]) -> dict[str, Any]:
         made |= _fields(cast("Mapping[str, Mapping[str, Any]]", node["properties"]), node.get("required") or ())
     if isinstance(node.get("items"), Mapping):
         made["items"] = schema(cast("Mapping[str, Any]", node["items"]))
-    if kind == "array" and "enum" in made:  # written on the list, meant for what is in it
+    if kind == "array" and "enum" in made:  # the data has the list's `enum`, but it lists the items' values
         made["items"] = {"enum": made.pop("enum"), **made.get("items", {})}
     return made
 
@@ -183,7 +188,7 @@ def schema(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def relevance(wanted: bool, reply: Reply) -> Verdict:
-    """Whether there is a call exactly where one is wanted."""
+    """Right if the reply has a call and one is wanted, or neither."""
     if bool(reply.calls) == wanted:
         return RIGHT
     return Verdict(False, "no call") if wanted else Verdict(False, "needless call", f"called {reply.calls[0].name}")
@@ -197,7 +202,8 @@ def compared(
     *,
     plain: bool = False,
 ) -> Verdict:
-    """The official checker's verdict on a reply's calls; `plain` is how their functions are called, see `load`."""
+    """The verdict of the official checker on a reply's calls. `plain` says that functions have plain names, see
+    `load`."""
     if not reply.calls:
         return Verdict(False, "no call", short(reply.text))
     known = {_called(function["name"], plain): function for function in functions}
@@ -208,7 +214,7 @@ def compared(
     kind, detail = kind_of(told)
     kept = _without_optional(calls, answer, plain)
     if kind == "wrong value" and _checked(category, functions, kept, answer, plain)["valid"]:
-        kind = "needless argument"  # all would be right without what need not be given
+        kind = "needless argument"  # right but for optional arguments
     return Verdict(False, kind, detail)
 
 
@@ -220,12 +226,17 @@ def _checked(category: str, functions: Any, calls: list[Any], answer: Sequence[A
     style = package.PLAIN if plain else package.MODEL
     try:
         return package.checker()(functions, calls, answer, language, category, style)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:  # on some wrong values the checker breaks
+    except (
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:  # the checker itself fails on some wrong values
         return {"valid": False, "error": [f"the checker broke: {error!r}"], "error_type": "value_error:checker"}
 
 
 def _typed(call: Mapping[str, Any], functions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The arguments as a caller with types would give them: a whole number for a float is a float."""
+    """The arguments with the types of the schema: an int becomes a float where a float is declared."""
     function = functions.get(call["name"])
     properties: Mapping[str, Any] = function["parameters"]["properties"] if function else {}
     return {name: _as_typed(value, properties.get(name, {})) for name, value in call["arguments"].items()}
@@ -244,7 +255,8 @@ def _as_typed(value: Any, node: Mapping[str, Any]) -> Any:
 
 
 def _without_optional(calls: Sequence[dict[str, Any]], answer: Sequence[Any], plain: bool) -> list[Any]:
-    """The calls without the arguments that every expected call of that name lets out ("" stands for that)."""
+    """The calls without the arguments that every expected call of that name may omit (the ground truth lists "" for
+    them)."""
     kept: list[Any] = []
     for call in calls:
         ((name, arguments),) = call.items()
@@ -264,7 +276,7 @@ KINDS: tuple[tuple[str, Kind], ...] = (
 
 
 def _inner_kinds(parts: Iterable[Any]) -> Iterator[tuple[Kind, str]]:
-    """What is wrong with each of several calls."""
+    """The kinds of error in a list of results for several calls."""
     for part in parts:
         if isinstance(part, Mapping):
             for detail in cast("Mapping[str, Mapping[str, Any]]", part).values():
@@ -272,7 +284,7 @@ def _inner_kinds(parts: Iterable[Any]) -> Iterator[tuple[Kind, str]]:
 
 
 def kind_of(told: Mapping[str, Any]) -> tuple[Kind, str]:
-    """The kind of error that the checker found, and its sentence. Of parallel calls: the nearest to a match."""
+    """The kind of error in the checker's result, and its message. For parallel calls it is that of the closest match."""
     if inner := list(_inner_kinds(told["error"])):
         return next((one for one in inner if one[0] != "wrong tool"), inner[0])
     detail = " ".join(str(part) for part in told["error"])

@@ -1,8 +1,9 @@
-"""The Berkeley leaderboard's data and its checker: the package `bfcl-eval`, fetched once, its parts loaded unmodified.
+"""Downloads the package `bfcl-eval` (the Berkeley leaderboard's data and checker) once, and loads its parts
+unmodified.
 
-The package (Apache-2.0) declares the libraries of every provider. Neither its data nor its checker needs them, so
-that its wheel alone is fetched, and the one module that would load them has a stand-in while the checker is loaded.
-`python -m toolspeak.evals` fetches it.
+The package (Apache-2.0) depends on the libraries of every provider, which neither its data nor its checker needs. So
+only its own wheel is downloaded, and the one module that imports those libraries is replaced by a stand-in while the
+checker is loaded. `python -m toolspeak.evals` downloads it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ INCLUDED = ("data/", "constants/", "eval_checker/", "__init__.py")
 LEFT_OUT = ("data/unused_datasets/", "__pycache__/")
 DIGEST = "37bf4b0a4e65dc33212473807c0faf1518c85d0b023572f9d54101e1260c0429"
 MODEL, PLAIN = "toolspeak", "toolspeak-plain"
-"""The names of models under which the checker is told how functions are written: with their dots, or `a_b` for
-`a.b`."""
+"""Model names for the checker's table: with the first, function names keep their dots; with the second, `a.b` is
+`a_b`."""
 
 Checker = Callable[..., dict[str, Any]]
 
@@ -47,17 +48,17 @@ PARTS = Parts(
 
 
 def home() -> Path:
-    """Where the package's files are, or will be."""
+    """The folder for the package's files."""
     return PARTS.home()
 
 
 def present() -> bool:
-    """Whether they are there: they appear whole or not at all."""
+    """Whether the package has been downloaded. Its folder appears complete or not at all."""
     return PARTS.present()
 
 
 def ensure() -> Path:
-    """The folder with the package's files, fetched first where they are missing. Raises WeightsError."""
+    """The folder with the package's files, after downloading them if they are missing. Raises WeightsError."""
     return PARTS.ensure()
 
 
@@ -66,7 +67,7 @@ def ensure() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """What the checker asks of its table of models: whether a model writes `a_b` for the function `a.b`."""
+    """An entry of the checker's table of models: whether the model writes `a_b` for the function `a.b`."""
 
     underscore_to_dot: bool = False
 
@@ -76,18 +77,19 @@ _loading = threading.Lock()
 
 @functools.cache
 def checker() -> Checker:
-    """The package's `ast_checker`, and what calls of its language `Python`, `Java` or `JavaScript` are checked by."""
+    """The package's `ast_checker`, with its enumeration value for the language `Python`, `Java` or `JavaScript`."""
     return loaded("eval_checker.ast_eval.ast_checker").ast_checker
 
 
 def languages() -> Any:
-    """The enumeration of languages that the checker takes one of."""
+    """The checker's enumeration of languages."""
     return loaded("eval_checker.ast_eval.ast_checker").Language
 
 
 @functools.cache
 def loaded(name: str) -> Any:
-    """A module of the package, with a stand-in for the table of models, which would load every provider's library."""
+    """A module of the package, imported with a stand-in for the table of models, whose import would load every
+    provider's library."""
     table = types.ModuleType(f"{ROOT}.constants.model_config")
     vars(table)["MODEL_CONFIG_MAPPING"] = {MODEL: _Style(), PLAIN: _Style(underscore_to_dot=True)}
     with _loading, _only_ours(ensure()):
@@ -97,7 +99,8 @@ def loaded(name: str) -> Any:
 
 @contextlib.contextmanager
 def _only_ours(folder: Path) -> Generator[None]:
-    """Lets `bfcl_eval` mean the files in `folder`, whatever is installed, and nothing afterwards."""
+    """Makes `import bfcl_eval` use the files in `folder` during the block, whatever is installed, and undoes it
+    afterwards."""
 
     def held() -> dict[str, types.ModuleType]:
         return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == ROOT}

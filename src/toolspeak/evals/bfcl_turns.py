@@ -1,9 +1,9 @@
 """Runs the multi-turn cases of BFCL (Berkeley Function-Calling Leaderboard) against its simulated programs. Its own
 checker judges them.
 
-Each turn is a run: the model calls the programs' functions until it answers in words. The calls are carried out by the
-package's code, in memory; afterwards its checker plays them again beside the ground truth, and compares what state the
-programs are in and what they said. A value of a call becomes Python text by `repr`, so that nothing in it is run.
+Each turn is a run: the model calls the programs' functions until it answers in words. The package's code executes the
+calls in memory. Afterwards its checker executes them again beside the ground truth, and compares the state of the
+programs and their responses. A value in a call becomes Python text by `repr`, so that no code in it can run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ CATEGORIES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param"
 MATHS = "MathAPI"
 
 KINDS: dict[str, Kind] = {"multi_turn:empty_turn_model_response": "no call"}
-"""What is wrong by the checker's word for it; else the calls had another effect: a wrong value."""
+"""Kinds of error by the checker's name for them. Anything else means that the calls had another effect: a wrong value.
+"""
 
 Describe = Callable[[Mapping[str, Any]], dict[str, Any]]
 _plays = itertools.count()
@@ -36,7 +37,8 @@ _plays = itertools.count()
 def cases(
     entries: Sequence[Mapping[str, Any]], answers: Mapping[str, Any], category: str, describe: Describe
 ) -> list[Case]:
-    """The cases of entries. `describe` makes the description of a tool from the leaderboard's. Raises MissingExtra."""
+    """The cases for these entries. `describe` converts a tool's description from the leaderboard's form. Raises
+    MissingExtra."""
     if any(MATHS in entry["involved_classes"] for entry in entries) and importlib.util.find_spec("mpmath") is None:
         raise MissingExtra(f"some cases of bfcl:{category} calculate with mpmath: pip install mpmath")
     return [_case(entry, answers[entry["id"]], category, describe) for entry in entries]
@@ -69,15 +71,14 @@ def _docs(program: str) -> list[Mapping[str, Any]]:
 
 @dataclass(slots=True)
 class World:
-    """The programs of one conversation as one play of it has made them, and the calls that were carried out, by
-    turn."""
+    """The simulated programs of one conversation in one play of it, and the executed calls of each turn."""
 
     entry: Mapping[str, Any]
     name: str = field(default_factory=lambda: f"play{next(_plays)}")
     turns: list[list[list[str]]] = field(default_factory=list[list[list[str]]])
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """What a function of the programs says."""
+        """The response of one of the programs' functions."""
         written = f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
         self.turns[-1].append([written])
         long = "long_context" in self.entry["id"]
@@ -92,7 +93,7 @@ class World:
         return checker(self.turns, truth, self.entry, self.entry["id"].rpartition("_")[0], self.name)
 
     def forget(self) -> None:
-        """Lets go of the programs, which the package keeps under names that begin with the play's."""
+        """Releases the programs, which the package stores under names that begin with this play's name."""
         held = _programs()
         for key in [key for key in held if key.startswith(f"{self.name}_")]:
             del held[key]
@@ -152,15 +153,15 @@ def _verdict(told: Mapping[str, Any]) -> Verdict:
 
 @functools.cache
 def _checker() -> Any:
-    """The module of the checker. It imports its programs when it needs them, by a name that means nothing then: it is
-    given an import that finds them."""
+    """The checker's module. It imports its programs on demand under a name that exists only while the package is being
+    loaded, so it gets an import function that finds them."""
     module = package.loaded("eval_checker.multi_turn_eval.multi_turn_checker")
     _names(module)["importlib"] = types.SimpleNamespace(import_module=_imported)
     return module
 
 
 def _programs() -> dict[str, Any]:
-    """The names of the module that carries calls out; the programs are kept there, too."""
+    """The globals of the module that executes calls; the package also stores the programs there."""
     return _names(_checker())
 
 

@@ -1,4 +1,4 @@
-"""A case to put to a model, and the verdict on what came."""
+"""A case of an evaluation, and the verdict on a reply to it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Kind = Literal[
     "invalid",
     "error",
 ]
-"""What is wrong with a reply. `count`: another number of calls than wanted. `needless call`: a call where none was wanted.
-`invalid`: calls that fit no schema, or that no tool has. `error`: the model could not answer."""
+"""What is wrong with a reply. `count`: not as many calls as expected. `needless call`: a call where none is wanted.
+`invalid`: calls that fit no schema, or that name an unknown tool. `error`: the model could not answer."""
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a reply is right; else what kind of error it is, and a sentence on it."""
+    """Whether a reply is right; if not, the kind of error and a sentence about it."""
 
     right: bool
     kind: Kind = ""
@@ -39,16 +39,17 @@ class Verdict:
 RIGHT = Verdict(True)
 Judge = Callable[[Reply], Verdict]
 Ask = Callable[[Sequence[Message], Sequence[Tool[..., Any]], int], Awaitable[Reply]]
-"""Runs a turn of a conversation with these tools, in so many steps at most: see `toolspeak.run`."""
+"""Runs one turn of a conversation with these tools and at most so many steps; see `toolspeak.run`."""
 Play = Callable[[Ask], Awaitable[tuple[Reply, Verdict]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A conversation, the tools offered, what is expected (to be shown, as JSON), and the judge of a reply.
+    """A conversation, the tools that are offered, the expected calls (JSON, for display), and the function that judges
+    a reply.
 
-    `group` is what accuracy is told for, `split` a further word that cases can be chosen by. With `play` a case is a
-    conversation of many turns, whose calls are carried out and which `play` judges as a whole.
+    Accuracy is reported by `group`; `split` is a further label to select cases by. With `play` the case is a
+    conversation of several turns whose calls are executed; `play` judges it as a whole.
     """
 
     id: str
@@ -63,13 +64,13 @@ class Case:
 
     @property
     def question(self) -> str:
-        """The last thing that the user says."""
+        """The last message of the user."""
         said = [message.get("content") for message in self.messages if message.get("role") == "user"]
         return said[-1] if said and isinstance(said[-1], str) else ""
 
 
 def digest(cases: Iterable[Case]) -> str:
-    """A fingerprint of what is put and what is expected: two runs with the same one can be compared."""
+    """A fingerprint of the questions and of the expected calls. Two runs with the same fingerprint can be compared."""
     whole = hashlib.sha256()
     for case in cases:
         tools = [(tool.name, tool.description, tool.parameters) for tool in case.tools]
@@ -79,11 +80,11 @@ def digest(cases: Iterable[Case]) -> str:
 
 
 def calls_of(reply: Reply) -> list[dict[str, Any]]:
-    """The calls of a reply as cases write them."""
+    """The calls of a reply, in the form that cases use."""
     return [{"name": call.name, "arguments": call.arguments} for call in reply.calls]
 
 
 def short(value: Any, length: int = 120) -> str:
-    """A value as JSON, cut where it is long."""
+    """A value as JSON, truncated if it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,4 +1,4 @@
-"""Two runs over the same cases: which cases changed, and whether the difference is more than noise."""
+"""Compares two runs over the same cases: which cases changed, and whether the difference is more than noise."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
-    """The same cases in two runs: how many were right in both, in the second alone (`won`), in the first alone
-    (`lost`), in neither."""
+    """The same cases in two runs: how many were right in both, only in the second (`won`), only in the first (`lost`),
+    or in neither."""
 
     name: str
     both: int
@@ -31,19 +31,22 @@ class PairedCounts:
 
     @property
     def difference(self) -> Estimate:
-        """The second's accuracy less the first's, with its 95 % interval."""
+        """The accuracy of the second run minus that of the first, with its 95 % interval."""
         return difference(self.both, self.won, self.lost, self.neither)
 
     @property
     def p(self) -> float:
-        """How often as uneven a split of the changed cases comes by chance: McNemar's exact test, two-sided."""
+        """The probability that chance splits the changed cases at least as unevenly: McNemar's exact test, two-sided."""
         return sign_test(self.won, self.lost)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed from the `first` run to the `second`. `left_out` counts cases that only one of them has, or that
-    expect something else there; `changes` are pairs of records, the lost ones first."""
+    """The changes from the run `first` to the run `second`.
+
+    `left_out` counts the cases that only one of them has, or that have different expected calls. `changes` are pairs
+    of records, lost cases first.
+    """
 
     first: str
     second: str
@@ -59,12 +62,12 @@ class Comparison:
 
     @property
     def macro(self) -> Estimate:
-        """The mean of the groups' differences, each counting the same."""
+        """The mean of the groups' differences, with equal weights."""
         return mean([group.difference for group in self.groups])
 
     @property
     def verdict(self) -> str:
-        """Whether the difference is more than noise, in a sentence."""
+        """One sentence: whether the difference is more than noise."""
         whole = self.overall
         told = f"{whole.won} cases won, {whole.lost} lost of {whole.total}, p = {p_text(whole.p)}"
         if whole.p >= ALPHA:
@@ -74,7 +77,7 @@ class Comparison:
 
 
 def compare(first: Sequence[Record], second: Sequence[Record], titles: tuple[str, str] | None = None) -> Comparison:
-    """What changed between the records of two runs, one contender each. UsageError where they share no case."""
+    """Compares the records of two runs, each of one contender. Raises UsageError if they share no case."""
     after = {record.case: record for record in second}
     pairs = [(one, after[one.case]) for one in first if one.case in after]
     same = [(one, two) for one, two in pairs if one.expected == two.expected and one.match == two.match]
@@ -97,7 +100,7 @@ def _paired(name: str, pairs: Sequence[tuple[Record, Record]]) -> PairedCounts:
 
 
 def p_text(p: float) -> str:
-    """`0.18`, `0.0023`, `< 0.0001`."""
+    """A p-value as text: `0.18`, `0.0023`, `< 0.0001`."""
     return "< 0.0001" if p < 0.0001 else f"{p:.2g}"
 
 
@@ -105,9 +108,9 @@ def p_text(p: float) -> str:
 
 
 def compare_folders(first: str, second: str | None = None) -> list[Comparison]:
-    """The comparisons of two folders, each named `DIR` or `DIR#CONTENDER`; of one with two contenders in it.
+    """Compares two folders, each named `DIR` or `DIR#CONTENDER`, or the two contenders of one folder.
 
-    Where both hold several contenders, each is compared with its namesake. Raises UsageError.
+    If both hold several contenders, those of the same name are compared. Raises UsageError.
     """
     if second is None:
         found = _contenders(first)
@@ -131,7 +134,7 @@ def compare_folders(first: str, second: str | None = None) -> list[Comparison]:
 
 
 def _contenders(name: str) -> dict[str, list[Record]]:
-    """The records of a folder by contender, of one alone where the name says which."""
+    """The records of a folder by contender; only one contender if the name selects it."""
     folder, _, wanted = (name, "", "") if Path(name).is_dir() else name.partition("#")
     by: dict[str, list[Record]] = {}
     for record in read(Path(folder).expanduser()):

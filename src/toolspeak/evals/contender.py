@@ -1,4 +1,4 @@
-"""A contender of an evaluation: a model and the way in which it is asked."""
+"""A contender of an evaluation: a model, and the dialect that it is prompted in."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .trace import recorded
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A model, by its name or itself, and the dialect that it is asked in (None: the model's own way).
+    """A model, by name or as an object, and the dialect that it is prompted in (None: the model's default).
 
-    `title` is what tables call it, by default made of the two. Another factor of deciding belongs here, in `label`,
-    and where `build` makes the model.
+    `title` is the name in tables; by default it is made from the two. A further setting that evaluations compare
+    belongs here, in `label` and in `build`.
     """
 
     model: str | Model
@@ -26,24 +26,24 @@ class Contender:
 
     @property
     def label(self) -> str:
-        """What tells it from others, in records too: an address without the user and password that it may hold."""
+        """The name that identifies the contender in tables and records. User and password are removed from addresses."""
         name = USERINFO.sub("//", self.model) if isinstance(self.model, str) else self.model.name
         return self.title or " · ".join(filter(None, (name, self.dialect)))
 
     def build(self) -> Model:
-        """The model, ready to call tools, recorded. Raises UnknownModel, UnknownDialect."""
+        """The model, able to call tools, with its requests recorded. Raises UnknownModel, UnknownDialect."""
         return recorded(named_model(self.model, dialect=self.dialect))
 
 
 def contenders(models: Sequence[str | Model], dialects: Sequence[str | None] = (None,)) -> list[Contender]:
-    """Every model in every dialect."""
+    """A contender for every model with every dialect."""
     made = [Contender(model, dialect) for model in models for dialect in dialects or (None,)]
     distinct(made)
     return made
 
 
 def distinct(given: Sequence[Contender]) -> None:
-    """Raises UsageError where two contenders would be called the same."""
+    """Raises UsageError if two contenders have the same label."""
     labels = [one.label for one in given]
     if twice := sorted({label for label in labels if labels.count(label) > 1}):
         raise UsageError(f"two contenders are called {twice[0]!r}: name each once, or give them titles")

@@ -1,4 +1,4 @@
-"""Cases by name: `bfcl:CATEGORY[a:b]`, or a file of one's own."""
+"""Loads cases by name: `bfcl:CATEGORY[a:b]`, or a file of the user."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def load(
     split: str | None = None,
     plain_names: bool = False,
 ) -> list[Case]:
-    """The cases of all names together: `bfcl:multiple[:100]`, or a path to JSON lines, with brackets too.
+    """The cases of all names: `bfcl:multiple[:100]`, or a path to a JSON Lines file, which may have brackets as well.
 
-    `tools` go with the lines of files that have none. `split` keeps the cases of that split. `plain_names` calls the
-    leaderboard's functions `a_b` where it has `a.b`. Raises UsageError for
-    what cannot be read, WeightsError where the leaderboard's package cannot be fetched.
+    `tools` are offered in the cases of files that list none. `split` selects the cases of that split. `plain_names`
+    names the leaderboard's functions `a_b` instead of `a.b`. Raises UsageError for what cannot be read, and
+    WeightsError if the leaderboard's package cannot be downloaded.
     """
     offered = None if tools is None else tuple(tools)
     cases: dict[str, Case] = {}
@@ -73,7 +73,7 @@ def _file(path: Path, name: str) -> Path:
 
 
 def mixed(cases: Sequence[Case]) -> list[Case]:
-    """The cases with their groups taking turns, so that a run cut short has some of each."""
+    """The cases reordered so that groups take turns: a run that stops early has seen all of them."""
     at: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for i, case in enumerate(cases):

@@ -1,4 +1,4 @@
-"""The user's own cases: JSON lines of a question, the tools offered, and the calls expected."""
+"""Reads the user's own cases: JSON Lines with a question, the tools to offer, and the expected calls."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ FIELDS = ("id", "question", "messages", "system", "tools", "calls", "match", "gr
 
 
 def load(path: Path, tools: Sequence[Tool[..., Any]] | None = None) -> list[Case]:
-    """The cases of a file, one JSON object a line. `tools` are offered where a line has none of its own, or names some.
+    """The cases of a file, one JSON object a line. `tools` are offered where a line lists none, or refers to them by
+    name.
 
-    UsageError says which line is wrong, and how.
+    Raises UsageError, which names the line and what is wrong with it.
     """
     return read(text_of(path), path, tools)
 
 
 def read(lines: str, path: Path, tools: Sequence[Tool[..., Any]] | None = None) -> list[Case]:
-    """The cases of a text that is, or would be, the file's."""
+    """The cases in the text of a file; `path` is used in messages and to find functions."""
     cases: dict[str, Case] = {}
     offered = None if tools is None else tuple(tools)
     for number, text in enumerate(lines.split("\n"), 1):
@@ -47,7 +48,7 @@ def read(lines: str, path: Path, tools: Sequence[Tool[..., Any]] | None = None) 
 
 
 def text_of(path: Path) -> str:
-    """What a file of lines holds. Raises UsageError."""
+    """The text of a file. Raises UsageError if it cannot be read."""
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -57,7 +58,7 @@ def text_of(path: Path) -> str:
 
 
 def line_of(text: str) -> dict[str, Any]:
-    """The object that a line is. Raises UsageError."""
+    """The JSON object in a line. Raises UsageError."""
     try:
         value: Any = json.loads(text)
     except json.JSONDecodeError as error:
@@ -103,7 +104,7 @@ def _word(line: Mapping[str, Any], field: str, default: str) -> str:
 
 
 def messages_of(line: Mapping[str, Any]) -> tuple[Message, ...]:
-    """What is said in a line, as a question or as messages. Raises UsageError."""
+    """The conversation of a line, which has a question or messages. Raises UsageError."""
     if ("question" in line) == ("messages" in line):
         raise UsageError("expected a question, or messages, one of the two")
     system: list[Message] = [{"role": "system", "content": _word(line, "system", "")}] if line.get("system") else []

@@ -1,4 +1,4 @@
-"""Compares a reply's calls with the expected ones, in any order, and says what is wrong."""
+"""Compares a reply's calls with the expected ones, in any order, and says what differs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Fits = Callable[[Call, Call], bool]
 
 
 def exactly(expected: Sequence[Call], tools: Sequence[Tool[..., Any]]) -> Judge:
-    """These calls and no others. An argument left out is the default that its schema states."""
+    """A judge that wants these calls and no others. An omitted argument counts as the default in its schema."""
     defaults = {tool.name: _defaults(tool) for tool in tools}
 
     def fits(wanted: Call, came: Call) -> bool:
@@ -29,7 +29,7 @@ def exactly(expected: Sequence[Call], tools: Sequence[Tool[..., Any]]) -> Judge:
 
 
 def subset(expected: Sequence[Call]) -> Judge:
-    """These calls with at least these arguments; what comes beside them does not count."""
+    """A judge that wants these calls with at least these arguments, and ignores all others."""
 
     def fits(wanted: Call, came: Call) -> bool:
         given = came["arguments"]
@@ -46,7 +46,7 @@ def _defaults(tool: Tool[..., Any]) -> dict[str, Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal as JSON: 2 is 2.0, but true is not 1."""
+    """Whether two values are equal as JSON: 2 equals 2.0, but true does not equal 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -75,8 +75,8 @@ def _judged(expected: Sequence[Call], fits: Fits, more: bool, reply: Reply) -> V
 def unmatched(
     expected: Sequence[Any], came: Sequence[Any], fit: Callable[[Any, Any], bool]
 ) -> tuple[list[int], list[int]]:
-    """What of `expected` and of `came` is left when as many as can be are paired (by augmenting paths)."""
-    partner: dict[int, int] = {}  # of each that came, the expected one
+    """The indices in `expected` and in `came` that stay unpaired in a maximum matching (found by augmenting paths)."""
+    partner: dict[int, int] = {}  # index in `came` -> index in `expected`
 
     def place(i: int, tried: set[int]) -> bool:
         for j, one in enumerate(came):
@@ -92,7 +92,7 @@ def unmatched(
 
 
 def _difference(wanted: Call, unused: Sequence[Call], more: bool) -> Verdict:
-    """What is wrong with the nearest call to one that did not come."""
+    """The difference between a missing call and the most similar unexpected call."""
     named = [call for call in unused if call["name"] == wanted["name"]]
     if not named:
         names = ", ".join(call["name"] for call in unused)
@@ -106,7 +106,7 @@ def _difference(wanted: Call, unused: Sequence[Call], more: bool) -> Verdict:
 
 
 def _faults(expected: Mapping[str, Any], came: Mapping[str, Any], more: bool) -> Iterator[tuple[Kind, str]]:
-    """What is wrong with each argument, the worst first."""
+    """What is wrong with each argument, the most serious first."""
     missing = [name for name in expected if name not in came]
     needless = [] if more else [name for name in came if name not in expected]
     faults: dict[Kind, Sequence[str]] = {
@@ -125,9 +125,9 @@ def _wrong(expected: Mapping[str, Any], came: Mapping[str, Any]) -> list[str]:
 
 
 def predicate(name: str, folder: Path) -> Judge:
-    """The verdict of `module:function`, which is given the Reply. The module may lie beside the cases, in `folder`.
+    """A judge that calls `module:function` with the Reply. The module may be in `folder`, beside the cases.
 
-    Right is True or None; wrong is False, a text (the reason), or an error that the function raises.
+    True or None means right. False, a text (the reason) or an exception means wrong.
     """
     function = _function(name, folder)
 

@@ -1,4 +1,4 @@
-"""Plots as SVG, for a page that loads nothing: colours come from the page's style, every text is escaped."""
+"""Draws plots as SVG for a self-contained page. Colors come from the page's style sheet; every text is escaped."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .summary import Summary, percent
 WIDTH, LEFT, RIGHT = 760, 190, 60
 BAR, GAP = 14, 10
 COLORS = 9
-"""How many series have a colour of their own in the page's style."""
+"""The number of series that have their own color in the style sheet."""
 
 
 def accuracy(summaries: Sequence[Summary]) -> str:
-    """Bars of accuracy with 95 % intervals, by group, one for every contender."""
+    """Bar chart of accuracy with 95 % intervals: one bar per contender in each group."""
     names = list(dict.fromkeys(group.name for summary in summaries for group in summary.groups))
     rows = [(name, [summary.group(name).share for summary in summaries]) for name in names]
     if len(names) > 1:
@@ -26,21 +26,21 @@ def accuracy(summaries: Sequence[Summary]) -> str:
 
 
 def bars(rows: Sequence[tuple[str, Sequence[Estimate]]]) -> str:
-    """Bars of shares with their intervals: by name, one for every series."""
+    """Bar chart of shares with intervals. Each row is a name and one estimate per series."""
     parts: list[str] = []
     y = 24
     for name, estimates in rows:
         height = len(estimates) * BAR
         parts.append(_label(name, y + height / 2))
         for i, estimate in enumerate(estimates):
-            if estimate.value == estimate.value:  # not of nothing
+            if estimate.value == estimate.value:  # NaN: the share of no cases
                 parts += _bar(y + i * BAR, estimate.value, estimate.low, estimate.high, i, percent(estimate))
         y += height + GAP
     return _svg(y + 4, [*_scale([(share / 4, f"{25 * share} %") for share in range(5)], y), *parts])
 
 
 def kinds(summaries: Sequence[Summary]) -> str:
-    """Kinds of error, stacked, as shares of all cases, one bar for every contender."""
+    """Stacked bars of the kinds of error as shares of all cases, one bar per contender."""
     parts: list[str] = []
     y = 24
     for summary in summaries:
@@ -58,7 +58,7 @@ def kinds(summaries: Sequence[Summary]) -> str:
 
 
 def seconds(summaries: Sequence[Summary], samples: Sequence[Sequence[float]]) -> str:
-    """Seconds a case: quarters of the cases lie left of, in the two halves of, and right of each box."""
+    """Box plot of the seconds per case: the box holds the middle half, split at the median."""
     step = _round_step(max((max(sample, default=0.0) for sample in samples), default=0.0))
     longest = 4 * step
     parts: list[str] = []
@@ -81,7 +81,7 @@ def seconds(summaries: Sequence[Summary], samples: Sequence[Sequence[float]]) ->
 
 
 def _round_step(longest: float) -> float:
-    """A quarter of a scale that reaches beyond `longest`, in figures that read well."""
+    """A quarter of a scale that reaches beyond `longest`, as a round number."""
     magnitude = 10.0 ** math.floor(math.log10(longest / 4)) if longest > 0 else 0.1
     return next(
         round(figure * magnitude, 12)
@@ -96,7 +96,7 @@ def legend(names: Sequence[str], colors: Sequence[int] | None = None) -> list[tu
 
 
 def kinds_legend(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
-    """(class, name) of each kind of error that there is."""
+    """(class, name) of each kind of error that occurs."""
     there: list[Kind] = [kind for kind in KINDS if any(kind in summary.kinds for summary in summaries)]
     return legend(there, [_color(kind) for kind in there])
 

@@ -1,4 +1,4 @@
-"""Measures whether an index finds the tools that questions need: recall, missed tools, and a page."""
+"""Measures whether an index finds the tools that questions need: recall, missed tools, and a report page."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .jsonl_cases import FIELDS, line_of, messages_of, text_of
 from .stats import Estimate, wilson
 
 KS = (1, 3, 5, 10, 20)
-"""Among how many of the first a tool is looked for."""
+"""The values of k for which recall@k is reported."""
 DEPTH = 100
-"""How far down a ranking is looked at all."""
+"""The rank down to which a tool is looked for."""
 INSTEAD = 3
-"""How many of the tools are told that came before the one that was needed."""
+"""For a missed tool, how many of the tools that ranked before it are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A conversation, and the names of the tools that it needs. `line` is where it stands in its file."""
+    """A conversation, and the names of the tools that it needs. `line` is its line number in the file."""
 
     line: int
     messages: tuple[Message, ...]
@@ -38,14 +38,14 @@ class Example:
 
     @property
     def question(self) -> str:
-        """What is searched by, above all."""
+        """The main search query: the last message of the user."""
         return questions(self.messages)[0].text
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What came for an example: the rank of each tool that it needs, from 1, or 0 beyond DEPTH; whether the model would
-    be shown it; and what came first."""
+    """The search result for an example: the rank of each needed tool (from 1, or 0 beyond DEPTH), whether the model
+    would be shown it, and the top of the ranking."""
 
     example: Example
     ranks: tuple[int, ...]
@@ -53,7 +53,7 @@ class Retrieval:
     first: tuple[str, ...]
 
     def within(self, k: int) -> float:
-        """The share of the needed tools that are among the first `k`."""
+        """The fraction of the needed tools among the first `k`."""
         return sum(0 < rank <= k for rank in self.ranks) / len(self.ranks)
 
     def instead(self, k: int) -> dict[str, int]:
@@ -64,36 +64,36 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """How well the needed tools are found. An example that needs several counts by the share that is found.
+    """How well the needed tools are found. An example that needs several tools counts by the fraction that is found.
 
-    `by` says what is searched by.
+    `by` says how the index searches.
     """
 
     by: str
     results: tuple[Retrieval, ...]
 
     def at(self, k: int) -> Estimate:
-        """The share of the needed tools that are among the first `k`, with its 95 % interval."""
+        """Recall@k: the fraction of the needed tools among the first `k`, with its 95 % interval."""
         return wilson(sum(one.within(k) for one in self.results), len(self.results))
 
     @property
     def reciprocal(self) -> Estimate:
-        """The mean of one by the rank of the first needed tool (MRR), with its 95 % interval."""
+        """The mean reciprocal rank (MRR) of the first needed tool, with its 95 % interval."""
         best = [min(filter(None, one.ranks), default=0) for one in self.results]
         return wilson(sum(1 / rank for rank in best if rank), len(best))
 
     @property
     def in_view(self) -> Estimate:
-        """The share of the needed tools that the model would be shown, with its 95 % interval."""
+        """The fraction of the needed tools that the model would be shown, with its 95 % interval."""
         return wilson(sum(sum(one.in_view) / len(one.in_view) for one in self.results), len(self.results))
 
     def misses(self, k: int) -> list[Retrieval]:
-        """The examples that need a tool which is not among the first `k`."""
+        """The examples with a needed tool that is not among the first `k`."""
         return [one for one in self.results if one.within(k) < 1]
 
 
 class _MemoIndex:
-    """An index that remembers what it found for the last two questions, so that nothing is embedded twice."""
+    """An index that caches the results of its last two questions, so that no question is embedded twice."""
 
     def __init__(self, index: ToolIndex) -> None:
         self.index = index
@@ -114,7 +114,7 @@ class _MemoIndex:
 
 
 def measure(examples: Sequence[Example], index: ToolIndex, model: Model, by: str) -> Recall:
-    """What the index finds for each example, and what the model would be shown of it. The model is not asked."""
+    """Searches the index for each example, and determines what the model would be shown. The model is not called."""
     indexes, finder, tools = Indexes(), _MemoIndex(index), tuple(index)
     routed = ToolRouter(model, finder, indexes=indexes, finds=AnsweredCalls())
     indexed = indexes.now(tools, finder)
@@ -139,10 +139,10 @@ def measure(examples: Sequence[Example], index: ToolIndex, model: Model, by: str
 
 
 def load(path: Path, names: Collection[str]) -> tuple[list[Example], int]:
-    """The examples of a file of JSON lines, and how many of its lines need no tool and are left out.
+    """The examples of a JSON Lines file, and the number of lines that were skipped because they need no tool.
 
-    A line has a question (or messages) and the names of its `tools`, or is a case as `toolspeak eval` takes it: then
-    the tools that its `calls` name are needed. UsageError says which line is wrong, and how.
+    A line has a question (or messages) and the names of its `tools`, or is a case of `toolspeak eval`: then the needed
+    tools are those that its `calls` name. Raises UsageError, which names the line and what is wrong with it.
     """
     examples: list[Example] = []
     left = 0

@@ -1,4 +1,4 @@
-"""Recall as a table, as data for programs, and as a page that loads nothing from elsewhere."""
+"""Recall as a table, as JSON data, and as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .summary import percent
 
 PAGE = "recall.html"
 MOST_MISSES = 500
-"""How many misses the page holds."""
+"""The most misses that the page lists."""
 LONG = 300
-"""How many characters of a question are told."""
+"""Characters of a question that are shown."""
 
 
 def table(recalls: Sequence[Recall], k: int) -> tuple[list[str], list[list[str]]]:
-    """The titles and the rows of a table, a column for each way of searching."""
+    """The header and the rows of a table with one column for each way of searching."""
     rows = [[name, *map(percent, estimates)] for name, estimates in _shares(recalls, k)]
     return ["", *(one.by for one in recalls)], [*rows, ["MRR", *(_mean(one.reciprocal) for one in recalls)]]
 
 
 def as_json(recall: Recall, k: int) -> dict[str, Any]:
-    """A recall for programs."""
+    """The recall as JSON data."""
     return {
         "by": recall.by,
         "questions": len(recall.results),
@@ -37,7 +37,7 @@ def as_json(recall: Recall, k: int) -> dict[str, Any]:
 
 
 def page(recalls: Sequence[Recall], k: int, about: str) -> str:
-    """The page. `about` says what was measured."""
+    """The HTML page. `about` describes what was measured."""
     titles, rows = table(recalls, k)
     return rendered(
         PAGE,
@@ -52,7 +52,7 @@ def page(recalls: Sequence[Recall], k: int, about: str) -> str:
 
 
 def needed(found: Retrieval, k: int) -> str:
-    """The needed tools that are not among the first `k`, each with its rank."""
+    """The needed tools that are not among the first `k`, each with its rank, as text."""
     return ", ".join(f"{name} ({rank or 'not found'})" for name, rank in found.instead(k).items())
 
 

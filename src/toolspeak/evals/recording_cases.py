@@ -1,8 +1,8 @@
-"""Cases out of recordings, and tests out of cases: what one run showed can be measured, and held, in the next minute.
+"""Makes cases from recordings, and pytest tests from cases.
 
-A case of a recording expects the calls that were made; whoever knows better corrects it. A test asks for one case at a
-time by the fixture `toolspeak_replay`, and comes with a recording of what was answered, so that it says at once what the
-case said: nothing has to run.
+A case made from a recording expects the calls that the model made; the user corrects it where they are wrong. A test
+gets one case through the fixture `toolspeak_replay` and comes with a recording of the answer, so it reproduces the
+verdict at once without a model.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def test_case(case, toolspeak_replay):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A case, and what a model answered: the exchange, None where nothing is known of it."""
+    """A case and the exchange with the model that answered it; None if that is not known."""
 
     case: Case
     exchange: Exchange | None = None
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a file holds exchanges rather than cases."""
+    """Whether a file holds recorded exchanges rather than cases."""
     lines = (line for line in text_of(path).split("\n") if line.strip())
     first = next(lines, "")
     try:
@@ -65,7 +65,7 @@ def is_recording(path: Path) -> bool:
 
 
 def of_recording(path: Path) -> tuple[list[Answered], list[str]]:
-    """A case for each exchange in which tools were offered, and why each other one is none."""
+    """A case for each exchange that offered tools, and for every other exchange the reason why there is none."""
     cases: list[Answered] = []
     others: list[str] = []
     for number, exchange in enumerate(read_recording(path), 1):
@@ -81,7 +81,7 @@ def of_recording(path: Path) -> tuple[list[Answered], list[str]]:
 
 
 def _line(exchange: Exchange) -> dict[str, Any]:
-    """The fields of a case that an exchange tells. Raises UsageError where it tells of none."""
+    """The fields of the case in an exchange. Raises UsageError if it has none."""
     request = exchange.request
     if exchange.counted or not {"tools", "messages"} <= request.keys():
         raise UsageError("no tools were offered")
@@ -96,14 +96,14 @@ def _line(exchange: Exchange) -> dict[str, Any]:
 
 
 def of_failures(path: Path, records: Sequence[Record]) -> list[Answered]:
-    """The cases of a file that failed in an evaluation, each with what was answered. Raises UsageError."""
+    """The cases of a file that failed in an evaluation, each with the model's answer. Raises UsageError."""
     failures = {record.case: record for record in reversed(records) if not record.right}
-    # `tools` of the lines count; those that only name some need the functions, which a test cannot be given.
+    # Lines must define their tools: one that only names them needs the functions, which a test does not have.
     return [Answered(case, _exchange(failures[case.id], case)) for case in load(path) if case.id in failures]
 
 
 def _exchange(record: Record, case: Case) -> Exchange:
-    """What a model answered, as far as an evaluation tells."""
+    """The model's answer as an exchange, as far as the evaluation recorded it."""
     events: list[Event] = [TextDelta(record.text)] if record.text else []
     for number, call in enumerate(record.calls, 1):
         arguments = json.dumps(call["arguments"], ensure_ascii=False)
@@ -114,7 +114,7 @@ def _exchange(record: Record, case: Case) -> Exchange:
 
 
 def case_line(case: Case) -> str:
-    """A case as a line of a file of cases. Raises UsageError for one that is judged by code of its own."""
+    """A case as a line of a case file. Raises UsageError if it is judged by custom code."""
     if ":" in case.match:
         raise UsageError(f"the case {case.id} is judged by {case.match}, which is code: write its test by hand")
     tools = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in case.tools]
@@ -127,8 +127,10 @@ def case_line(case: Case) -> str:
 
 
 def write_test(path: Path, cases: Sequence[Answered], source: str, model: str) -> Iterator[Path]:
-    """Writes a file of tests, its cases and their recordings, and gives the path of each. Raises UsageError where the
-    file is there, or is none that pytest finds."""
+    """Writes a test file with its cases and their recordings, and yields the path of each file.
+
+    Raises UsageError if the file exists, or if pytest would not collect a file of that name.
+    """
     if path.suffix != ".py" or not path.stem.startswith("test_"):
         raise UsageError(f"{path}: expected the name of a file that pytest finds, such as tests/test_weather.py")
     if path.exists():
@@ -145,7 +147,7 @@ def write_test(path: Path, cases: Sequence[Answered], source: str, model: str) -
 
 
 def _as_decided(case: Case, exchange: Exchange) -> Exchange:
-    """The exchange with its request as the test makes it: the case alone, without settings."""
+    """The exchange with the request as the test sends it: the case alone, without settings."""
     return replace(exchange, request=canonical(Request(case.messages, case.tools)))
 
 
@@ -156,8 +158,8 @@ def _written(path: Path, content: bytes) -> Path:
 
 
 def cases_of(path: Path, failed: Path | None = None) -> tuple[list[Answered], list[str]]:
-    """The cases of a recording or of a file of cases, of these those that failed in the results of an evaluation; and why
-    other exchanges are none. Raises UsageError."""
+    """The cases of a recording or of a case file, and for each exchange without a case the reason. With `failed`, only
+    those that failed in the results of that evaluation. Raises UsageError."""
     if failed is not None:
         return of_failures(path, read_results(failed)), []
     if is_recording(path):
@@ -166,7 +168,7 @@ def cases_of(path: Path, failed: Path | None = None) -> tuple[list[Answered], li
 
 
 def chosen(cases: Iterable[Answered], names: Sequence[str]) -> list[Answered]:
-    """The cases with these ids, in their order; all of them where none is named. Raises UsageError for an unknown one."""
+    """The cases with these ids, in their own order; all if `names` is empty. Raises UsageError for an unknown id."""
     by_id = {one.case.id: one for one in cases}
     if absent := [name for name in names if name not in by_id]:
         raise UsageError(f"there is no case {absent[0]!r}. There are: {', '.join(by_id) or 'none'}")

@@ -1,4 +1,4 @@
-"""A page of results: one HTML file that loads nothing from elsewhere."""
+"""Writes the results as a page: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .summary import summarise, table
 from .trace import Step, unpacked
 
 MOST_FAILURES = 200
-"""How many failing cases of a contender the page holds; all are in the JSON lines."""
+"""The most failed cases of a contender that the page lists; the JSON Lines file has all."""
 STEPS, LONG = 40, 20_000
-"""How many steps of a case the page holds, and how many characters of a text."""
+"""The most steps of a case on the page, and the most characters of a text."""
 TITLE = 120
-"""Characters of each half of a page's title."""
+"""Characters of each half of the page's title."""
 PAGE = "report.html"
 STYLE = "page.css"
-"""What pages look like."""
+"""The style sheet of all pages."""
 
 
 def write(folder: Path | str, records: Sequence[Record] | None = None) -> Path:
-    """Writes the page on a folder's results (or on those `records` of them) into it, and gives its path."""
+    """Writes the page for a folder's results (or only for `records`) into the folder, and returns its path."""
     home = Path(folder)
     found = list(read(home) if records is None else records)
     if not found:
@@ -43,7 +43,7 @@ def write(folder: Path | str, records: Sequence[Record] | None = None) -> Path:
 
 
 def page(records: Sequence[Record], manifest: Manifest | None = None) -> str:
-    """The page on these records."""
+    """The HTML page for these records."""
     summaries = summarise(records)
     by = {s.contender: [record for record in records if record.contender == s.contender] for s in summaries}
     titles, rows = table(summaries)
@@ -64,7 +64,7 @@ def page(records: Sequence[Record], manifest: Manifest | None = None) -> str:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A page from a template beside this file."""
+    """A page rendered from a template in this folder."""
     from minijinja import Environment
 
     home = files(__package__ or "")
@@ -73,7 +73,7 @@ def rendered(template: str, **values: Any) -> str:
 
 
 def _title(contenders: Sequence[str], manifest: Manifest | None) -> str:
-    """What tells a page from others in a list of them."""
+    """The title of a page, which distinguishes it from others."""
     names = ", ".join(name[:TITLE] for name in contenders[:3]) + (
         f" and {len(contenders) - 3} more" * (len(contenders) > 3)
     )
@@ -105,7 +105,7 @@ def _compared(found: Comparison) -> dict[str, Any]:
 
 
 def compared_rows(found: Comparison) -> list[list[str]]:
-    """The rows of a table: name, cases, won, lost, points, p; the groups, their mean, all cases together."""
+    """The rows of a comparison table (name, cases, won, lost, points, p): the groups, their mean, all cases together."""
     if len(found.groups) == 1:
         return [_row(found.groups[0])]
     between = ["mean of groups", "", "", "", points(found.macro), ""]
@@ -117,7 +117,7 @@ def _row(line: PairedCounts) -> list[str]:
 
 
 def points(estimate: Estimate) -> str:
-    """A difference of shares in points: `+4 (−1 to +9)`."""
+    """A difference of shares in percentage points: `+4 (−1 to +9)`."""
     low, high = 100 * estimate.low, 100 * estimate.high
     return f"{100 * estimate.value:+.1f} ({low:+.1f} to {high:+.1f})".replace("-", "−")
 

@@ -1,4 +1,4 @@
-"""Results of an evaluation on disk: an append-only file of JSON lines in a folder for one set of cases."""
+"""Stores the results of an evaluation: an append-only JSON Lines file in a folder, which belongs to one set of cases."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ RUN, RECORDS = "run.json", "cases.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One case put to one contender: the verdict, what was expected, what came, what it cost, and how it was asked.
+    """The result of one case for one contender: the verdict, the expected and the actual calls, the cost, and all
+    requests.
 
-    `cost` is in the currency of the prices given, None without. `steps` are what the model below was asked, exactly;
-    `recording.unpacked` makes their prompts whole.
+    `cost` is in the currency of the given prices, None without prices. `steps` are the exact requests to the
+    underlying model; `trace.unpacked` restores their full prompts.
     """
 
     case: str
@@ -53,7 +54,7 @@ NAMES = frozenset(each.name for each in fields(Record))
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a folder holds the results of: the names of the cases' sources, their fingerprint, how they were put."""
+    """What a folder holds results of: the names of the cases' sources, their fingerprint, and the settings."""
 
     sources: list[str]
     cases: int
@@ -63,7 +64,7 @@ class Manifest:
 
 
 class Folder:
-    """A folder with a run's results, open for more. Made by `opened`."""
+    """A folder with the results of a run, open for appending. Created by `opened`."""
 
     def __init__(self, path: Path, records: list[Record], file: IO[str]) -> None:
         self.path = path
@@ -72,11 +73,11 @@ class Folder:
         self._file = file
 
     def forget_errors(self) -> None:
-        """Lets cases that ended in an error be put again; their new record takes the old one's place."""
+        """Lets cases that ended in an error be asked again; the new record replaces the old one."""
         self.done -= {(record.contender, record.case) for record in self.records if record.kind == "error"}
 
     def add(self, record: Record) -> None:
-        """Keeps a record, on the disk before this returns."""
+        """Appends a record. It is on disk when this returns."""
         self._file.write(json.dumps(asdict(record), ensure_ascii=False, default=str) + "\n")
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -86,7 +87,7 @@ class Folder:
 
 @contextlib.contextmanager
 def opened(path: Path, manifest: Manifest) -> Generator[Folder]:
-    """The folder, made where it is not there. UsageError where it belongs to other cases or settings, or is in use."""
+    """The folder, created if it is missing. Raises UsageError if it belongs to other cases or settings, or is in use."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -99,7 +100,8 @@ def opened(path: Path, manifest: Manifest) -> Generator[Folder]:
 
 
 def _same_run(path: Path, manifest: Manifest) -> None:
-    """Writes what the folder is for, or compares. The sources are only told: cases are the same if their digest is."""
+    """Writes the manifest of a new folder, or compares it with the existing one. The names of sources may differ:
+    cases are the same if their digest is."""
     there = path / RUN
     if not there.exists():
         others = [one.name for one in path.iterdir() if one.name != ".lock"]
@@ -131,7 +133,7 @@ def _ours(names: Sequence[str]) -> bool:
 
 
 def read_manifest(folder: Path | str) -> Manifest:
-    """What the folder holds the results of. UsageError where it holds none."""
+    """The manifest of a folder. Raises UsageError if it holds no results."""
     there = Path(folder) / RUN
     try:
         return Manifest(**json.loads(there.read_text("utf-8")))
@@ -142,7 +144,8 @@ def read_manifest(folder: Path | str) -> Manifest:
 
 
 def read(folder: Path | str) -> list[Record]:
-    """The records of a folder, whole lines alone: a run may be at work on it. UsageError where it holds none."""
+    """The records of a folder. Only complete lines are read, since a run may still be writing. Raises UsageError if
+    there are no results."""
     read_manifest(folder)
     try:
         return last([record for record, _ in _lines(Path(folder) / RECORDS)])
@@ -151,12 +154,13 @@ def read(folder: Path | str) -> list[Record]:
 
 
 def last(records: Sequence[Record]) -> list[Record]:
-    """The last record of every case and contender: a case that was put again counts once."""
+    """The last record of every case and contender, so that a repeated case counts once."""
     return list({(record.contender, record.case): record for record in records}.values())
 
 
 def _whole(path: Path) -> list[Record]:
-    """The records of a file, which is cut after the last whole line: a kill may have left half of one."""
+    """The records of a file, which is truncated after its last complete line: a killed process may have left half a
+    line."""
     if not path.exists():
         return []
     found = list(_lines(path))
@@ -168,7 +172,7 @@ def _whole(path: Path) -> list[Record]:
 
 
 def _lines(path: Path) -> Generator[tuple[Record, int]]:
-    """Each record, and where its line ends, in bytes. UsageError for a line that is whole but no record."""
+    """Each record with the byte offset of its line's end. Raises UsageError for a complete line that is no record."""
     at = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

@@ -1,4 +1,4 @@
-"""Puts cases to contenders: one decision each, judged and kept."""
+"""Runs cases with contenders: one decision per case, judged and stored."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ from .results import Folder, Manifest, Record, last, opened
 from .trace import packed, recording
 
 STOPPING = (ModelUnreachable, KeyRefused, RateLimited, WeightsError, MissingExtra)
-"""Errors that would come for every case: they end the run, which can be gone on with."""
+"""Errors that every case would get. They end the run, which can be continued."""
 
 EXPECTED = ("not-sampled",)
-"""Notes that every case would have: a decision by likelihood makes no use of a temperature."""
+"""Notes that every case would get: scoring by likelihood has no use for a temperature."""
 
 OnRecord = Callable[[Record, int, int], None]
-"""Told each record as it comes, how many are done, and of how many."""
+"""Called with each new record, the number of finished cases and the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How cases are put. `tries` is how often a model may be asked in all for a valid reply: 1 repeats nothing.
+    """How cases are run. `tries` is the most requests for one valid reply: 1 means no re-asking.
 
-    `temperature` None leaves it to the model. `seconds` bounds one decision. `at_once` is how many cases are under way
-    together. `prices` are those of a million tokens sent and of a million received, by the contender's label or by ""
-    for all.
+    `temperature` None leaves it to the model. `seconds` limits one decision. `at_once` is the number of concurrent
+    cases. `prices` are those of a million input tokens and of a million output tokens, by the contender's label, or by
+    "" for all.
     """
 
     temperature: float | None = 0.0
@@ -65,7 +65,7 @@ class Settings:
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
     def as_dict(self) -> dict[str, Any]:
-        """What changes results, for the folder to remember."""
+        """The settings that affect results, to store in the manifest."""
         return {name: value for name, value in asdict(self).items() if name not in ("at_once", "prices")}
 
 
@@ -79,12 +79,12 @@ def run(
     heard: OnRecord | None = None,
     errors_again: bool = False,
 ) -> list[Record]:
-    """The records of every case put to every contender, kept in the folder `out` as they come.
+    """The records of every case with every contender, stored in the folder `out` as they arrive.
 
-    What stands there already is not put again, so that a run that was killed is gone on with by the same call. A folder
-    takes further contenders for the same cases and settings, and refuses others. `sources` name the cases for people.
-    With `errors_again` cases that ended in an error are put again. Raises UsageError, and the ModelError of a model
-    that cannot be asked at all, or whose first cases all end in the same error.
+    Stored results are not repeated, so the same call continues a run that was killed. A folder accepts further
+    contenders for the same cases and settings, and refuses other cases or settings. `sources` are the cases' names,
+    for display. `errors_again` repeats cases that ended in an error. Raises UsageError, and ModelError if a model
+    cannot be reached at all or if its first cases all end in the same error.
     """
     return run_sync(arun(cases, contenders, out, settings, sources=sources, heard=heard, errors_again=errors_again))
 
@@ -131,7 +131,7 @@ def _possible(settings: Settings) -> None:
 
 
 async def _put_all(cases: Sequence[Case], label: str, model: Model, settings: Settings, keeper: RecordKeeper) -> None:
-    """Puts every case that is not done yet, some at a time; an error that stops the run lets the others end."""
+    """Runs every case that is not done, several at a time. An error that stops the run lets running cases finish."""
     undone = [case for case in mixed(cases) if (label, case.id) not in keeper.folder.done]
     if undone:
         await load(model)
@@ -149,7 +149,7 @@ async def _put_all(cases: Sequence[Case], label: str, model: Model, settings: Se
 
 
 class _Rows:
-    """Cases as the rows of a batch: all of them are to be put."""
+    """Presents cases as rows of a batch, all of them still to be done."""
 
     count = 0
 
@@ -160,7 +160,7 @@ class _Rows:
 
 
 class _Journal:
-    """A Keeper in the place of a batch's directory."""
+    """Stands in for the journal of a batch: it adds records to a RecordKeeper instead of a batch folder."""
 
     def __init__(self, keeper: RecordKeeper) -> None:
         self.keeper = keeper
@@ -180,15 +180,15 @@ class _Journal:
 
 
 class _Counts(Summary):
-    """A batch's counts, which an evaluation does without: it counts what it is told."""
+    """Stands in for a batch's counters, which an evaluation does not need."""
 
     def add(self, record: Any) -> None:
         self.done += 1
 
 
 class RecordKeeper:
-    """Adds records to a folder; holds back those of the beginning that are all the same error, which is most likely
-    one of the setup: a name that the server does not know. After SAME of them it raises ModelError instead."""
+    """Adds records to a folder. It holds back the first ones while they are all the same error, which is usually one
+    of the setup, such as an unknown model name. After SAME of them it raises ModelError instead of storing them."""
 
     SAME = 5
 
@@ -198,7 +198,7 @@ class RecordKeeper:
         self.begun = False
 
     def add(self, record: Record) -> None:
-        """Keeps a record."""
+        """Stores a record, or holds it back."""
         self.held.append(record)
         same = record.kind == "error" and record.detail == self.held[0].detail
         if self.begun or not same:
@@ -209,7 +209,7 @@ class RecordKeeper:
             )
 
     def release(self) -> None:
-        """Keeps what was held back."""
+        """Stores the records that were held back."""
         self.begun = True
         for record in self.held:
             self.folder.add(record)
@@ -218,7 +218,7 @@ class RecordKeeper:
 
 
 async def put(case: Case, label: str, model: Model, settings: Settings) -> Record:
-    """The record of one case. An error of the model's is a wrong answer, unless it would come for every case."""
+    """The record of one case. An error of the model is a wrong answer, unless every case would get it (STOPPING)."""
     with recording() as tape:
         began = time.perf_counter()
         reply, failed = await _decided(case, model, settings)
@@ -254,7 +254,7 @@ async def put(case: Case, label: str, model: Model, settings: Settings) -> Recor
 
 
 async def _decided(case: Case, model: Model, settings: Settings) -> tuple[Reply, Verdict | None]:
-    """The reply, and the verdict where there is no valid one, or where the case itself says."""
+    """The reply, and a verdict if there is no valid reply or if the case judges itself (`play`)."""
     options: Options = {
         "model": model,
         "temperature": settings.temperature,
@@ -277,18 +277,19 @@ async def _decided(case: Case, model: Model, settings: Settings) -> tuple[Reply,
 async def _turn(
     options: Options, settings: Settings, messages: Sequence[Message], tools: Sequence[Tool[..., Any]], steps: int
 ) -> Reply:
-    """A run whose calls are carried out."""
+    """One turn of a multi-turn case: a run that executes calls."""
     limited: Options = {**options, "limits": {"seconds": settings.seconds, "steps": steps}}
     return await run_calls(messages, tools=tools, **limited)
 
 
 def price(label: str, prices: Mapping[str, tuple[float, float]]) -> tuple[float, float] | None:
-    """The price for a contender: by its label, by what that begins with (the model), or the one for all."""
+    """The prices for a contender: by its label, by its model (with which the label begins), or the ones for all."""
     return prices.get(label) or prices.get(label.partition(" · ")[0]) or prices.get("")
 
 
 def cost(spent: Usage, price: tuple[float, float] | None) -> float | None:
-    """What tokens cost at the price of a million sent and of a million received; None where either is not known."""
+    """The cost of the tokens, given the prices of a million input and of a million output tokens; None if either is
+    unknown."""
     if price is None or not (spent.prompt_tokens or spent.completion_tokens):
         return None
     return (spent.prompt_tokens * price[0] + spent.completion_tokens * price[1]) / 1e6

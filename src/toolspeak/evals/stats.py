@@ -1,7 +1,7 @@
-"""Statistics of accuracy: confidence intervals for a share, a mean of shares and a paired difference, and an exact sign
-test.
+"""Statistics of accuracy: confidence intervals for a share, a mean of shares and a paired difference, and an exact
+sign test.
 
-All at 95 % unless told otherwise, all in closed form: the same data always gives the same figures.
+Intervals are at 95 % by default. All formulas are closed-form, so the same data always gives the same figures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Z = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value and the interval that holds it."""
+    """A value and its confidence interval."""
 
     value: float
     low: float
@@ -23,10 +23,10 @@ class Estimate:
 
 
 def wilson(right: float, total: int, z: float = Z) -> Estimate:
-    """A share and its score interval (Wilson 1927), which has width at 0 and 1 too; of nothing, anything.
+    """A share with its score interval (Wilson 1927), which has a width even at 0 and 1. For no cases, the interval is
+    0 to 1.
 
-    `right` may be a sum of parts from 0 to 1, which spread at most as far as right and wrong do: the interval is then
-    wide enough.
+    `right` may be a sum of fractions. Fractions vary at most as much as 0 and 1 do, so the interval is wide enough.
     """
     if not total:
         return Estimate(math.nan, 0.0, 1.0)
@@ -40,7 +40,8 @@ def wilson(right: float, total: int, z: float = Z) -> Estimate:
 
 
 def mean(parts: Sequence[Estimate]) -> Estimate:
-    """The unweighted mean of independent estimates: their intervals' sides added in squares (Zou and Donner 2008)."""
+    """The unweighted mean of independent estimates. The sides of their intervals are added in quadrature (Zou and
+    Donner 2008)."""
     if not parts:
         return Estimate(math.nan, 0.0, 1.0)
     n = len(parts)
@@ -51,16 +52,20 @@ def mean(parts: Sequence[Estimate]) -> Estimate:
 
 
 def sign_test(won: int, lost: int) -> float:
-    """The exact two-sided p of as uneven a split of `won + lost` tosses of a fair coin: McNemar's test on the pairs
-    that changed."""
+    """The exact two-sided p-value of a split as uneven as `won` to `lost` by fair coin tosses: McNemar's test on the
+    pairs that changed."""
     total = won + lost
     tail = sum(math.comb(total, i) for i in range(min(won, lost) + 1))
     return min(1.0, 2 * tail / 2**total)
 
 
 def difference(both: int, won: int, lost: int, neither: int, z: float = Z) -> Estimate:
-    """The second share less the first, of the same cases: right in both, in the second alone (`won`), in the first
-    alone (`lost`), in neither. Newcombe 1998, method 10: score intervals, with the correlation of the pairs."""
+    """The second share minus the first, with the interval of Newcombe 1998, method 10 (score intervals and the
+    correlation of the pairs).
+
+    The counts are of cases that are right in both, only in the second (`won`), only in the first (`lost`), or in
+    neither.
+    """
     total = both + won + lost + neither
     if not total:
         return Estimate(math.nan, -1.0, 1.0)
@@ -77,7 +82,7 @@ def _side(a: float, b: float, phi: float) -> float:
 
 
 def _correlation(both: int, won: int, lost: int, neither: int) -> float:
-    """Phi of the pairs, made smaller where it is positive, as the method asks."""
+    """The phi coefficient of the pairs, reduced if it is positive, as the method demands."""
     product = (both + lost) * (won + neither) * (both + won) * (lost + neither)
     if not product:
         return 0.0
@@ -88,7 +93,7 @@ def _correlation(both: int, won: int, lost: int, neither: int) -> float:
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value, or the mean of the two in the middle; nan of none."""
+    """The middle value, or the mean of the two middle values; NaN for an empty sequence."""
     ordered = sorted(values)
     n = len(ordered)
     return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2 if n else math.nan

@@ -1,4 +1,4 @@
-"""Summarizes results: accuracy by group with intervals, kinds of error, seconds, tokens, money."""
+"""Summarizes results: accuracy by group with intervals, kinds of error, seconds, tokens, cost."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A contender's results. `seconds` are per case; `tokens` sent and received per case; `cost` of all cases, None
-    where no price is known."""
+    """The results of one contender. `tokens` are input and output tokens per case. `cost` is that of all cases, None
+    if no price is known."""
 
     contender: str
     groups: tuple[Group, ...]
@@ -46,16 +46,16 @@ class Summary:
 
     @property
     def macro(self) -> Estimate:
-        """The mean of the groups' accuracies, each counting the same, with its 95 % interval."""
+        """The mean of the groups' accuracies with equal weights, with its 95 % interval."""
         return mean([group.share for group in self.groups])
 
     def group(self, name: str) -> Group:
-        """A group by its name; of no cases where there is none."""
+        """The group of that name; one without cases if there is none."""
         return next((group for group in self.groups if group.name == name), Group(name, 0, 0))
 
 
 def summarise(records: Sequence[Record]) -> list[Summary]:
-    """One summary for every contender, in the order in which they come."""
+    """One summary per contender, in the order of their first records."""
     by: dict[str, list[Record]] = {}
     for record in records:
         by.setdefault(record.contender, []).append(record)
@@ -87,14 +87,14 @@ def _one(contender: str, records: Sequence[Record]) -> Summary:
 
 
 def percent(estimate: Estimate) -> str:
-    """`78 % (69–84)`."""
+    """A share and its interval as text: `78 % (69–84)`."""
     if math.isnan(estimate.value):
         return "–"
     return f"{100 * estimate.value:.0f} % ({100 * estimate.low:.0f}–{100 * estimate.high:.0f})"
 
 
 def table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
-    """The titles and the rows of a table: a column for every contender, a row for every group and what else is told."""
+    """The header and the rows of a table with one column per contender and one row per group and further figure."""
     rows: list[list[str]] = []
 
     def row(title: str, cell: Callable[[Summary], str]) -> None:
@@ -119,7 +119,7 @@ def table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]]:
 
 
 def _tokens(summary: Summary, which: int) -> str:
-    return f"{summary.tokens[which]:.0f}" if any(summary.tokens) else "–"  # not told
+    return f"{summary.tokens[which]:.0f}" if any(summary.tokens) else "–"  # not counted
 
 
 def _cell(group: Group) -> str:
@@ -134,7 +134,7 @@ def markdown(summaries: Sequence[Summary]) -> str:
 
 
 def as_json(summary: Summary) -> dict[str, object]:
-    """A summary for programs."""
+    """The summary as JSON data."""
     return {
         "contender": summary.contender,
         "groups": {group.name: _numbers(group) for group in summary.groups},

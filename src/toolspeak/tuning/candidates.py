@@ -1,4 +1,4 @@
-"""The strategies that are worth trying with a model."""
+"""Lists the strategies that are worth trying with a model."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from ..models.strategy import PLAIN, Known, Preferences, Strategy, known_of, str
 from ..wire.detect import by_template
 
 UNSERVED = ("found", "template", "models", "at", "context")
-"""What of a server's capabilities no strategy needs."""
+"""Capabilities of a server that no strategy depends on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A strategy to try; `usual`: the model is asked so without a profile."""
+    """A strategy to try. `usual` marks the one that the model gets without a profile."""
 
     strategy: Strategy
     usual: bool = False
 
 
 async def candidates(model: Model, dialects: Sequence[str] = ()) -> list[Candidate]:
-    """The strategies to try with a text model or a server, the usual one first. `dialects` take the place of PLAIN and
-    of the model's own.
+    """The strategies to try with a text model or a server, the usual one first.
 
-    A server is probed first, unless that was done within a day. Raises the ModelError of one that cannot be asked.
+    `dialects` replace PLAIN and the model's own dialect. A server is probed first, unless that was done within a day.
+    Raises ModelError if a server cannot be asked.
     """
     if isinstance(model, Http):
         return await _of_server(model, dialects)
@@ -67,7 +67,8 @@ async def _of_server(model: Http, dialects: Sequence[str]) -> list[Candidate]:
 def _with_dialects(
     usual: Strategy, others: Sequence[Strategy], dialects: Sequence[str], *, holds: bool
 ) -> list[Candidate]:
-    """The others and those in dialects, constrained and free where there is a difference, the usual one first."""
+    """The usual strategy, then `others`, then one strategy for each dialect. Each dialect is tried with constrained
+    sampling and without it where the model can constrain (`holds`)."""
     first = [usual.dialect.name] if usual.dialect and usual.dialect.name in names() else []
     every = {one.label: one for one in others}
     every_name = [*([] if usual.label in every else first), *dialects]

@@ -20,7 +20,7 @@ from ..models.profiles import Profile, save
 from ..models.strategy import Strategy
 
 VALIDATION = "held-back"
-"""The split of the cases that are kept for the last comparison, where they say so themselves."""
+"""The value of a case's `split` field that reserves it for the final comparison."""
 
 NEVER_CALLED = (
     "In no form was a question that wants a call answered right, so nothing tells the forms apart. Look at the replies "
@@ -31,8 +31,8 @@ NEVER_CALLED = (
 
 @dataclass(frozen=True)
 class Measured:
-    """A form, and its records on the questions that it was put: those for tuning, and those held back where it came so
-    far. `failed` says why it could not be asked."""
+    """A strategy and its results: records on the tuning questions, and on the held-out questions if it got that far.
+    `failed` is the error if the model could not be asked this way."""
 
     strategy: Strategy
     usual: bool = False
@@ -46,36 +46,36 @@ class Measured:
 
     @property
     def share(self) -> float:
-        """Of the questions for tuning, 0 of none."""
+        """The fraction of the tuning questions that were answered right; 0 if there were none."""
         return self.right / len(self.tuning) if self.tuning else 0.0
 
     @property
     def accuracy(self) -> Estimate:
-        """Of those held back, with its 95 % interval."""
+        """Accuracy on the held-out questions, with its 95 % interval."""
         return wilson(sum(record.right for record in self.holdout), len(self.holdout))
 
     @cached_property
     def calls(self) -> bool:
-        """Whether a question that wants a call was ever answered right; True where none was put.
+        """Whether any question that needs a call was answered right; True if none was asked.
 
-        Without it nothing tells a form apart that never calls: all questions that want no call are right in it.
+        A strategy that never calls gets every question that needs no call right, so accuracy alone would favor it.
         """
         wanting = [record for record in self.tuning + self.holdout if record.expected != []]
         return not wanting or any(record.right for record in wanting)
 
     @cached_property
     def tokens(self) -> float:
-        """Sent and received for a question, 0 where nobody counts them."""
+        """Mean tokens sent and received per question; 0 if they were not counted."""
         records = self.tuning + self.holdout
         return sum(r.prompt_tokens + r.completion_tokens for r in records) / len(records) if records else 0.0
 
     @cached_property
     def seconds(self) -> float:
-        """For a question, the median."""
+        """Median seconds per question."""
         return median([record.seconds for record in self.tuning + self.holdout])
 
     def as_dict(self) -> dict[str, Any]:
-        """For programs and profiles."""
+        """The figures as JSON data, for `--json` and profiles."""
         accuracy = self.accuracy
         told: dict[str, Any] = {"form": self.strategy.label, "tuning": [self.right, len(self.tuning)]}
         if self.holdout:
@@ -89,9 +89,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What tuning a model came to. `tried` are the forms in the order of how far they came and how well they did; `key`
-    says which model exactly; `source` is where the questions come from, `without` the tools that have none,
-    `settings` how they were put."""
+    """The result of tuning one model. `tried` are the strategies, best first; those that reached a later round come
+    before the others. `key` identifies the model exactly, `source` says where the questions come from, `without` which
+    tools have no questions, `settings` how the questions were asked."""
 
     model: str
     key: str
@@ -105,25 +105,26 @@ class Outcome:
 
     @cached_property
     def finalists(self) -> list[Measured]:
-        """Those that were put the questions held back."""
+        """The strategies that were tested on the held-out questions."""
         return [one for one in self.tried if one.holdout]
 
     @property
     def report_folder(self) -> Path:
-        """The folder with every prompt and reply of the questions held back, as `evals.write_report` takes it."""
+        """The folder that holds every prompt and reply of the held-out questions, for `evals.write_report`."""
         return self.folder / VALIDATION
 
     @cached_property
     def best(self) -> Measured:
-        """The one that did best on what was held back, of those that called at all if there are any."""
+        """The strategy that did best on the held-out questions. One that never called is taken only if none did."""
         return max(self.finalists, key=lambda one: (one.calls, one.accuracy.value, one.share, one.usual, -one.tokens))
 
     @cached_property
     def chosen(self) -> Measured:
-        """The simplest of those that are as good as the best: the usual one if it is, else the one with fewest tokens.
+        """The simplest strategy that is as good as the best: the usual one if possible, otherwise the one with the
+        fewest tokens.
 
-        As good is within one standard error: of the questions that only one of the two got right, the best got no more
-        than their number's root more than the other.
+        "As good" means within one standard error: of the n questions that only one of the two got right, the best
+        strategy got at most √n more than the other.
         """
         able = [one for one in self.finalists if one.calls or not self.best.calls]
         fair = [one for one in able if one is self.best or as_good(self.paired(one, self.best))]
@@ -131,17 +132,17 @@ class Outcome:
 
     @property
     def usual(self) -> Measured:
-        """What the model is asked in without a profile."""
+        """The strategy that the model gets without a profile."""
         return next(one for one in self.tried if one.usual)
 
     @staticmethod
     def paired(one: Measured, other: Measured) -> PairedCounts:
-        """The two on the questions held back."""
+        """The paired results of two strategies on the held-out questions."""
         return compare(one.holdout, other.holdout).overall
 
     @property
     def verdict(self) -> str:
-        """What is chosen, and whether the difference is more than noise, in a sentence or two."""
+        """One or two sentences: which strategy is chosen, and whether the difference is more than noise."""
         chosen, best, usual = self.chosen, self.best, self.usual
         if not best.calls:
             return NEVER_CALLED
@@ -162,7 +163,7 @@ class Outcome:
         )
 
     def profile(self, now: datetime | None = None) -> Profile:
-        """What is kept."""
+        """The profile that `save` stores."""
         measured = {
             "at": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
             "toolspeak": __version__,
@@ -177,9 +178,9 @@ class Outcome:
         return Profile(self.model, self.key, self.chosen.strategy, measured)
 
     def save(self) -> Path:
-        """Keeps the profile, which `toolspeak.model` follows from then on; says where.
+        """Stores the profile, which `toolspeak.model` follows from then on, and returns its path.
 
-        Raises ModelError where no form got any call right: a profile would choose what stays silent best.
+        Raises ModelError if no strategy got any call right: the profile would favor a strategy that never calls.
         """
         if not self.best.calls:
             raise ModelError(f"{self.model}: no profile is kept. {NEVER_CALLED}")
@@ -187,7 +188,7 @@ class Outcome:
 
 
 def as_good(pair: PairedCounts) -> bool:
-    """Whether the second is no more than one standard error better than the first."""
+    """Whether the second strategy is at most one standard error better than the first."""
     return pair.won - pair.lost <= math.sqrt(pair.won + pair.lost)
 
 

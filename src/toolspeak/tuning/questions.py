@@ -1,8 +1,8 @@
-"""Questions made from the schemas of tools, each with the call that it wants; and some that want none.
+"""Generates questions from the schemas of tools: most need one known call, every fourth needs none.
 
-Without a model and without chance: sentences of the tools' own words, with values of `values`. They name what they
-give, which people often do not, so they are easier than real questions, and tell forms of asking apart rather than say
-how well a model will do.
+No model and no randomness is involved: the sentences use the tools' own words and values from `values`. They state
+every value and often its parameter, which people rarely do. So they are easier than real questions: they compare
+strategies, and do not measure how well a model will do.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .values import NoValue, Schema, Value, joined, plain, spoken, value
 
 NO_CALL = "no call"
 SHARE = 4
-"""One question in so many wants no call."""
+"""One question in so many needs no call."""
 LONGEST = 160
-"""Characters of a description that a question takes up."""
+"""Characters of a tool's description that are copied into a question."""
 
 TALK = (
     "Good morning!", "How are you doing?", "Thanks, that was a great help.", "Nice to meet you.", "Who are you?",
@@ -34,7 +34,7 @@ FACTS = (
     "What is the plural of mouse?", "Explain photosynthesis in one sentence.", "Write a haiku about autumn.",
     "What does a beaver eat?", "How do bees make honey?", "Who was Napoleon?", "Why do cats purr?", "What rhymes with moon?",
 )  # fmt: skip
-"""Questions about other things, where no tool is one that looks things up."""
+"""Questions that need no call, used unless one of the tools looks things up."""
 LOOKS_UP = re.compile(
     r"\b(?:search|look\w* up|wiki\w*|web|internet|encyclopedia|answers?|questions?|knowledge|ask)", re.IGNORECASE
 )
@@ -45,13 +45,13 @@ VERBS = frozenset((
     "buy", "pay", "move", "copy", "rename", "count", "compare", "analyze", "determine", "solve", "provide",
     "retrieve", "estimate", "identify", "predict", "draw", "run", "use",
 ))  # fmt: skip
-"""What a wish begins with."""
+"""Verbs with which a description may begin to be used as a request."""
 
 
 def questions(tools: Sequence[Tool[..., Any]], count: int = 48) -> tuple[list[dict[str, Any]], list[str]]:
-    """About `count` cases as `toolspeak eval` reads them, and why there are none for some tools.
+    """About `count` cases in the form that `toolspeak eval` reads, and for each tool without cases the reason.
 
-    Raises UsageError where there are none at all.
+    Raises UsageError if no tool has any.
     """
     if not tools:
         raise UsageError("no tools: expected at least one function, to ask the model for")
@@ -74,19 +74,19 @@ def questions(tools: Sequence[Tool[..., Any]], count: int = 48) -> tuple[list[di
 
 
 def as_lines(cases: Sequence[Mapping[str, Any]]) -> str:
-    """Cases as a file of JSON lines."""
+    """Cases as JSON Lines text."""
     return "".join(json.dumps(case, ensure_ascii=False) + "\n" for case in cases)
 
 
 def _without(tools: Sequence[Tool[..., Any]]) -> list[str]:
-    """What wants no call, talk and facts in turn."""
+    """Texts that need no call: small talk and questions about facts, alternating."""
     if any(LOOKS_UP.search(f"{spoken(tool.name)} {tool.description}") for tool in tools):
         return list(TALK)
     return [text for pair in zip(TALK, FACTS, strict=True) for text in pair]
 
 
 def _foreign(text: str, tools: Sequence[Tool[..., Any]]) -> bool:
-    """Whether a text has no word of a tool's."""
+    """Whether the text shares no word with any of the tools."""
     return not any(stems(text) & stems(f"{spoken(tool.name)} {tool.description}") for tool in tools)
 
 
@@ -94,7 +94,7 @@ def _foreign(text: str, tools: Sequence[Tool[..., Any]]) -> bool:
 
 
 def _of(tool: Tool[..., Any], count: int) -> list[dict[str, Any]]:
-    """Up to `count` questions that want a call of the tool. Raises NoValue."""
+    """Up to `count` questions that need a call of the tool. Raises NoValue."""
     made: dict[str, dict[str, Any]] = {}
     for i in range(count):
         given = _arguments(tool, i)
@@ -109,7 +109,7 @@ def _of(tool: Tool[..., Any], count: int) -> list[dict[str, Any]]:
 
 
 def _arguments(tool: Tool[..., Any], i: int) -> dict[str, Value]:
-    """What the `i`-th question gives: all that is required, and of the rest none, one or two by turns."""
+    """The arguments of the `i`-th question: all required ones, and none, one or two of the optional ones in turn."""
     root = tool.parameters
     properties: Mapping[str, Schema] = root.get("properties") or {}
     required = [name for name in properties if name in root.get("required", ())]
@@ -124,19 +124,19 @@ def _arguments(tool: Tool[..., Any], i: int) -> dict[str, Value]:
             try:
                 given[name] = _unlike(name, properties[name], i + at, root)
             except NoValue:
-                continue  # it need not be given
+                continue  # optional, so the question can do without it
     return given
 
 
 def _unlike(name: str, schema: Schema, i: int, root: Schema) -> Value:
-    """A value that is not the default, where there is one."""
+    """A value other than the default, if the schema allows one."""
     default = plain(schema, root).get("default")
     made = value(name, schema, i, root)
     return made if made.json != default else value(name, schema, i + 1, root)
 
 
 def _sentence(tool: Tool[..., Any], given: Mapping[str, Value], i: int) -> str:
-    """The `i`-th way of asking for a call."""
+    """The request for a call with these arguments, in the `i`-th wording."""
     if i % 4 == 2:
         told = joined([f"{spoken(name)} {one.text}" for name, one in given.items()])
         return f"{spoken(tool.name).capitalize()}, please" + (f": {told}." if told else ".")
@@ -151,7 +151,7 @@ def _sentence(tool: Tool[..., Any], given: Mapping[str, Value], i: int) -> str:
 
 
 def _wish(tool: Tool[..., Any]) -> str:
-    """The description's first sentence, as a wish where it begins with a verb that is known."""
+    """The first sentence of the tool's description, as a request if it begins with a known verb."""
     first = re.split(r"(?<=[^.\s]{2})\.(?:\s|$)|\n", tool.description.strip(), maxsplit=1)[0].strip(" .")
     if not first or len(first) > LONGEST:
         return f"use {spoken(tool.name)}" if not first else first[:LONGEST].rpartition(" ")[0]
@@ -163,7 +163,8 @@ def _wish(tool: Tool[..., Any]) -> str:
 
 
 def _put_in(wish: str, given: Mapping[str, Value]) -> tuple[str, list[str]]:
-    """The wish with values where it speaks of them (`in a city`: `in Oslo`), and the names of those it does not."""
+    """The request with values in place of the phrases that mention them (`in a city` becomes `in Oslo`), and the names
+    of the arguments that it does not mention."""
     left: list[str] = []
     for name, one in given.items():
         told = re.compile(

@@ -1,5 +1,8 @@
-"""Finds the best strategy for a model by successive halving. All strategies get a few questions, the better ones get
-more. The last ones are compared on held-out questions."""
+"""Finds the best strategy for a model by successive halving.
+
+All strategies get a few questions. In each round the better third goes on and the number of questions doubles. The
+last ones and the usual strategy are compared on held-out questions.
+"""
 
 from __future__ import annotations
 
@@ -29,26 +32,26 @@ from .outcome import VALIDATION, Measured, Outcome
 from .questions import as_lines, questions
 
 FIRST = 6
-"""Questions that every form is put."""
+"""Questions in the first round."""
 HALVING = 3
-"""One form in so many goes on to the next round, which doubles the questions."""
+"""One strategy in so many goes on to the next round."""
 LAST = 2
-"""Forms that are left at last, beside the usual one."""
+"""Strategies that reach the final comparison, beside the usual one."""
 MOST = 100
-"""Questions of either part, at most."""
+"""The most questions that are used for the rounds, and the most that are held out."""
 IN_PROCESS = 256
-"""Tokens of a reply of a model in this process: a weak one may not stop by itself."""
+"""The token limit of a reply from a model in this process: a weak one may not stop by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Which questions are put when: `rounds` to fewer and fewer forms, then what is held `back`."""
+    """Which questions are asked when: `rounds`, each for fewer strategies, then the held-out questions (`back`)."""
 
     rounds: tuple[tuple[Case, ...], ...]
     back: tuple[Case, ...]
 
     def total(self, forms: int) -> int:
-        """How many questions are put in all, if no form fails."""
+        """How many questions are asked in all for this many strategies, if none fails."""
         left, total = forms, 0
         for put in self.rounds:
             total += left * len(put)
@@ -57,12 +60,13 @@ class Schedule:
 
 
 def survivors(forms: int) -> int:
-    """How many of so many forms go on."""
+    """How many of this many strategies go on to the next round."""
     return max(LAST, -(-forms // HALVING)) if forms > LAST else forms
 
 
 def schedule(cases: Sequence[Case]) -> Schedule:
-    """Half of each group is held back, or what says so itself. Raises UsageError where a part would be empty."""
+    """The schedule for these cases. Half of each group is held out, or the cases that are marked for it. Raises
+    UsageError if either part would be empty."""
     if any(case.split == VALIDATION for case in cases):
         back = [case for case in cases if case.split == VALIDATION]
         rest = [case for case in cases if case.split != VALIDATION]
@@ -74,7 +78,7 @@ def schedule(cases: Sequence[Case]) -> Schedule:
 
 
 def _rounds(cases: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
-    """The cases in rounds: after the first, each doubles how many have been asked."""
+    """The cases split into rounds, each of which doubles the number of cases asked so far."""
     bounds = [0]
     while bounds[-1] < len(cases):
         bounds.append(min(len(cases), 2 * bounds[-1] or FIRST))
@@ -82,7 +86,7 @@ def _rounds(cases: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
 
 
 def _halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
-    """Every other case of each group, groups beginning with either half by turns."""
+    """Two halves of the cases, alternating within each group. Groups take turns in which half gets the first case."""
     halves: tuple[list[Case], list[Case]] = ([], [])
     seen: dict[str, int] = {}
     for case in cases:
@@ -96,7 +100,7 @@ def _halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
 
 
 def tune(name: str, tools: Any, out: Path | str, **options: Any) -> Outcome:
-    """Which form suits the model of that name, tried on these tools; see `atune`. Nothing is kept but in `out`."""
+    """Finds the best strategy for a model on these tools; see `atune`. Writes only to the folder `out`."""
     return run_sync(atune(name, tools, out, **options))
 
 
@@ -111,12 +115,14 @@ async def atune(
     settings: Settings | None = None,
     heard: OnRecord | None = None,
 ) -> Outcome:
-    """As `tune`, awaited. `tools` as everywhere; `cases` are files of one's own (see `evals.load`), without them some
-    `count` questions are made from the tools' schemas. `dialects` are those to try.
+    """As `tune`, awaited.
 
-    Every answer is kept in a folder in `out` as it comes, so that a run that was killed is gone on with by the same call.
-    `heard` is told each record, how many are done, and of how many. Raises UsageError, and the ModelError of a model
-    that cannot be asked.
+    `tools` are given as to `run`. `cases` are files of your own cases (see `evals.load`); without them about `count`
+    questions are generated from the tools' schemas. `dialects` are the ones to try. `heard` is called with each
+    record, the number of finished questions and the total.
+
+    Every answer is stored in a folder in `out` as it arrives, so the same call continues a run that was killed. Raises
+    UsageError, and ModelError if the model cannot be asked.
     """
     offered = as_tools(tools) or ()
     model = bare(name)
@@ -136,7 +142,7 @@ async def atune(
 def _cases(
     tools: Sequence[Tool[..., Any]], files: Sequence[str | Path], count: int
 ) -> tuple[list[Case], str, tuple[str, ...]]:
-    """The cases, where they come from, and why there are none for some tools."""
+    """The cases, where they come from, and for each tool without cases the reason."""
     if files:
         found = load(*map(str, files), tools=tools or None)
         return found, ", ".join(Path(one).name for one in map(str, files)), ()
@@ -149,15 +155,14 @@ def _cases(
 
 
 class Trial:
-    """Forms of one model, put to the test. `total` is how many questions there will be, `done` how many are
-    answered."""
+    """Tests strategies on one model and counts progress: `done` of `total` questions are answered."""
 
     def __init__(self, name: str, folder: Path, settings: Settings, heard: OnRecord | None, total: int) -> None:
         self.name, self.folder, self.settings = name, folder, settings
         self.heard, self.total, self.done = heard, total, 0
 
     async def run(self, plan: Schedule, given: Sequence[Candidate]) -> list[Measured]:
-        """All that were tried, in the order of how far they came and how well they did."""
+        """All strategies with their results, best first; those that reached a later round come before the others."""
         left = [Measured(one.strategy, one.usual) for one in given]
         out: list[Measured] = []
         for number, cases in enumerate(plan.rounds, 1):
@@ -177,7 +182,8 @@ class Trial:
         return [*order, *rest]
 
     async def _put(self, one: Measured, part: str, cases: Sequence[Case]) -> Measured:
-        """The form with its records on these cases too; what it cannot be asked is said in `failed`."""
+        """The strategy with its records on these cases added. If the model cannot be asked this way, `failed` says
+        why."""
         contender = Contender(self._build(one.strategy), title=one.strategy.label)
         try:
             records = await arun(cases, [contender], self.folder / part, self.settings, heard=self._on_record)
@@ -199,16 +205,17 @@ class Trial:
 
 
 def _finalists(left: Sequence[Measured], out: Sequence[Measured]) -> list[Measured]:
-    """The best of those that are left, and the usual one, whether it is left or out."""
+    """The best of the remaining strategies, and the usual one even if it has dropped out."""
     usual = next((one for one in out if one.usual and not one.failed), None)
     return [*left[:LAST], *([usual] if usual else [one for one in left[LAST:] if one.usual])]
 
 
 def _validated(one: Measured) -> tuple[bool, bool, float, float]:
-    """Puts the best in front: by what was held out, those last that failed or never called."""
+    """Sort key, best first: by held-out accuracy. Strategies that failed or never called come last."""
     return bool(one.failed), not one.calls, -one.accuracy.value if one.holdout else 0, -one.share
 
 
 def _ranked(tried: Sequence[Measured]) -> list[Measured]:
-    """The best first, those that never called last; of equals the usual one, then the one with fewer tokens."""
+    """The strategies, best first. Those that never called come last. Ties go to the usual one, then to the one with
+    fewer tokens."""
     return sorted(tried, key=lambda one: (not one.calls, -one.right, not one.usual, one.tokens))

@@ -1,4 +1,4 @@
-"""Values for arguments, made from their schemas: what a person might say, and the JSON that it stands for."""
+"""Generates values for arguments from their schemas: each as JSON, and in the words that a person would use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..stems import parts
 
 Schema = Mapping[str, Any]
 DEEPEST = 3
-"""Objects in objects for which values are made."""
+"""How deep objects may nest before no value is generated."""
 
 POOLS: Mapping[str, Sequence[str]] = {
     "city town place location destination origin where": ("Lisbon", "Oslo", "Nairobi", "Kyoto", "Montreal", "Cusco", "Hanoi", "Leeds"),
@@ -35,7 +35,7 @@ POOLS: Mapping[str, Sequence[str]] = {
     "product item food ingredient dish": ("coffee", "green tea", "a bicycle", "rice", "olive oil"),
     "": ("chess", "garden", "piano", "harbor", "winter", "violet", "bridge", "copper"),
 }  # fmt: skip
-"""What strings are by a word in their argument's name; the last for all others."""
+"""Values for strings, by words in the argument's name. The last pool serves every other name."""
 FORMATS = {"date": "date", "time": "time", "email": "email", "uri": "url", "url": "url"}
 MOMENTS = ("2027-03-14T09:30:00Z", "2026-12-01T18:00:00Z", "2027-07-30T07:45:00Z")
 WHOLE = (3, 12, 7, 25, 40, 5, 18, 60, 9, 2, 33, 150)
@@ -46,7 +46,7 @@ EXAMPLE = re.compile(r"(?:e\.g\.|such as|for example),?\s+[\"'`]?([A-Z0-9][\w-]*
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value as JSON, and as it is said."""
+    """A value as JSON, and as text in a sentence."""
 
     json: Any
     text: str
@@ -57,7 +57,7 @@ class NoValue(Exception):
 
 
 def value(name: str, schema: Schema, i: int, root: Schema, depth: int = 0) -> Value:
-    """The `i`-th value for an argument of this name and schema. `root` holds what is referred to. Raises NoValue."""
+    """The `i`-th value for an argument of this name and schema. References are resolved in `root`. Raises NoValue."""
     schema = plain(schema, root)
     if "const" in schema:
         return as_value(schema["const"])
@@ -84,7 +84,7 @@ CHOICES = ("anyOf", "oneOf", "allOf")
 
 
 def _meant(schema: Schema, root: Schema) -> Any:
-    """What the schema refers to, or the first of its alternatives that is not null; else the schema itself."""
+    """The schema that a reference points to, or the first alternative that is not null; otherwise the schema itself."""
     if isinstance(ref := schema.get("$ref"), str):
         found: Any = root
         for part in ref.removeprefix("#/").split("/"):
@@ -97,7 +97,7 @@ def _meant(schema: Schema, root: Schema) -> Any:
 
 
 def plain(schema: Schema, root: Schema) -> Schema:
-    """The schema itself: what it refers to, and of several the first that is not null."""
+    """The schema with references resolved; of several alternatives the first that is not null."""
     for _ in range(8):
         found = _meant(schema, root)
         if found is schema:
@@ -115,7 +115,7 @@ def plain(schema: Schema, root: Schema) -> Schema:
 
 
 def as_value(given: Any) -> Value:
-    """A value and how it is said: words as they are, numbers without a needless fraction."""
+    """A value with its text: strings as they are, whole numbers without a decimal point."""
     if isinstance(given, bool):
         return Value(given, "yes" if given else "no")
     if isinstance(given, str):
@@ -124,7 +124,7 @@ def as_value(given: Any) -> Value:
 
 
 def _examples(schema: Schema) -> list[Any]:
-    """What the schema shows as examples, in its description too."""
+    """The examples that the schema gives, also those in its description."""
     given: Any = schema.get("examples") or ([schema["example"]] if "example" in schema else [])
     if isinstance(given, list) and given:
         return cast("list[Any]", given)
@@ -134,7 +134,7 @@ def _examples(schema: Schema) -> list[Any]:
 
 
 def _pool(name: str, like: str = "") -> Sequence[str]:
-    """The pool that a name's words choose; of those that hold `like`, where something alike is asked for."""
+    """The values for an argument, chosen by the words in its name. With `like`, the pool that contains that value."""
     if like:
         return next((pool for pool in POOLS.values() if like in pool), (like,))
     told = [part.casefold() for part in parts(name)]
@@ -166,7 +166,7 @@ def _number(name: str, schema: Schema, i: int, whole: bool) -> float:
 
 
 def _stepped(low: float | None, high: float | None, step: float, i: int) -> float:
-    """A number a few steps above `low`, or not far below `high`."""
+    """A number a few steps above `low`, or slightly below `high`."""
     start = low if low is not None else (high or 0) - 10
     end = high if high is not None else start + 20 * step
     return start + step * (1 + i % max(1, int((end - start) / step)))
@@ -199,7 +199,7 @@ def _object(name: str, schema: Schema, i: int, root: Schema, depth: int) -> Valu
 
 
 def spoken(name: str) -> str:
-    """A name as words."""
+    """The name split into words."""
     return " ".join(part if part.isupper() else part.lower() for part in parts(name)) or name
 
 
