@@ -65,7 +65,7 @@ __all__ = sorted(_WHERE)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 _ROOMS = frozenset(["ray"])
-"""Packages whose names are used through their own: `ts.ray.Decide`."""
+"""Packages whose names are used through the package: `ts.ray.Decide`."""
 
 
 def __getattr__(name: str) -> Any:
@@ -83,14 +83,14 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps a public name what it is: importing the module `toolspeak.dialects` would bind it over the function."""
+    """Protects public names: importing the module `toolspeak.dialects` would replace the function of that name."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _WHERE and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Lets functions that use the package be sent to other processes."""
+        """Pickles the module by name, so that functions that refer to it can be sent to other processes."""
         return importlib.import_module, (self.__name__,)
 
 

@@ -1,8 +1,8 @@
-"""Keeps which approvals were used, in a SQLite file: one that was used before its call ran is never used again.
+"""Stores which approvals are used up, in a SQLite file, so that no approval runs a call twice.
 
-An approval is consumed before the call runs, and the call's result is kept as soon as it is there. So a process that dies
-before the call leaves one that may have run or not, and never one that runs twice: nobody can tell the two apart, and only
-a person can find out. One that dies behind it, or whose model fails, goes on with the result the next time.
+An approval is marked as used before its call runs, and the call's result is stored as soon as it exists. If the
+process dies in between, the call may have run or not. Nothing can tell which, so it is not run again and a person has
+to check. If the process dies later, or the model fails, the next attempt continues with the stored result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .types import ToolResult
 
 VARIABLE = "TOOLSPEAK_APPROVALS"
 MARGIN = 30 * 86_400.0
-"""Seconds for which a used approval is remembered after it has expired: clocks are set back."""
+"""Seconds for which a used approval is remembered after it expires, because clocks can be set back."""
 _SCRIPT = """
 CREATE TABLE IF NOT EXISTS used (digest TEXT PRIMARY KEY, expires REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS result (digest TEXT PRIMARY KEY, expires REAL NOT NULL, kept TEXT NOT NULL);
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS result (digest TEXT PRIMARY KEY, expires REAL NOT NUL
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """What an approved call gave, and the canonical text of the `arguments` that it ran with."""
+    """The result of an approved call, and the canonical text of the `arguments` that it ran with."""
 
     arguments: str
     text: str
@@ -40,23 +40,23 @@ class StoredResult:
     origin: str | None
 
     def result(self, key: str, name: str) -> ToolResult:
-        """The result, of the call with this id and name. Its value was the other process's own, and is None."""
+        """The ToolResult for the call with this id and name. Its `value` is None: it belonged to the other process."""
         error = None if self.failed is None else ToolError(self.failed)
         return ToolResult(key, name, self.text, None, error, self.seconds, self.origin)  # type: ignore[arg-type]
 
 
 class ApprovalStore:
-    """The approvals that were used, in a file that several processes may share ($TOOLSPEAK_APPROVALS, else the user's
-    own). Only its owner can read it: it holds results."""
+    """The used approvals, in a file that several processes may share ($TOOLSPEAK_APPROVALS, by default in the user's
+    state folder). It holds results, so only its owner can read it."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         where = path or os.environ.get(VARIABLE)
         self.path = Path(where).expanduser() if where else state_folder() / "approvals.sqlite"
 
     def consume(self, digest: str, expires: float) -> bool:
-        """Whether the approval was not used before; from now on it is. On disk when this returns.
+        """Marks an approval as used. Returns False if it was used before. The mark is on disk when this returns.
 
-        Raises UsageError where that cannot be kept.
+        Raises UsageError if it cannot be stored.
         """
         try:
             with self._writing() as database:
@@ -65,14 +65,14 @@ class ApprovalStore:
             raise UsageError(f"used approvals cannot be kept in {self.path}: {error}. Nothing has run") from error
 
     def keep(self, digest: str, expires: float, arguments: str, result: ToolResult) -> None:
-        """Keeps what the call of a used approval gave, until the approval expires. Raises OSError and sqlite3.Error."""
+        """Stores the result of an approved call until the approval expires. Raises OSError and sqlite3.Error."""
         failed = None if result.error is None else str(result.error)
         kept = [arguments, result.text, failed, result.seconds, result.origin]
         with self._writing() as database:
             database.execute("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", (digest, expires, json.dumps(kept)))
 
     def results(self, digests: Iterable[str]) -> dict[str, StoredResult]:
-        """What the calls of these approvals gave, of those that have run. Raises UsageError."""
+        """The stored results, by the digests of their approvals. Raises UsageError."""
         if not self.path.exists():
             return {}
         reading = "SELECT kept FROM result WHERE digest = ? AND expires >= ?"
@@ -94,7 +94,7 @@ class ApprovalStore:
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
-        """The database, what is done in it on disk at the end of the block, and what is long over gone."""
+        """A transaction. It is committed to disk at the end of the block, and long-expired rows are deleted."""
         with self._connected() as database:
             database.execute("BEGIN IMMEDIATE")
             now = time.time()

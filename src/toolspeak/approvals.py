@@ -1,4 +1,5 @@
-"""Asks whether a call may run: the policy first, then whoever answers for it. What nobody can answer now is pending."""
+"""Decides whether a call may run: first by the policy, then by asking `approve`. If nobody can be asked, it is
+pending."""
 
 from __future__ import annotations
 
@@ -19,31 +20,34 @@ from .types import Message, Note, Origin, Pending, Tool, ToolCall
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An answer to a call that is asked about: run it with these arguments instead."""
+    """An answer to an approval request: run the call with these arguments instead."""
 
     arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to a call that is asked about: do not run it, and take this for its result."""
+    """An answer to an approval request: do not run the call, and use this as its result."""
 
     result: Any
 
 
 Approval = bool | str | Edit | Answer | None
 Approve = Callable[[ToolCall], "Approval | Awaitable[Approval]"]
-"""Asked before a call runs, with the exact checked call. True runs it, Edit does so with other arguments, Answer takes
-something else for its result; a text is the reason why not. A note `asked-about` of the call says why a policy asks."""
+"""A callback that is called with the exact checked call before it runs.
+
+It returns True to run it, Edit to run it with other arguments, Answer to use something else as its result, or a text
+that says why it must not run. The call's note `asked-about` says why a policy asks.
+"""
 
 EXPIRY = 7 * 86_400.0
-"""Seconds for which a call that is pending can be approved."""
+"""Seconds for which a pending call can be approved."""
 
 
 @dataclass(slots=True)
 class ApprovalGate:
-    """Who may let the calls of one turn run: a policy, somebody who is asked, both, or nobody. `messages` is the
-    conversation before the turn."""
+    """Decides whether the calls of one turn may run: by a policy, an `approve` callback, both, or neither. `messages`
+    is the conversation before the turn."""
 
     policy: Policy | None = None
     approve: Approve | None = None
@@ -51,8 +55,8 @@ class ApprovalGate:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, call: ToolCall, tool: Tool[..., Any], tools: Sequence[Tool[..., Any]]) -> ToolCall | Answer:
-        """The call that may run, or what is taken for its result. Raises NotApproved, and ApprovalNeeded where nobody is
-        there to ask."""
+        """The call that may run, or the answer that replaces its result. Raises NotApproved, and ApprovalNeeded if
+        nobody can be asked."""
         if self.policy is None:
             return call if self.approve is None else await self._answered(self.approve, call, None)
         decision = self.check(call, tools)
@@ -65,7 +69,7 @@ class ApprovalGate:
         return await self._answered(self.approve, call, decision)
 
     def check(self, call: ToolCall, tools: Sequence[Tool[..., Any]]) -> Decision:
-        """What the policy says to a call. Raises NotApproved where it denies it."""
+        """The policy's decision on a call. Raises NotApproved if it denies the call."""
         decision = (self.policy or Policy()).decide(call, self.messages, tools=tools)
         if decision.verdict == "deny":
             audit(call, decision, "refused")
@@ -73,7 +77,7 @@ class ApprovalGate:
         return decision
 
     async def _answered(self, approve: Approve, call: ToolCall, decision: Decision | None) -> ToolCall | Answer:
-        """The call, as whoever is asked wants it. A sync `approve` runs in a thread: it may wait for a person."""
+        """The callback's answer. A sync `approve` runs in a thread, since it may wait for a person."""
         question = replace(call, notes=(*call.notes, Note("asked-about", decision.why))) if decision else call
         async with self._turn:  # one question at a time
             if inspect.iscoroutinefunction(approve):
@@ -95,12 +99,12 @@ class ApprovalGate:
                 raise NotApproved(f"the call of {call.name!r} was not approved{reason}", call=call)
 
     def origin(self, tool: Tool[..., Any]) -> Origin | None:
-        """The label of a result of the tool; None where there is no policy that looks at it."""
+        """The origin label for a result of the tool; None if no policy looks at it."""
         return None if self.policy is None else self.policy.origin(tool.name, tool)
 
     @property
     def own_words(self) -> Origin | None:
-        """The label of what toolspeak itself says of a call."""
+        """The origin label for texts that toolspeak itself writes about a call."""
         return None if self.policy is None else "trusted"
 
 
@@ -117,7 +121,7 @@ def _outcome(answer: object) -> str:
 
 
 def pending(call: ToolCall, tool: Tool[..., Any], decision: Decision, messages: Sequence[Message]) -> Pending:
-    """The call as it waits for approval, from now on."""
+    """The call as it waits for approval. It expires EXPIRY seconds from now."""
     definition, expires = definition_digest(tool), round(time.time() + EXPIRY, 3)
     digest = call_digest(definition, call.id, call.arguments, messages, expires)
     return Pending(call.id, call.name, call.arguments, decision.why, decision.origin, digest, definition, expires)

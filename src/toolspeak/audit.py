@@ -1,8 +1,9 @@
-"""The audit of calls: a line of the logger `toolspeak.audit` for each decision whether a call may run.
+"""Audit log of calls: one line of the logger `toolspeak.audit` for each decision whether a call may run.
 
-A line has no argument and no name that a client made up: who asked, the digest of the call, the verdict, the rule and
-the outcome. The same call has the same digest in the library and in the gateway. Where a trace is recorded, each decision is an
-event of the span, too. `SqliteHandler` writes the lines to a SQLite file, with the arguments if it is asked to.
+A line has who asked, the digest of the call, the verdict, the rule and the outcome. It has no argument, and no name
+that a client invented. The same call has the same digest in the library and in the gateway. While a trace is recorded,
+each decision is also an event of its span. `SqliteHandler` writes the lines to a SQLite file, on request with the
+arguments.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ CREATE TABLE IF NOT EXISTS audit (time REAL, {", ".join(f"{name} TEXT" for name 
 CREATE INDEX IF NOT EXISTS audit_time ON audit (time);
 """
 EVERY = 1_000
-"""Rows after which those that are too old are looked for."""
+"""Rows between two deletions of old rows."""
 
 request_span: ContextVar[Any] = ContextVar("request_span", default=None)
-"""The span whose events decisions are; None: the current one."""
+"""The span that gets decisions as events; None means the current span."""
 
 
 def audit(call: ToolCall, decision: Decision | None, outcome: str, *, who: str = "") -> None:
-    """Logs a decision at the level INFO; its fields are the attribute `audit` of the record. None: no policy decided."""
+    """Logs a decision at level INFO, with its fields in the record's attribute `audit`. `decision` None: no policy
+    decided."""
     span = _span()
     if not (span or log.isEnabledFor(logging.INFO)):
         return
@@ -53,7 +55,7 @@ def audit(call: ToolCall, decision: Decision | None, outcome: str, *, who: str =
 
 
 def _span() -> Any:
-    """The span that is recorded now; None where there is none. Nothing is loaded for it."""
+    """The span that is being recorded; None if there is none. OpenTelemetry is not imported for this."""
     span, trace = request_span.get(), sys.modules.get("opentelemetry.trace")
     if span is None:
         span = trace.get_current_span() if trace else None
@@ -63,8 +65,8 @@ def _span() -> Any:
 class SqliteHandler(logging.Handler):
     """Writes each decision to the table `audit` of a SQLite file, which several processes may share.
 
-    `arguments`: with the tool's name and the arguments of the call, as JSON. Rows older than `age` seconds are deleted (None:
-    never). A thread of its own writes, in order; `close` waits for it. What cannot be written is logged as an error.
+    With `arguments` a row also has the tool's name and the call's arguments as JSON. Rows older than `age` seconds are
+    deleted (None: never). A separate thread writes, in order; `close` waits for it. Write errors are logged.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, arguments: bool = False, age: float | None = None) -> None:
@@ -84,7 +86,7 @@ class SqliteHandler(logging.Handler):
         self._thread.submit(self._write, (record.created, *values, arguments))
 
     def close(self) -> None:
-        """Writes what is still to be written."""
+        """Waits until all rows are written."""
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.shutdown()

@@ -1,4 +1,7 @@
-"""Work on a loop of its own thread that has the calling thread do things: what belongs to that thread stays in it."""
+"""Runs async work on a loop in another thread, and lets that work run functions in the calling thread.
+
+Some objects belong to the thread that created them, such as a generator that the caller passed in.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ from .drive import Loop, start_on, waiting_loop
 T = TypeVar("T")
 
 Here = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Has the thread that waits do something, and gives its outcome."""
+"""Runs a function in the calling thread, and returns its result."""
 
 
 def run_sync_here(work: Callable[[Here], Coroutine[Any, Any, T]], stop: Callable[[], None]) -> T:
-    """As `run_sync` for work that wants the waiting thread to do things: to read an iterable that belongs to it.
+    """As `run_sync`, for work that runs functions in the waiting thread, for example to read the caller's iterator.
 
-    The first Ctrl-C calls `stop` on the loop and waits on for the outcome; the second cancels the work and is raised.
+    The first Ctrl-C calls `stop` on the loop and keeps waiting for the result; the second cancels the work and is
+    raised.
     """
     wanted: queue.SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = queue.SimpleQueue()
 
@@ -53,7 +57,7 @@ def run_sync_here(work: Callable[[Here], Coroutine[Any, Any, T]], stop: Callable
 
 
 def _settle(on: Loop, do: Callable[[], Any], future: asyncio.Future[Any]) -> None:
-    """Does something here, and gives its outcome to the loop that waits for it."""
+    """Runs a function in this thread, and passes its result to the loop that awaits it."""
     value: Any = None
     failed: BaseException | None = None
     try:

@@ -1,6 +1,6 @@
-"""Values as people read them: in a terminal (`repr`) and in a notebook (`_repr_html_`).
+"""Displays values in a terminal (`repr`) and in a notebook (`_repr_html_`).
 
-What a model or a tool wrote is text of others: in HTML all of it is escaped, and long texts are cut in both.
+The text of a model or a tool is untrusted: in HTML all of it is escaped. Long texts are truncated in both.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from html import escape
 from typing import Any, cast
 
 LONGEST = 600
-"""Characters of one text in a terminal."""
+"""The most characters of one text in a terminal."""
 LONGEST_HTML = 20_000
 MARKS = {"call": "→", "result": "←", "error": "✗", "note": "note:", "thought": "thought:", "pending": "waits:"}
-"""What stands before a row, by its kind; before a text nothing does."""
+"""The mark before a row, by its kind. Plain text has none."""
 Row = tuple[str, str]
-"""A kind, and a text."""
+"""(kind, text)."""
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters by which a text could steer a terminal."""
+"""Characters that could control a terminal."""
 
 
 def plain(text: str) -> str:
-    """The text with what could steer a terminal as escapes."""
+    """The text with control characters as escapes."""
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def cut(text: str, longest: int) -> str:
-    """The text, with its middle left out where it is long."""
+    """The text; if it is long, without its middle."""
     if len(text) <= longest:
         return text
     half = longest // 2
@@ -49,7 +49,7 @@ def _json(arguments: Any) -> str:
 
 
 def _rows(reply: Any, results: Sequence[Any]) -> Iterator[Row]:
-    """What a turn consists of, in the order of reading."""
+    """The rows of one turn, in reading order."""
     if reply.thought:
         yield "thought", reply.thought
     if reply.text:
@@ -64,7 +64,7 @@ def _rows(reply: Any, results: Sequence[Any]) -> Iterator[Row]:
 
 
 def _turns(reply: Any) -> list[list[Row]]:
-    """The turns of a run or the tries of a decision, at last what the reply holds beside them."""
+    """The rows of each turn of a run, or of each try of a decision, and last what only the reply itself has."""
     turns = [list(_rows(step.reply, step.results)) for step in reply.steps] or [list(_rows(reply, ()))]
     last = [("pending", f"{one.tool} {_json(one.arguments)} ({one.why})") for one in reply.pending]
     last += [("output", repr(reply.output))] if reply.output is not None else []
@@ -79,7 +79,7 @@ def _head(reply: Any) -> str:
 
 
 def reply_text(reply: Any) -> str:
-    """A reply on a few lines: why it ended, then each turn with its calls, their results and the notes."""
+    """A reply on a few lines: the finish reason, then each turn with its calls, results and notes."""
     turns = _turns(reply)
     lines = [f"Reply: {_head(reply)}"]
     for number, rows in enumerate(turns, 1):
@@ -91,7 +91,7 @@ def reply_text(reply: Any) -> str:
 
 
 def reply_html(reply: Any) -> str:
-    """The same as a table."""
+    """The same as an HTML table."""
     rows = (
         (str(number) if not place else "", MARKS.get(kind, kind if kind == "output" else ""), text)
         for number, rows in enumerate(_turns(reply), 1)
@@ -104,7 +104,7 @@ def reply_html(reply: Any) -> str:
 
 
 def _parameters(tool: Any) -> str:
-    """The parameters of a tool by their names and types; `?` stands behind those that may be left out."""
+    """A tool's parameters with their types, as text. Optional ones end in `?`."""
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
     required = tool.parameters.get("required", ())
     return ", ".join(f"{name}{'' if name in required else '?'}: {_type(schema)}" for name, schema in properties.items())
@@ -123,17 +123,17 @@ def _summary(tool: Any) -> str:
 
 
 def tools_html(tools: Iterable[Any]) -> str:
-    """Tools as a table: each with its parameters and what it does."""
+    """The tools as an HTML table, each with its parameters and description."""
     return _table((_tool(tool), tool.description) for tool in tools)
 
 
 def hits_text(hits: Iterable[tuple[Any, float]]) -> str:
-    """Tools that were found, each with its score."""
+    """Search hits as text, each tool with its score."""
     return "\n".join(f"{score:.3f}  {tool.name}: {_summary(tool)}" for tool, score in hits) or "nothing found"
 
 
 def hits_html(hits: Iterable[tuple[Any, float]]) -> str:
-    """The same as a table."""
+    """The same as an HTML table."""
     return _table((f"{score:.3f}", tool.name, tool.description) for tool, score in hits)
 
 
@@ -141,12 +141,12 @@ def hits_html(hits: Iterable[tuple[Any, float]]) -> str:
 
 
 def text_html(text: str) -> str:
-    """A text as it is written."""
+    """A text as HTML, escaped and with its line breaks."""
     return f'<pre style="white-space: pre-wrap">{escape(cut(text, LONGEST_HTML))}</pre>'
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:
-    """Rows of texts, nothing of which is HTML."""
+    """Rows of texts as an HTML table; every text is escaped."""
     style = "text-align: left; vertical-align: top; white-space: pre-wrap"
     cells = ("".join(f'<td style="{style}">{escape(cut(text, LONGEST_HTML))}</td>' for text in row) for row in rows)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"

@@ -1,7 +1,11 @@
-"""Drivers of plans: the one place where waiting happens, and where sync and async differ.
+"""Drives plans: executes their effects. It is the one place that awaits, and where sync and async code differ.
 
-`play` carries out a plan's effects on a model and passes its events on; `run_sync` and `iterate_sync`
-give the same to code that does not await, also inside a running loop (a notebook) and from threads.
+`play` executes a plan's effects with a model and yields the events. `run_sync` and `iterate_sync` do the same for code
+that does not await, also inside a running loop (a notebook) and from threads.
+
+Pitfalls: a timeout must hit only while the model is being awaited, never while the consumer of the events works. A
+model that never awaits would block cancellation and timeouts, so the loop gets a turn before each effect and the clock
+is checked by hand. Code that the shared loop waits for must not wait for that loop in turn (`waiting_loop`).
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ log = logging.getLogger("toolspeak")
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[T]):
-    """The end of a plan, and its value."""
+    """The end of a plan, with its value."""
 
     value: T
 
@@ -64,11 +68,11 @@ async def play(
     seconds: float | None = None,
     level: int = logging.DEBUG,
 ) -> AsyncGenerator[Event | Done[T], None]:
-    """The events of a plan as they come, and `Done` with its value. Errors are thrown into the plan first.
+    """The events of a plan as they arrive, and last `Done` with its value. Errors are first raised inside the plan.
 
-    `begun` is the first effect of a plan from which somebody has taken it; `others` are the models that
-    the plan may ask by name (`Ask.by`). After `seconds` whatever is under way is cancelled, and LimitReached is thrown.
-    Each step is logged at `level`; what was said and with which arguments at DEBUG alone.
+    `begun` is the first effect of a plan that has already been advanced to it. `others` are the models that the plan
+    may ask by name (`Ask.by`). After `seconds` the running effect is cancelled, and LimitReached is raised in the
+    plan. Each step is logged at `level`; texts and arguments only at DEBUG.
     """
     deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
     outcome: Any = None
@@ -114,7 +118,7 @@ async def arun(
 
 
 async def value(events: AsyncGenerator[Event | Done[T], None]) -> T:
-    """The value of a plan that is played."""
+    """The value of a plan, from the events of `play`."""
     async with aclosing(events) as played:
         async for event in played:
             if isinstance(event, Done):
@@ -123,7 +127,7 @@ async def value(events: AsyncGenerator[Event | Done[T], None]) -> T:
 
 
 class _Progress:
-    """What an effect has come to so far: the value that it is done with, or the reply that its events are."""
+    """The outcome of one effect so far: a value, or the reply collected from its events."""
 
     __slots__ = ("_live", "_recorded", "_reply", "_value")
 
@@ -135,7 +139,7 @@ class _Progress:
         self._value: Any = None
 
     def take(self, event: Event | Done[Any]) -> bool:
-        """Takes note of an event; whether it is passed on."""
+        """Records an event. Returns whether it is passed on."""
         if self._recorded and self._reply is not None:
             self._reply.feed(cast("Event", event))
         elif isinstance(event, Done):
@@ -144,23 +148,23 @@ class _Progress:
         return self._live
 
     def outcome(self) -> Any:
-        """What the plan is sent."""
+        """The outcome that is sent to the plan."""
         return self._reply.reply() if self._recorded and self._reply is not None else self._value
 
     def failed(self, error: ToolspeakError) -> ToolspeakError:
-        """The error that is thrown into the plan; of a question that took too long it holds the reply so far."""
+        """The error to raise in the plan. If a request timed out it has the reply so far."""
         if isinstance(error, LimitReached) and self._reply is not None:
             error.reply = self._reply.reply()
         return error
 
 
 def _model_of(effect: Effect, model: Model, others: Mapping[str, Model] | None) -> Model:
-    """Who is asked: the plan's own model, or one that it names."""
+    """The model for an effect: the one that it names, or the plan's own."""
     return (others or {})[effect.by] if isinstance(effect, Ask) and effect.by else model
 
 
 def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Event, None]:
-    """The events of a question, read as its effect says; none is waited for beyond the deadline."""
+    """The events of a request, converted by the effect's `read`. No event is awaited beyond the deadline."""
     events = _timely(model, effect.request, deadline)
     return events if effect.read is None else _read(events, effect.read)
 
@@ -168,19 +172,19 @@ def _ask(effect: Ask, model: Model, deadline: float | None) -> AsyncGenerator[Ev
 async def _read(
     events: AsyncGenerator[Event, None], read: Callable[[Event | None], Iterable[Event]]
 ) -> AsyncGenerator[Event, None]:
-    """The events that are read out of others."""
+    """The events that `read` makes of others."""
     async with aclosing(events):
         async for event in events:
             for made in read(event):
                 yield made
-                if isinstance(made, Finished):  # enough was read: the model need not go on
+                if isinstance(made, Finished):  # the reply is complete: stop the model here
                     return
     for made in read(None):
         yield made
 
 
 def reply_events(effect: Ask, model: Model) -> AsyncGenerator[Event, None]:
-    """The events of a question whose reply is not kept: all that a driver would do for it, one step an event."""
+    """The events of a request whose reply is not needed. It does what a driver does, in one step per event."""
     log_effect(effect, model, logging.DEBUG)
     return _ask(effect, model, None)
 
@@ -207,7 +211,7 @@ async def _do(
 
 
 def _timely(model: Model, request: Request, deadline: float | None) -> AsyncGenerator[Event, None]:
-    """The model's events, none waited for beyond the deadline, and no more of them than a reply may hold."""
+    """The model's events, bounded by the deadline and by the size of a reply."""
     if (messages := for_model(request.messages)) is not request.messages:
         request = replace(request, messages=messages)
     stream = model.stream(request)
@@ -219,7 +223,7 @@ def _timely(model: Model, request: Request, deadline: float | None) -> AsyncGene
 async def _bounded(stream: AsyncIterator[Event], deadline: float | None) -> AsyncGenerator[Event, None]:
     try:
         while True:
-            # Only the waiting is bounded: a timeout must not strike while the listener works.
+            # Only the wait for the model is bounded: the timeout must not hit while the consumer works.
             async with _until(deadline):
                 event = await anext(stream)
             yield event
@@ -237,7 +241,7 @@ async def _until(deadline: float | None) -> AsyncGenerator[None, None]:
         return
     limit = asyncio.timeout_at(deadline)
     try:
-        # A model that never waits would never let the timeout strike: hence the look at the clock.
+        # A model that never awaits would never let the timeout fire, so the clock is checked as well.
         if asyncio.get_running_loop().time() >= deadline:
             raise _used_up()
         async with limit:
@@ -293,9 +297,9 @@ class Loop:
         return self.pid == os.getpid() and self.thread.is_alive()
 
     def end(self, wait: float | None = None) -> None:
-        """Cancels what still runs, closes connections, ends the thread."""
+        """Cancels running tasks, closes connections, and ends the thread."""
         if self.usable():
-            with contextlib.suppress(RuntimeError):  # it has just ended by itself
+            with contextlib.suppress(RuntimeError):  # the loop has just closed
                 self.loop.call_soon_threadsafe(self.over.set)
             self.thread.join(wait)
 
@@ -303,13 +307,16 @@ class Loop:
 _shared: Loop | None = None
 _starting = threading.Lock()
 _nested: contextvars.ContextVar[bool] = contextvars.ContextVar("_nested", default=False)
-"""Set in everything that the shared loop waits for: it must not wait for the shared loop in turn."""
+"""True in code that the shared loop waits for: it must not wait for the shared loop in turn."""
 
 
 @contextlib.contextmanager
 def waiting_loop() -> Generator[Loop, None, None]:
-    """A loop that may be waited for here: the shared one, which lives as long as the process so that connections
-    do, or, where that waits for us (an async tool that calls us back), one for this time alone."""
+    """A loop that this code may wait for.
+
+    Usually it is the shared loop, which lives as long as the process so that connections are reused. If that loop is
+    waiting for this code (an async tool that calls a sync function here), it is a new loop for this one use.
+    """
     global _shared  # noqa: PLW0603 - one a process, made when first needed, and anew after a fork
     with _starting:
         if _shared is None or not _shared.usable():
@@ -327,7 +334,8 @@ def waiting_loop() -> Generator[Loop, None, None]:
 
 
 def start_on(on: Loop, work: Coroutine[Any, Any, T]) -> tuple[list[asyncio.Task[T]], threading.Event]:
-    """Starts `work` on the loop of another thread, in the context of this one: its task, soon, and when it ends."""
+    """Starts `work` on another thread's loop, in the current context. Returns a list that will hold its task, and an
+    event that is set when the work ends."""
     task: list[asyncio.Task[T]] = []
     done = threading.Event()
 
@@ -343,7 +351,7 @@ def start_on(on: Loop, work: Coroutine[Any, Any, T]) -> tuple[list[asyncio.Task[
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """The outcome of a coroutine, waited for. Ctrl-C cancels it and waits until it has let go."""
+    """The result of a coroutine, run on a loop in another thread. Ctrl-C cancels it and waits for its cleanup."""
     with waiting_loop() as on:
         task, done = start_on(on, work)
         try:
@@ -356,11 +364,11 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
 
 
 def iterate_sync(events: AsyncGenerator[T, None]) -> Iterator[T]:
-    """The items of an async generator, each made when it is asked for. Leaving early closes the generator."""
+    """The items of an async generator, each produced on demand. Leaving early closes the generator."""
     items: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
     wanted = asyncio.Semaphore(0)
 
-    async def pump() -> None:  # one task from first to last: timeouts and contexts belong to tasks
+    async def pump() -> None:  # a single task, since timeouts and context variables belong to a task
         try:
             async with aclosing(events):
                 await wanted.acquire()

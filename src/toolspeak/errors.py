@@ -1,38 +1,38 @@
-"""Everything that toolspeak raises.
+"""Defines every error that toolspeak raises.
 
     ToolspeakError
-    ├── UsageError (ValueError)      the caller asked for something that cannot be
+    ├── UsageError (ValueError)      the caller's request cannot be fulfilled as it is
     │   ├── InvalidTool              a function or schema that cannot be offered as a tool
     │   ├── DuplicateTool            two tools of one name
     │   ├── UnknownDialect           no dialect of that name
     │   ├── UnknownModel             no model of that name
     │   ├── TemplateError            a chat template that cannot render these messages
-    │   ├── StaleApproval            a pending call that is not what was shown, or has expired
+    │   ├── StaleApproval            a pending call that differs from the one shown, or has expired
     │   ├── NotRecorded              a request that a recording has no answer to
     │   └── MissingExtra             an optional library is not installed
     ├── CallError                    a call that cannot be run
     │   ├── UnknownTool              its name is not in the toolbox
     │   ├── InvalidCall              its arguments do not fit the schema
-    │   └── NotApproved              whoever was asked said no
-    │       └── ApprovalNeeded       a policy wants somebody's approval, and nobody is there to ask
-    ├── Refused                      the gateway does not take a request: malformed, too large, no key, too many
-    ├── LimitReached                 the seconds or tokens that the caller gave are used up
+    │   └── NotApproved              the approver or a policy rejected it
+    │       └── ApprovalNeeded       a policy wants approval, and nobody can be asked
+    ├── Refused                      the gateway rejects a request: malformed, too large, no valid key, too many
+    ├── LimitReached                 the caller's limit of seconds or tokens is used up
     ├── ToolError                    the tool itself failed
-    │   └── ToolTimeout              it took longer than it may
-    ├── GenerationError              the model never gave what was asked for; holds every attempt
-    │   └── NoCall                   exactly one call was wanted, something else came
-    └── ModelError                   the model could not be asked
-        ├── ModelUnreachable         no server there, or no answer in time
-        ├── KeyRefused               the server does not know the key
-        ├── RateLimited              too many requests; `retry_after` in seconds where it was told
-        ├── BadRequest               the server refused the request itself
+    │   └── ToolTimeout              it exceeded its timeout
+    ├── GenerationError              the model gave no valid reply; has every attempt
+    │   └── NoCall                   exactly one call was required, the reply was something else
+    └── ModelError                   the request to the model failed
+        ├── ModelUnreachable         the server cannot be reached, or did not answer in time
+        ├── KeyRefused               the server rejected the key
+        ├── RateLimited              too many requests; `retry_after` in seconds if the server sent it
+        ├── BadRequest               the server rejected the request itself
         │   └── PromptTooLong        the prompt does not fit into the model's context
-        ├── ServerFailed             the server answered with an error of its own
-        ├── StreamCut                the reply broke off in the middle
-        └── WeightsError             a local model's file is missing, broken or cannot be fetched
+        ├── ServerFailed             the server answered with an error
+        ├── StreamCut                the reply broke off
+        └── WeightsError             the file of a local model is missing, damaged or cannot be downloaded
 
-Every error carries its evidence in fields. `status` is the HTTP status that a server in front should
-answer with. No message ever holds a key.
+Errors carry their details in fields, so no caller has to parse a message. `status` is the HTTP status with which a
+server should pass the error on. No message ever contains a key.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from typing import Any
 from .types import Pending, Problem, Reply, ToolCall
 
 LONGEST = 6_000
-"""Characters of an error's message. What others wrote stands in it, and a name of theirs may be as long as they like."""
+"""The most characters of an error's message: it may quote text of others of any length."""
 
 
 class ToolspeakError(Exception):
-    """The root of all errors here.
+    """The base class of all errors.
 
-    A message that is longer than LONGEST has its middle left out.
+    A message that is longer than LONGEST loses its middle.
     """
 
     status = 500
@@ -87,7 +87,7 @@ class DuplicateTool(UsageError):
 
 
 class UnknownDialect(UsageError):
-    """No dialect of that name; `near` holds the nearest ones."""
+    """No dialect of that name; `near` are the most similar names."""
 
     def __init__(self, message: str, *, name: str = "", near: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -106,24 +106,24 @@ class TemplateError(UsageError):
 
 
 class StaleApproval(UsageError):
-    """A pending call that is not what was shown to who approves it, or has expired: nothing has run."""
+    """A pending call that differs from the one that was shown for approval, or that has expired. Nothing has run."""
 
     status = 409
 
 
 class MissingExtra(UsageError, ImportError):
-    """An optional library is not installed; the message holds the command that installs it."""
+    """An optional library is not installed; the message has the command that installs it."""
 
     status = 501
 
 
 class Refused(ToolspeakError):
-    """The gateway does not take a request: it is malformed, too large, has no key, or there are too many.
+    """The gateway rejects a request: it is malformed, too large, has no valid key, or there are too many.
 
-    `code` is a word for it that programs can read, `param` where in the body (`messages.0.role`), `retry_after`
-    in seconds where coming back may help, `request_id` what the gateway's log knows the request by. Of a prompt that is too
-    long, `tokens` says how many it has and `limit` how many the context holds, where that is known. `details` are the
-    fields by which a client of Anthropic's API knows what to do instead.
+    `code` is a short word for programs, `param` the place in the body (`messages.0.role`), `retry_after` the seconds
+    after which a retry may work, `request_id` the id in the gateway's log. For a prompt that is too long, `tokens` is
+    its length and `limit` the size of the context, if known. `details` are further fields that clients of Anthropic's
+    API evaluate.
     """
 
     status = 400
@@ -149,7 +149,7 @@ class Refused(ToolspeakError):
 
 
 class NotRecorded(UsageError):
-    """A request that a recording has no answer to; `diff` is how it differs from the nearest that is in there."""
+    """A request that a recording has no answer to; `diff` shows how it differs from the most similar recorded one."""
 
     def __init__(self, message: str, *, diff: str = "") -> None:
         super().__init__(message)
@@ -157,7 +157,7 @@ class NotRecorded(UsageError):
 
 
 class CallError(ToolspeakError):
-    """A call that cannot be run; `problems` says why, each with a sentence for the model."""
+    """A call that cannot be run; `problems` are the reasons, each with a sentence for the model."""
 
     status = 422
 
@@ -168,7 +168,7 @@ class CallError(ToolspeakError):
 
 
 class UnknownTool(CallError):
-    """A call to a tool that is not in the toolbox; `near` holds the nearest names."""
+    """A call to a tool that is not in the toolbox; `near` are the most similar names."""
 
     def __init__(
         self, message: str, *, call: ToolCall | None = None, problems: Sequence[Problem] = (), near: Sequence[str] = ()
@@ -182,13 +182,13 @@ class InvalidCall(CallError):
 
 
 class NotApproved(CallError):
-    """A call that whoever was asked refused, or a policy."""
+    """A call that the approver or a policy rejected."""
 
     status = 403
 
 
 class ApprovalNeeded(NotApproved):
-    """A call that a policy wants somebody's approval for, and nobody is there to ask: it is `pending`."""
+    """A call that needs approval by a policy, and nobody can be asked: it is `pending`."""
 
     def __init__(self, pending: Pending, *, call: ToolCall | None = None) -> None:
         super().__init__(f"the call of {pending.tool!r} waits for approval: {pending.why}", call=call)
@@ -196,9 +196,9 @@ class ApprovalNeeded(NotApproved):
 
 
 class LimitReached(ToolspeakError):
-    """A limit that the caller set was reached; `limit` names it, `reply` is what had come until then.
+    """A limit of the caller was reached; `limit` is its name, `reply` the part of the reply that had arrived.
 
-    `attempts` holds each reply before that one that did not fit, where one that fits was asked for.
+    `attempts` are the earlier replies that were rejected, if a valid one was requested.
     """
 
     status = 504
@@ -213,7 +213,7 @@ class LimitReached(ToolspeakError):
 
 
 class ToolError(ToolspeakError):
-    """A tool failed while it ran; the cause is `__cause__`."""
+    """A tool failed while it ran; the original exception is `__cause__`."""
 
     def __init__(self, message: str, *, call: ToolCall | None = None) -> None:
         super().__init__(message)
@@ -221,17 +221,17 @@ class ToolError(ToolspeakError):
 
 
 class ToolTimeout(ToolError):
-    """A tool took longer than it may."""
+    """A tool exceeded its timeout."""
 
     status = 504
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try: what the model replied, and what was wrong with it.
+    """One try: the model's reply, and what was wrong with it.
 
-    `rung` says in which way the model was asked again, such as `told` or `alone`; "" is the first try. `failure` is set
-    where no reply came: then `reply` is empty.
+    `rung` is the re-asking strategy, such as `told` or `alone`; "" for the first try. `failure` is set if no reply
+    arrived; `reply` is empty then.
     """
 
     reply: Reply
@@ -241,9 +241,10 @@ class Attempt:
 
 
 class GenerationError(ToolspeakError):
-    """The model never gave what was asked for; `attempts` holds each try, `reply` the last one.
+    """The model gave no valid reply; `attempts` has every try, `reply` the last one.
 
-    `run` is the reply of a run whose answer was wanted as a value (`output=`) and never became one: what was done, is done.
+    `run` is set if a run (`output=`) finished but its answer could not be converted: it is the reply of that run,
+    whose calls were executed.
     """
 
     status = 502
@@ -259,18 +260,18 @@ class GenerationError(ToolspeakError):
 
 
 class NoCall(GenerationError):
-    """Exactly one call was wanted and something else came."""
+    """Exactly one call was required, and the reply was something else."""
 
 
 class ModelError(ToolspeakError):
-    """The model could not be asked, or its answer could not be had; `reason` says why, without the server's address."""
+    """The request to the model failed; `reason` says why, without the server's address."""
 
     status = 502
     reason = ""
 
 
 class ModelUnreachable(ModelError):
-    """No server there, or no answer in time (`timed_out`)."""
+    """The server cannot be reached, or did not answer in time (`timed_out`)."""
 
     status = 504
 
@@ -280,13 +281,13 @@ class ModelUnreachable(ModelError):
 
 
 class KeyRefused(ModelError):
-    """The server does not know the key."""
+    """The server rejected the key."""
 
     status = 401
 
 
 class RateLimited(ModelError):
-    """Too many requests; `retry_after` is in seconds where the server told."""
+    """Too many requests; `retry_after` is in seconds, if the server sent it."""
 
     status = 429
 
@@ -296,7 +297,7 @@ class RateLimited(ModelError):
 
 
 class BadRequest(ModelError):
-    """The server refused the request itself; `tools_refused` when it was for offering tools."""
+    """The server rejected the request itself; `tools_refused` if it did so because tools were offered."""
 
     status = 400
 
@@ -306,8 +307,8 @@ class BadRequest(ModelError):
 
 
 class PromptTooLong(BadRequest):
-    """The prompt does not fit into the model's context: it has so many `tokens`, and the context is of `limit`, each None
-    where nobody told."""
+    """The prompt has `tokens` tokens and does not fit into the model's context of `limit` tokens. Either is None if
+    unknown."""
 
     def __init__(self, message: str, *, tokens: int | None = None, limit: int | None = None) -> None:
         super().__init__(message)
@@ -316,7 +317,7 @@ class PromptTooLong(BadRequest):
 
 
 class ServerFailed(ModelError):
-    """The server answered with an error of its own; `code` is the HTTP status it gave, 0 for none."""
+    """The server answered with an error; `code` is its HTTP status, 0 if there is none."""
 
     def __init__(self, message: str, *, code: int = 0, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -325,7 +326,7 @@ class ServerFailed(ModelError):
 
 
 class StreamCut(ModelError):
-    """The reply broke off in the middle; `text` is what had come."""
+    """The reply broke off; `text` is the part that had arrived."""
 
     def __init__(self, message: str, *, text: str = "") -> None:
         super().__init__(message)
@@ -333,4 +334,4 @@ class StreamCut(ModelError):
 
 
 class WeightsError(ModelError):
-    """A local model's file is missing, broken, or cannot be fetched."""
+    """The file of a local model is missing, damaged, or cannot be downloaded."""

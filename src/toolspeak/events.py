@@ -2,9 +2,9 @@
 
     TextDelta* ThoughtDelta* (CallStart ArgumentsDelta* CallEnd)* Noted* Finished
 
-in any mixture, one call open at a time, `Finished` last. A run goes on after `Finished`, telling each
-`CallResult`. Treat events as values: they are slotted but not frozen, because one is made for every
-chunk of a stream and freezing doubles what that costs.
+in any order, with one call open at a time and `Finished` last. A run continues after `Finished` with a `CallResult` for
+each call. Treat events as immutable values: they have slots but are not frozen, because every chunk of a stream creates
+one and freezing doubles that cost.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class ArgumentsDelta:
 
 @dataclass(slots=True, unsafe_hash=True)
 class CallEnd:
-    """The open call ends. `whole` is False when its text was cut or broke off; `id` when it came late."""
+    """The open call ends. `whole` is False if its text was cut or broke off. `id` is set if the id comes after the
+    arguments."""
 
     whole: bool = True
     id: str | None = None
@@ -54,7 +55,7 @@ class CallEnd:
 
 @dataclass(slots=True, eq=True)
 class Logprobs:
-    """The likelihoods of the tokens of the text that comes next, each in OpenAI's form of a token."""
+    """The log-likelihoods of the tokens of the text that comes next, each in OpenAI's token format."""
 
     tokens: list[dict[str, Any]]
 
@@ -76,7 +77,7 @@ class Finished:
 
 @dataclass(slots=True, unsafe_hash=True)
 class CallResult:
-    """A run executed a call."""
+    """The result of a call that a run executed."""
 
     result: ToolResult
 

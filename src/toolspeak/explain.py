@@ -1,4 +1,4 @@
-"""Shows the first request to a model, byte for byte, and the grammar that limits its output. It sends nothing."""
+"""Shows the first request to a model, byte for byte, and the grammar that constrains its output. It sends nothing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .verbs import Options, Prompt, job
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """What the first request to a model would be. `print` it to read it.
+    """The first request to a model. `print` it to read it.
 
-    `body` is the exact bytes that an HTTP server would get (to `url`). `prompts` are the exact texts that a model would
-    continue, or, with `continuations`, whose likelihood it would be asked for. `messages` is the conversation a chat
-    model would get. `again` are the ways in which it would be asked again, were its reply wrong, without those that
-    cannot change what this model does. `strategy` says how the model is asked and why, "" for one that takes tools by
-    itself. `profile` is the file of the profile that it is asked by, "" for none; see `toolspeak tune`.
+    `body` is the exact body for an HTTP server at `url`. `prompts` are the exact texts that a model would continue;
+    with `continuations`, those whose likelihood it would compute. `messages` is the conversation for a chat model.
+    `again` are the re-asking strategies for a wrong reply, without those that cannot change anything for this model.
+    `strategy` says how the model is asked and why, "" for one with native tool calling. `profile` is the file of the
+    profile that decides this, "" for none; see `toolspeak tune`.
     """
 
     model: str
@@ -45,11 +45,11 @@ class Explanation:
 
     @property
     def prompt(self) -> str:
-        """The first exact text."""
+        """The first prompt."""
         return self.prompts[0] if self.prompts else ""
 
     def _texts(self) -> Sequence[str]:
-        """The prompts; each with its continuation where the model tells how likely that is."""
+        """The prompts, each with its continuation if the model scores continuations."""
         if not self.continuations:
             return self.prompts
         texts = map("".join, zip(self.prompts, self.continuations, strict=True))
@@ -83,10 +83,9 @@ class Explanation:
 
 
 def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Explanation:
-    """What the first request to the model would be, to the byte. Nothing is sent, no model is loaded.
+    """The first request to the model, to the byte. Nothing is sent, and no model is loaded.
 
-    The parameters are those of `run`. What a model is asked next depends on what it answered, so only the
-    first request can be told.
+    The parameters are those of `run`. Only the first request can be shown, since later ones depend on the reply.
     """
     asked = job(prompt, tools, options)
     model, request = asked.model, replace(asked.request, messages=for_model(asked.request.messages))
@@ -111,7 +110,7 @@ def explain(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> E
 
 
 def _sent(model: Model, request: Request) -> Explanation:
-    """What the model is sent for that request, as it is in itself."""
+    """The explanation of a request for this model, without any wrappers around it."""
     remote = within(model, Remote)
     return Explanation(
         model.name,
@@ -127,20 +126,20 @@ def _sent(model: Model, request: Request) -> Explanation:
 
 @runtime_checkable
 class ToolSelector(Around, Protocol):
-    """What asks a model with some of the tools of a request."""
+    """A model wrapper that passes on only some of a request's tools."""
 
     def narrowed_now(self, request: Request) -> Request:
-        """The request as the model is asked it first."""
+        """The first request that the inner model gets."""
         ...
 
 
 @runtime_checkable
 class Remote(Protocol):
-    """A model that can tell what it would send."""
+    """A model that can show what it would send to its server."""
 
     @property
     def endpoint(self) -> str:
-        """The URL that a request goes to, without credentials."""
+        """The URL of a request, without credentials."""
         ...
 
     def body(self, request: Request) -> bytes:

@@ -1,4 +1,4 @@
-"""The public functions extract and stream_extract, and their async twins: values of a type out of texts."""
+"""The public functions extract and stream_extract, with their async twins: they extract typed values from text."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def extract(
     prompt: Prompt, kind: Mapping[str, Any], *, tries: int | None = None, **options: Unpack[Options]
 ) -> Any: ...
 def extract(prompt: Prompt, kind: Any, *, tries: int | None = None, **options: Unpack[Options]) -> Any:
-    """A value of the type `kind` out of a text: a dataclass, a pydantic model, `list[int]`, whatever pydantic knows, or
-    JSON data by a JSON Schema.
+    """A value of the type `kind`, extracted from a text.
 
-    Checked and asked again like a call, with the words of the type's own validators; raises GenerationError when the model
-    never gives one.
+    `kind` is a dataclass, a pydantic model, `list[int]` or any other type that pydantic supports; or a JSON Schema,
+    for JSON data. The value is checked and asked for again like a call, with the messages of the type's own
+    validators. Raises GenerationError if the model gives no valid value.
     """
     return drive.run_sync(aextract(prompt, kind, tries=tries, **options))
 
@@ -69,7 +69,7 @@ async def astream_extract(
 
 
 def _so_far(text: str, event: Event) -> str:
-    """The text of the value that is being written: a call's arguments, or the words of a model that writes it so."""
+    """The text of the value so far: the arguments of a call, or the text of a model that writes the value as text."""
     match event:
         case CallStart() | Finished():
             return ""
@@ -82,10 +82,10 @@ def _so_far(text: str, event: Event) -> str:
 def stream_extract(
     prompt: Prompt, kind: type[T], *, tries: int | None = None, **options: Unpack[Options]
 ) -> Iterator[T]:
-    """The value as it is being written, again and again with more of it; the last one is whole and checked, as from
+    """The value while it is being written, once for each change. The last one is complete and checked, as from
     `extract`.
 
-    Before that fields that have not come are None and nothing is checked: a text may still grow, and when the model is asked
-    again the value begins anew. Leaving early stops the model.
+    Until then missing fields are None and nothing is checked: a string may still grow, and after a re-ask the value
+    starts over. Leaving early stops the model.
     """
     return drive.iterate_sync(astream_extract(prompt, kind, tries=tries, **options))

@@ -1,6 +1,6 @@
-"""Folders of the user's own, files that appear whole, and locks.
+"""The user's folders, atomic replacement of files, and file locks.
 
-Who reads a file finds what it held before or what it holds now, never half of it.
+A reader sees the old content of a replaced file or the new one, never a part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .errors import UsageError
 
 
 def state_folder() -> Path:
-    """Where the user's programs keep what they know: $XDG_STATE_HOME/toolspeak, or the platform's own place for that."""
+    """The folder for state of this user: $XDG_STATE_HOME/toolspeak, or the platform's own place."""
     if base := os.environ.get("XDG_STATE_HOME"):
         return Path(base) / "toolspeak"
     if sys.platform == "darwin":
@@ -29,7 +29,7 @@ def state_folder() -> Path:
 
 
 def settings_folder() -> Path:
-    """Where the user's programs keep how they are set: $XDG_CONFIG_HOME/toolspeak, or the platform's own place for that."""
+    """The folder for settings of this user: $XDG_CONFIG_HOME/toolspeak, or the platform's own place."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "toolspeak"
     if sys.platform == "win32":
@@ -38,7 +38,7 @@ def settings_folder() -> Path:
 
 
 def user_path(variable: str, folder: Callable[[], Path], name: str) -> Path | None:
-    """The path that an environment variable gives, None where it says off; without one, `name` in a folder of the user's."""
+    """The path in an environment variable, None if it is `off`; by default `name` in the given folder of the user."""
     if given := os.environ.get(variable):
         return None if given.strip().lower() == "off" else Path(given).expanduser()
     return folder() / name
@@ -46,10 +46,10 @@ def user_path(variable: str, folder: Callable[[], Path], name: str) -> Path | No
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o666) -> Generator[BinaryIO]:
-    """A file of bytes that takes the place of `path` when the block ends well; else nothing is left of it.
+    """A binary file that replaces `path` when the block succeeds. If the block fails, it is deleted.
 
-    It is written beside `path`, under that name with a point before it and `-` and more behind it. Who may read it is what
-    `mode` and the process's umask say, as for any new file. Raises OSError.
+    It is written beside `path` as a hidden temporary file, and gets the permissions `mode` less the process's umask,
+    as any new file does. Raises OSError.
     """
     part = path.parent / f".{path.name}-{secrets.token_hex(8)}"
     try:
@@ -62,9 +62,10 @@ def replacing(path: Path, mode: int = 0o666) -> Generator[BinaryIO]:
 
 @contextmanager
 def locked(path: Path, message: str) -> Generator[None]:
-    """A lock that one process at a time holds, on a file that is made for it. UsageError with `message` where it is held.
+    """Holds an exclusive lock on a file, which is created for it. Raises UsageError with `message` if another process
+    holds it.
 
-    The lock ends with the process. Where the system has no such locks, there is none.
+    The lock ends with the process. On systems without such locks this does nothing.
     """
     if importlib.util.find_spec("fcntl") is None:
         yield
@@ -80,9 +81,9 @@ def locked(path: Path, message: str) -> Generator[None]:
 
 
 def take_lock(file: IO[Any], *, wait: bool) -> bool:
-    """Whether this process now holds the lock on an open file, until that is closed; with `wait` it waits for the lock.
+    """Locks an open file until it is closed. Returns False if another process has the lock and `wait` is false.
 
-    True where the system has no such locks. Raises OSError.
+    Always True on systems without such locks. Raises OSError.
     """
     if importlib.util.find_spec("fcntl") is None:
         return True

@@ -1,7 +1,8 @@
-"""Goes on with a run that waited for somebody's approval: in this process or another one, now or later.
+"""Resumes a run that waits for approval: in this process or another one, now or later.
 
-An answer holds for what was shown: the tool's definition, the arguments, the conversation before the call. What is not as
-it was is refused before anything runs. Whether a call may run is decided by the person, within what the policy denies.
+An approval is valid only for what was shown: the tool's definition, the arguments, and the conversation before the
+call. If any of them has changed, resuming fails before anything runs. A person decides whether the call runs, but
+cannot override what the policy denies.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ FIELDS = {field.name for field in fields(Pending)}
 
 
 Answers = Mapping[str, bool | str | Edit | Answer]
-"""By the ids of pending calls: True runs one, a text is the reason why not."""
+"""Answers by the ids of pending calls. True runs the call; a text is the reason why it must not run."""
 
 
 def resume(
@@ -51,15 +52,17 @@ def resume(
     store: str | os.PathLike[str] | None = None,
     **options: Unpack[Options],
 ) -> Reply:
-    """The reply of a run that goes on with these answers to its pending calls.
+    """Resumes a run with answers to its pending calls, and returns its reply.
 
-    `reply` is the Reply that had `pending`, or its JSON: the text of `reply.to_json()`, or the data in it. `tools` and the
-    options are those of `run`, given again; without a `policy` everything is asked about. `answers` has by the ids of
-    calls True, the reason why not, `Edit(arguments)` or `Answer(result)`; calls without an answer stay pending. An
-    approval is used up before its call runs, in the SQLite file `store` ($TOOLSPEAK_APPROVALS, else the user's own), and
-    never used again. The call's result is kept there: given the same answers once more, because the model failed, say,
-    the run goes on with it. A call of which nobody knows whether it has run is not run again, and its result says so.
-    Raises StaleApproval, before anything runs, where a call is not what was shown, or it has expired.
+    `reply` is the Reply that had `pending`, or its JSON: the text of `reply.to_json()`, or the parsed data. `tools`
+    and the options are those of `run`, to be given again; without a `policy` every call is asked about. `answers` maps
+    the ids of calls to True, a reason against the call, `Edit(arguments)` or `Answer(result)`. Calls without an answer
+    stay pending.
+
+    An approval is marked as used before its call runs, in the SQLite file `store` ($TOOLSPEAK_APPROVALS, by default in
+    the user's state folder), and never runs a call again. The result is stored there too: if the model then fails, the
+    same answers continue with it. If it is unknown whether a call has run, it is not run again, and its result says
+    so. Raises StaleApproval, before anything runs, if a call differs from what was shown or has expired.
     """
     return drive.run_sync(aresume(reply, answers, tools=tools, store=store, **options))
 
@@ -84,7 +87,7 @@ async def play(
     store: str | os.PathLike[str] | None = None,
     **options: Unpack[Options],
 ) -> AsyncGenerator[Event | Done[Reply], None]:
-    """The events of a run that goes on, those of the calls that were answered first, and `Done` with what `resume` gives."""
+    """The events of the resumed run, first those of the answered calls, and last `Done` with the value of `resume`."""
     if options.get("system"):
         raise UsageError("system: the conversation that goes on has its system message already")
     messages, pending = read_paused(reply)
@@ -114,7 +117,7 @@ async def play(
 
 
 def _events(calls: Sequence[ToolCall]) -> list[Event]:
-    """The events of a turn with these calls, before their results."""
+    """The events of a turn with these calls, up to their results."""
     made: list[Event] = []
     for call in calls:
         made += [CallStart(call.name, call.id), ArgumentsDelta(arguments_text(call)), CallEnd()]
@@ -124,8 +127,8 @@ def _events(calls: Sequence[ToolCall]) -> list[Event]:
 async def _results(
     calls: Sequence[ToolCall], answers: Answers, paused: _Paused, task: Job, policy: Policy, store: ApprovalStore
 ) -> tuple[ToolResult, ...]:
-    """The result of each call that was answered. Those that were approved run, each approval used up before, unless they
-    did so before and their results were kept."""
+    """The results of the answered calls. Approved calls run, each approval marked as used before, unless the call
+    already ran and its result is stored."""
     given = {call.id: canonical(call.arguments) for call in calls}
 
     def consume(call: ToolCall) -> bool | str:
@@ -156,7 +159,7 @@ def _is_approved(given: Any) -> bool:
 
 
 def _without_running(call: ToolCall, given: Any) -> ToolResult:
-    """The result of a call that was refused, or answered by a person."""
+    """The result of a call that was rejected, or that a person answered."""
     if isinstance(given, Answer):
         return ToolResult(call.id, call.name, result_text(given.result), given.result, origin="trusted")
     reason = f": {given}" if given else ""
@@ -165,8 +168,11 @@ def _without_running(call: ToolCall, given: Any) -> ToolResult:
 
 
 class _Paused:
-    """A conversation that ends with calls, some of which have no result yet: `open`, by their ids. `kept` has, by the
-    digests of approvals, the results of calls that ran before."""
+    """A conversation that ends with calls of which some have no result yet.
+
+    `open` are those calls by id. `kept` are stored results of calls that ran before, by the digests of their
+    approvals.
+    """
 
     def __init__(
         self, messages: Sequence[Message], pending: Sequence[Pending], kept: Mapping[str, StoredResult]
@@ -183,7 +189,7 @@ class _Paused:
         self.open = {call.id: call for call in calls if call.id not in done}
 
     def answered(self, answers: Answers, box: Toolbox) -> list[ToolCall]:
-        """The calls that are answered, as they will run. Raises UsageError, and StaleApproval."""
+        """The answered calls as they will run. Raises UsageError and StaleApproval."""
         calls: list[ToolCall] = []
         for key, given in answers.items():
             if key not in self.pending:
@@ -197,22 +203,22 @@ class _Paused:
         return calls
 
     def left(self, answers: Answers) -> tuple[Pending, ...]:
-        """The calls that still wait."""
+        """The calls that stay pending."""
         return tuple(one for one in self.pending.values() if one.id not in answers)
 
     def ran_before(self, call: ToolCall) -> ToolResult | None:
-        """What the call gave, if it ran before with these arguments."""
+        """The stored result, if the call ran before with these arguments."""
         kept = self.kept.get(self.pending[call.id].digest)
         return kept.result(call.id, call.name) if kept and kept.arguments == canonical(call.arguments) else None
 
     def with_results(self, results: Sequence[ToolResult]) -> list[Message]:
-        """The conversation with further results, all in the order of their calls."""
+        """The conversation with the new results, all in the order of their calls."""
         new = [labelled(answer_message(self.open[one.id], one.text), one) for one in results]
         rows = sorted([*self.results, *new], key=lambda row: self.ids.index(row.get("tool_call_id", "")))
         return [*self.before, self.asking, *rows]
 
     def _call(self, one: Pending) -> ToolCall:
-        """The call that was shown to who answers. Raises StaleApproval where the conversation holds another one."""
+        """The call as it was shown for approval. Raises StaleApproval if the conversation has a different one."""
         call = self.open.get(one.id)
         if call is None or self.ids.count(one.id) != 1:
             raise _stale(one, "the conversation holds no such call without a result")
@@ -221,8 +227,8 @@ class _Paused:
         return call
 
     def _check(self, one: Pending, box: Toolbox) -> None:
-        """Raises StaleApproval where an approval would be one of something else than was shown."""
-        if one.digest not in self.kept:  # else there is nothing to run any more
+        """Raises StaleApproval if the approval would be for something else than was shown."""
+        if one.digest not in self.kept:  # otherwise it has run already
             self._check_tool(one, box)
         if call_digest(one.definition, one.id, one.arguments, self.before, one.expires) != one.digest:
             raise _stale(
@@ -232,7 +238,7 @@ class _Paused:
             raise _stale(one, "it has expired")
 
     def _check_tool(self, one: Pending, box: Toolbox) -> None:
-        """Raises StaleApproval where the tool is not the one that was shown."""
+        """Raises StaleApproval if the tool differs from the one that was shown."""
         if one.tool not in box:
             raise _stale(one, f"the tool is not there. There are: {listed([tool.name for tool in box])}")
         if (definition := definition_digest(box[one.tool])) != one.definition:
@@ -247,7 +253,7 @@ def _stale(one: Pending, why: str) -> StaleApproval:
 
 
 def read_paused(reply: Reply | str | Mapping[str, Any]) -> tuple[list[Message], tuple[Pending, ...]]:
-    """The conversation and what is pending. Raises UsageError for what is neither a reply nor its JSON."""
+    """The conversation and its pending calls. Raises UsageError if `reply` is neither a Reply nor its JSON."""
     if isinstance(reply, Reply):
         return reply.messages, reply.pending
     try:

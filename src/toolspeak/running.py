@@ -1,7 +1,7 @@
-"""One call of one function: in a thread or on the loop, within its time, cancellable.
+"""Runs one call of one function: in a thread or on the loop, with its timeout, cancellable.
 
-A sync function runs in a thread of its own with the caller's context variables, so that it cannot hold up
-the loop; the thread is a daemon, so that a function that never returns cannot hold up the program's end.
+A sync function runs in its own thread with the caller's context variables, so that it cannot block the loop. The
+thread is a daemon, so that a function that never returns cannot block the end of the program.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 
 
 async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], named: dict[str, Any]) -> Any:
-    """What the tool's function gives. Whatever it raises becomes a ToolError, with the original as its cause.
+    """The return value of the tool's function. Whatever it raises becomes a ToolError, with the original as its cause.
 
-    A ToolTimeout after `tool.timeout` seconds: an async function is cancelled, a sync one is left behind in its
+    Raises ToolTimeout after `tool.timeout` seconds. An async function is cancelled. A sync one keeps running in its
     thread, since nothing can stop it, and the message says so.
     """
     function = tool.function
@@ -46,7 +46,7 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
                 log.warning("the tool %r was given up on; it goes on in its thread, which nothing can stop", tool.name)
             raise
         raise ToolError(f"the tool {tool.name!r} was cancelled from inside", call=call) from error
-    # A tool that ends the program, or says so, fails like any other; a real Ctrl-C arrives as a cancellation.
+    # sys.exit() in a tool is a failure like any other. A real Ctrl-C arrives as a cancellation instead.
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         if isinstance(error, TimeoutError) and scope.expired():
             left = "; it goes on in its thread, which nothing can stop" if threaded else ""
@@ -55,7 +55,7 @@ async def execute(tool: Tool[..., Any], call: ToolCall, positional: list[Any], n
 
 
 async def in_thread(run: Callable[[], Any]) -> Any:
-    """What `run()` gives, from a thread of its own. Cancelled, the thread goes on and its result is dropped."""
+    """The result of `run()`, from a new thread. If this is cancelled, the thread continues and its result is dropped."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
@@ -63,7 +63,7 @@ async def in_thread(run: Callable[[], Any]) -> Any:
     def settle(value: Any, error: BaseException | None) -> None:
         if future.done():
             return
-        if isinstance(error, StopIteration):  # a future cannot carry one
+        if isinstance(error, StopIteration):  # a future cannot hold one
             error = RuntimeError(f"StopIteration: {error}")
         if error is not None:
             future.set_exception(error)
@@ -95,6 +95,6 @@ def _failure(name: str, error: BaseException) -> str:
     text = message_of(error)
     if type(error) is not ToolError:
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    elif text.startswith("the tool "):  # one that runs elsewhere has said all of it
+    elif text.startswith("the tool "):  # the message of a remote tool is complete already
         return text
     return f"the tool {name!r} failed: {text}"

@@ -1,5 +1,6 @@
-"""Words by their stems, to compare what a tool says with what a request says: names split into words, stop words left
-out, each word cut to its first letters.
+"""Reduces words to stems, to compare the words of a tool with those of a request.
+
+Names are split into words, stop words are removed, and each word is cut to its first letters.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-"""Letters of scripts that put no blanks between words: each of them counts as a word."""
+"""Letters of scripts without spaces between words: each counts as a word."""
 LETTER = rf"[^\W_{UNSPACED}]"
 WORD = re.compile(rf"[{UNSPACED}]|[/~]?{LETTER}+(?:['’.:@/_+-]+{LETTER}+)*")
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
@@ -165,23 +166,23 @@ STOP = frozenset(
     ]
 )
 VERBS = frozenset(["inclu", "enabl", "is", "has", "use", "allow", "show", "add", "apply", "set", "do", "with"])
-"""Stems in the names of switches that say nothing of what is switched."""
+"""Stems in the names of boolean options that say nothing about what is switched."""
 STEM = 5
-"""Letters by which two words are taken for one."""
+"""Two words with this many equal first letters are considered the same."""
 
 
 def each(listed: str) -> frozenset[str]:
-    """The words of a list written with blanks."""
+    """The set of words in a space-separated list."""
     return frozenset(listed.split())
 
 
 def stems_of(listed: str) -> frozenset[str]:
-    """What the words of a list written with blanks are compared by."""
+    """The stems of the words in a space-separated list."""
     return frozenset(map(stem, each(listed)))
 
 
 def stem(word: str) -> str:
-    """What is compared of a word: its first letters, without a plural's s."""
+    """The stem of a word: its first letters, without a plural s."""
     word = word.casefold()
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
@@ -189,12 +190,12 @@ def stem(word: str) -> str:
 
 
 def parts(name: str) -> list[str]:
-    """The words in a name: `max_depth`, `maxDepth` and `max.depth` are two."""
+    """The words in a name. `max_depth`, `maxDepth` and `max.depth` have two."""
     return PART.findall(name)
 
 
 def stems(text: str) -> set[str]:
-    """The stems of the words of a text that say something."""
+    """The stems of the words in a text, without stop words."""
     return {
         stem(part)
         for word in WORD.findall(text)
@@ -204,8 +205,8 @@ def stems(text: str) -> set[str]:
 
 
 def weights(described: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, float]]:
-    """What each word says for each argument, from its (name, description): less where several arguments have the
-    word."""
+    """For each argument the weight of each word in its (name, description). A word that several arguments share weighs
+    less."""
     told = {
         key: dict.fromkeys(stems(description), 0.6)
         | {stem(part): 1.0 for part in parts(name) if part.casefold() not in STOP or len(parts(name)) == 1}

@@ -1,6 +1,6 @@
-"""A dialect on text, without a model: render, parse, decode. What people have becomes what the core takes.
+"""Renders, parses and decodes text in a dialect, without a model. It converts the user's values for the core.
 
-Tools may be functions, Tools, OpenAI-style dicts; a dialect may be given by its name.
+Tools may be functions, Tools or OpenAI-style dicts; a dialect may be given by name.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ if TYPE_CHECKING:
     from .wire.grammar import Form
 
 CLOCK = re.compile(r"\bstrftime_now\b|\bdatetime\b").search
-"""Where a chat template asks for the time."""
+"""Whether a chat template uses the current time."""
 Thoughts = Literal["split", "keep"]
 
 
 class Decoder(decoding.Decoder):
-    """Text in, events out: `feed(chunk)` and `close()` each return a list of events, the same at every cut.
+    """Converts text to events: `feed(chunk)` and `close()` each return a list of events, independent of how the text
+    is cut.
 
-    `tools=None` takes any name for a call, `[]` none: then nothing is a call. `prompt` is what the generation began
-    with (one that ends inside a thought starts there): None where nobody knows it, "" where there was nothing. Of a
-    model that always thinks (`d.thinking.always`) None starts inside a thought. `thoughts="keep"` leaves them in the
-    text with their own marks; marks around texts go either way. `ids` mints an id for a call that has none. Never
-    raises on a model's text.
+    `tools=None` accepts calls with any name; with `[]` nothing is a call. `prompt` is what the model continued: one
+    that ends inside a thought makes the text start there. "" means there was none, None that it is unknown; then the
+    text of a model that always thinks (`d.thinking.always`) starts inside a thought. `thoughts="keep"` leaves thoughts
+    in the text with their markers; markers around texts are removed in any case. `ids` creates an id for a call
+    without one. Never raises on a model's text.
     """
 
     def __init__(
@@ -49,10 +50,10 @@ class Decoder(decoding.Decoder):
 def parse(
     text: str, d: str | Dialect, tools: Any = None, prompt: str | None = None, thoughts: Thoughts = "split"
 ) -> Reply:
-    """The Reply that a whole text is: `.text`, `.thought`, `.calls`, `.finish`, `.notes`. Never raises on a model's
+    """Converts a whole text to a Reply: `.text`, `.thought`, `.calls`, `.finish`, `.notes`. Never raises on a model's
     text.
 
-    The parameters are those of `Decoder`; parsing is feeding it in one piece.
+    The parameters are those of `Decoder`. Parsing is decoding the text in one piece.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"text: expected what a model wrote, a str, received {type(text).__name__}")
@@ -70,12 +71,11 @@ def render(
     variables: Mapping[str, Any] | None = None,
     choice: str = "auto",
 ) -> rendering.Rendered:
-    """What a model is sent: `.prompt` (the exact text), `.messages` (for a chat server), `.stop`, `.notes`.
+    """The prompt for a model: `.prompt` (the exact text), `.messages` (for a chat server), `.stop`, `.notes`.
 
-    `template` is the model's own chat template (Jinja); without it the dialect's own prompt is used.
-    `variables` go to the template (bos_token, datetime, …), `now` is its clock (today where it
-    asks for the time and none is given), `thinking` switches the
-    model's reasoning where it can be. Raises TemplateError where a template cannot take the messages.
+    `template` is the model's own chat template (Jinja); without it the dialect's prompt is used. `variables` are
+    passed to the template (bos_token, datetime, …). `now` is its clock (by default today, if it uses one). `thinking`
+    switches the model's reasoning if that is possible. Raises TemplateError if a template cannot render the messages.
     """
     if template is not None and now is None and CLOCK(template):
         now = datetime.now()
@@ -102,13 +102,13 @@ def grammar(
     prompt: str = "",
     thinking: bool = True,
 ) -> str | dict[str, Any]:
-    """What a model may write, for an engine that samples under a grammar: `lark` (llguidance) and `gbnf` (llama.cpp)
-    are texts, `json_schema` and `structural_tag` (xgrammar) are dicts.
+    """The grammar of a model's replies, for an engine with constrained sampling. `lark` (llguidance) and `gbnf`
+    (llama.cpp) are texts, `json_schema` and `structural_tag` (xgrammar) are dicts.
 
-    `choice` is "auto" (a text, calls, or a text and then calls), "required", the name of a tool, or "none"; `parallel`
-    allows several calls; a reply to a `prompt` that ends in `<think>` starts inside a thought; without `thinking` none
-    may come. Properties come in the order of their schema. Raises UsageError where the form cannot say what the dialect
-    writes.
+    `choice` is "auto" (text, calls, or text and then calls), "required", the name of a tool, or "none". `parallel`
+    allows several calls. A reply to a `prompt` that ends in `<think>` starts inside a thought; without `thinking` it
+    may have none. Properties come in the order of their schema. Raises UsageError if the form cannot express the
+    dialect.
     """
     from .wire import grammar as grammars
 

@@ -1,4 +1,5 @@
-"""Turns a tool's result into the text that a model reads: text as it is, everything else as JSON, within a limit.
+"""Converts a tool's result to the text that a model reads: strings as they are, everything else as JSON, within a
+limit.
 
 A result that is too long keeps its head and its tail, stays valid JSON, and says how much was left out.
 """
@@ -14,21 +15,21 @@ from typing import Any, cast
 from .errors import CallError, ToolError
 
 LIMIT = 16_000
-"""Characters of one result, unless another limit is given."""
+"""The default limit of a result in characters."""
 
 HIDDEN = 4
-"""Characters of an injected text that is left out of errors; a shorter one stands in them by chance."""
+"""Injected texts shorter than this are not removed from errors: they may occur there by chance."""
 _PASSWORD = re.compile(r"(?<=://)([^\s/@:]{0,256}):[^\s/]{1,1024}@")
-"""A user and a password in an address."""
+"""The user and password in a URL."""
 
 _DEPTH = 50
 
 
 def result_text(value: Any, limit: int | None = LIMIT) -> str:
-    """`value` as a model should read it, at most `limit` characters (never under 200); None sets no limit.
+    """`value` as a model should read it, in at most `limit` characters (never fewer than 200). None sets no limit.
 
-    A string stays a string. Dataclasses, models, enums, dates, sets, bytes and the like become the JSON nearest
-    to them; NaN becomes "NaN", a cycle "<cycle>", an object without a JSON form what it says of itself.
+    A string stays a string. Dataclasses, models, enums, dates, sets, bytes and the like become the closest JSON. NaN
+    becomes "NaN", a cycle "<cycle>", and an object without a JSON form its `str`.
     """
     bound = max(limit, 200) if limit is not None else None
     if isinstance(value, str) and type(value) is str:
@@ -43,7 +44,7 @@ def result_text(value: Any, limit: int | None = LIMIT) -> str:
 
 
 def jsonable(value: Any, _inside: tuple[int, ...] = ()) -> Any:
-    """`value` as plain JSON data, whatever it is; never raises."""
+    """`value` as plain JSON data. Never raises."""
     simple = _simple(value)
     if simple is not _NOT_SIMPLE:
         return simple
@@ -80,7 +81,7 @@ def _simple(value: Any) -> Any:
 
 
 def _open(value: Any) -> Any:
-    """One level of `value` as a dict, a list, a string, or something simpler to open next."""
+    """`value` with one level converted: a dict, a list, a string, or something to convert further."""
     import dataclasses
     import datetime
     import enum
@@ -109,7 +110,7 @@ def _open(value: Any) -> Any:
 
 
 def _open_by_form(value: Any) -> Any:
-    """Types that are known by what they offer: models, named tuples, arrays, data frames, sets and lists."""
+    """Converts types by their methods: models, named tuples, arrays, data frames, sets and lists."""
     if isinstance(value, type):
         return _own_text(value)
     if hasattr(value, "model_dump"):
@@ -139,7 +140,7 @@ def _of_bytes(value: bytes) -> Any:
 
 
 def message_of(error: BaseException) -> str:
-    """`str(error)`, or "" where an exception's own `__str__` fails: that is no reason to lose the run."""
+    """`str(error)`, or "" if the exception's own `__str__` fails: that must not end the run."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - whatever a stranger's __str__ raises
@@ -147,7 +148,7 @@ def message_of(error: BaseException) -> str:
 
 
 def _own_text(value: Any) -> str:
-    """What an object says of itself, or its type's name: an address in memory means nothing to a model."""
+    """`str(value)`, or the name of its type: a memory address means nothing to a model."""
     kind = cast("type[Any]", type(value))
     if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
         return f"<{kind.__qualname__}>"
@@ -164,7 +165,7 @@ def _key(key: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """Text that can be encoded: a surrogate that stands alone becomes a replacement mark."""
+    """Text that can be encoded: lone surrogates become replacement characters."""
     if text.isascii():
         return text
     try:
@@ -179,14 +180,14 @@ def _dump(data: Any) -> str:
 
 
 def _cut(text: str, bound: int) -> str:
-    """Head and tail of a text, with a line between that counts what is missing."""
+    """The head and the tail of a text, with a line between them that counts what is missing."""
     room = bound - len(f"\n[… {len(text)} characters left out …]\n")
     head, tail = room - room // 3, room // 3
     return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[len(text) - tail :]}"
 
 
 def _cut_json(text: str, bound: int) -> str:
-    """A cut of `text` that stays within `bound` when it is written as a JSON string."""
+    """A cut of `text` whose JSON string has at most `bound` characters."""
     keep = bound
     while len(_dump(cut := _cut(text, keep))) > bound and keep > 100:
         keep -= max(20, (len(_dump(cut)) - bound) // 2)
@@ -218,7 +219,7 @@ _Pairs = list[tuple[str, Any]]
 
 
 def _shrink_items(items: list[tuple[int, str, Any]], bound: int) -> tuple[tuple[_Pairs, _Pairs], int]:
-    """((head, tail), how many are missing between them): the items that fit, the large ones shrunk themselves."""
+    """((head, tail), number of missing items between them): the items that fit, with large ones shrunk themselves."""
     room = bound - 50
     sizes = [extra + len(_dump(part)) + 2 for extra, _, part in items]
     if len(items) <= 12 and room > 100 * len(items):
@@ -241,7 +242,8 @@ def _shrink_items(items: list[tuple[int, str, Any]], bound: int) -> tuple[tuple[
 
 
 def fair_share(sizes: list[int], room: int) -> int:
-    """What each of several sizes may take at most so that all together fit: small ones leave what they do not need."""
+    """The largest share per item with which all sizes fit into `room`. What small items do not need goes to larger
+    ones."""
     share, left, many = 0, room, len(sizes)
     for size in sorted(sizes):
         share = left // many
@@ -253,10 +255,11 @@ def fair_share(sizes: list[int], room: int) -> int:
 
 
 def exception_text(error: BaseException, show: bool = True, hidden: Sequence[str] = ()) -> str:
-    """An error as a model reads it: JSON with its type, its message and, for a call, its problems; no traceback.
+    """An error as a model reads it: JSON with its type, its message and, for a call, its problems. There is no
+    traceback.
 
-    Passwords in addresses are left out of what a tool's function raised, and texts that are `hidden`; without `show`,
-    all of it, but for a ToolError that the function itself raised: that is meant for the model.
+    Passwords in URLs and the `hidden` texts are removed from the exceptions of a tool's function. With `show` false
+    the whole message is omitted, unless the function itself raised a ToolError, which is meant for the model.
     """
     cause = error.__cause__ if type(error) is ToolError else None
     shown = error if cause is None else cause

@@ -1,11 +1,11 @@
-"""The tools that a model is given, and the only way in which a call to them is run.
+"""A toolbox holds the tools that are offered to a model, and is the only way to run a call to them.
 
     box = Toolbox(weather, calculator)
     box.call({"name": "weather", "arguments": {"city": "Xiamen"}})
     safe = (box | other).only("weather", "read_*").without("rm_*").prefix("home_")
 
-A name that is not in the box cannot be called, whatever a text says, and a call runs only when its
-arguments fit its tool's schema. Sets of boxes are new boxes; `define` alone changes one.
+A name that is not in the box cannot be called, whatever a model writes, and a call runs only if its arguments match
+its tool's schema. Set operations return new boxes; only `define` changes a box.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ Ended = Callable[[ToolResult], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Whether a call may be run: true if so. `call` is then the call to run, coerced; else `problems` says why not.
+    """Whether a call may be run; it is true if so. `call` is the call to run, with coerced arguments; otherwise
+    `problems` are the reasons against it.
 
-    `error` is what running it raises. Iterating gives the problems.
+    `error` is the exception that running it would raise. Iterating yields the problems.
     """
 
     call: ToolCall | None
@@ -58,15 +59,15 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class PerCall:
-    """An injected value that is made anew for each call."""
+    """An injected value that is created for each call."""
 
     make: Callable[[ToolCall], Any]
 
 
 class Toolbox:
-    """Tools by name, in order. Takes functions, Tools, dicts, other boxes, and lists of them.
+    """Tools by name, in order. Accepts functions, Tools, dicts, other boxes, and lists of them.
 
-    `inject` holds the values of the parameters that are marked `Annotated[..., Injected]`, by their name.
+    `inject` maps the names of parameters that are marked `Annotated[..., Injected]` to their values.
     """
 
     def __init__(self, *tools: Any, inject: Mapping[str, Any] | None = None) -> None:
@@ -77,7 +78,7 @@ class Toolbox:
                 one = Toolbox(*cast("Sequence[Any]", one))
             if isinstance(one, Toolbox):
                 self.inject.update(one.inject)
-                flat += one  # they were checked when they came into it
+                flat += one  # a box has checked its tools already
             else:
                 flat += as_tools(one) or ()
         self._tools: dict[str, AnyTool] = unique(flat)
@@ -85,7 +86,7 @@ class Toolbox:
 
     @classmethod
     def of(cls, tools: Iterable[AnyTool]) -> Toolbox:
-        """A box of tools that were checked, no two of one name: what `as_tools` gives, and what an index holds."""
+        """A box of tools that are already checked and have distinct names, as from `as_tools` or an index."""
         box = cls()
         box._tools = {one.name: one for one in tools}
         return box
@@ -101,8 +102,8 @@ class Toolbox:
         parameters: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> AnyTool:
-        """Adds a tool, `define("name", fn)` or `define(fn)`, and gives it back; a name that is taken is a
-        DuplicateTool."""
+        """Adds a tool, `define("name", fn)` or `define(fn)`, and returns it. Raises DuplicateTool if the name is
+        taken."""
         if not isinstance(name, str):
             name, fn = None, name
         if fn is None:
@@ -115,7 +116,7 @@ class Toolbox:
         return made
 
     def list(self) -> Specs:
-        """What a model is told: each tool's `name`, `description` and `parameters`, a JSON Schema."""
+        """The tools as a model sees them: each with `name`, `description` and `parameters`, a JSON Schema."""
         return [{"name": one.name, "description": one.description, "parameters": dict(one.parameters)} for one in self]
 
     def _repr_html_(self) -> str:
@@ -128,7 +129,7 @@ class Toolbox:
         return len(self._tools)
 
     def __bool__(self) -> bool:
-        return True  # a box is one, empty or not
+        return True  # an empty box counts as a box too
 
     def __contains__(self, name: object) -> bool:
         return (name.name if isinstance(name, Tool) else name) in self._tools
@@ -144,7 +145,8 @@ class Toolbox:
     # sets of tools
 
     def __or__(self, other: Any) -> Toolbox:
-        """Both boxes' tools. The same tool in both is one; two of one name are a DuplicateTool."""
+        """The tools of both boxes. A tool in both counts once; raises DuplicateTool for two different tools of one
+        name."""
         right = other if isinstance(other, Toolbox) else Toolbox(other)
         merged = [one for one in right if not self._same(one)]
         return self._with([*self, *merged], {**self.inject, **right.inject})
@@ -163,7 +165,7 @@ class Toolbox:
         return self._with(one for one in self if not _matches(one.name, patterns))
 
     def prefix(self, prefix: str) -> Toolbox:
-        """The same tools, each name with `prefix` before it."""
+        """The same tools with `prefix` before each name."""
         return self._with(make_tool(one, name=prefix + one.name) for one in self)
 
     def rename(self, names: Mapping[str, str] | None = None, /, **more: str) -> Toolbox:
@@ -175,7 +177,8 @@ class Toolbox:
     # calls
 
     def validate(self, call: Any) -> Validation:
-        """Whether a call (a ToolCall, or a dict in any of the usual forms) may be run; all its problems at once."""
+        """Whether a call may be run, with all its problems at once. It is a ToolCall, or a dict in any of the usual
+        formats."""
         try:
             read = read_call(call)
         except InvalidCall as error:
@@ -190,9 +193,9 @@ class Toolbox:
         return _invalid(read, problems) if problems else Validation(coerced)
 
     def transform(self, text: str, dialect: str = "tool-json") -> ToolCall:
-        """The one checked call that a model's text holds, in `dialect` or as a plain JSON object.
+        """The single checked call in a model's text, in `dialect` or as a plain JSON object.
 
-        Raises NoCall, UnknownTool or InvalidCall, whose messages a model can read: made for `generate_checked`.
+        Raises NoCall, UnknownTool or InvalidCall, with messages for the model: made for `generate_checked`.
         """
         plain = _plain_call(text)
         calls: Sequence[Any] = [plain] if plain is not None else self._parse(text, dialect)
@@ -204,10 +207,10 @@ class Toolbox:
         return self._checked(calls[0])
 
     def call(self, call: Any, **injected: Any) -> Any:
-        """Checks one call, runs it and gives its value; works inside a running loop too.
+        """Checks one call, runs it and returns its value. Works inside a running loop too.
 
-        Raises UnknownTool or InvalidCall before anything ran, ToolError (the tool's own exception is its cause)
-        or ToolTimeout. `injected` adds to the box's own `inject`.
+        Raises UnknownTool or InvalidCall before anything runs; ToolError (its cause is the tool's exception) or
+        ToolTimeout afterwards. `injected` adds to the box's own `inject`.
         """
         from .drive import run_sync
 
@@ -229,12 +232,13 @@ class Toolbox:
         messages: Sequence[Message] = (),
         ended: Ended | None = None,
     ) -> tuple[ToolResult, ...]:
-        """The result of every call, in their order, at most `parallel` at once; failures are results too.
+        """The results of all calls, in their order, with at most `parallel` running at once. Failures are results too.
 
-        Each call is checked, then held against the `policy` (behind these `messages`), then approved where that or
-        nobody else says so (one question at a time), then run. A result's `text` is what the model reads, within `limit`
-        characters; its `error` is kept with its traceback for the caller: an ApprovalNeeded where nobody can be asked.
-        `ended` is awaited with each when it is there. Cancelled, it cancels what runs. What `approve` raises comes through.
+        Each call is checked, then decided on by the `policy` (after the conversation `messages`), then approved if the
+        policy asks for that or if there is no policy (one question at a time), then run. The `text` of a result is
+        what the model reads, within `limit` characters; its `error` keeps the traceback for the caller, and is
+        ApprovalNeeded if nobody can be asked. `ended` is awaited with each result at once. Cancelling this cancels
+        running calls. Exceptions of `approve` pass through.
         """
         running, approval = asyncio.Semaphore(max(1, parallel)), ApprovalGate(policy, approve, messages)
         self.check_injected(inject)
@@ -279,7 +283,7 @@ class Toolbox:
             raise
 
     def check_injected(self, more: Mapping[str, Any] | None = None) -> None:
-        """UsageError naming every injected parameter that has no value, before anything runs."""
+        """Raises UsageError that names every injected parameter without a value, before anything runs."""
         for tool in self:
             self._missing(tool, {**self.inject, **(more or {})})
 
@@ -326,7 +330,7 @@ class Toolbox:
         return parse(text, get(dialect), tuple(self)).calls
 
     def _error_text(self, name: str, error: BaseException, inject: Mapping[str, Any]) -> str:
-        """What a model reads of an error: nothing that the application gave the tool."""
+        """An error as the model reads it, without any value that the application injected."""
         tool = self._tools.get(name)
         given = {**self.inject, **inject}
         hidden = [given[one] for one in tool.injected if one in given] if tool else []
@@ -356,7 +360,7 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _plain_call(text: str) -> Any:
-    """The call that a text is, when it is one JSON object (in a code fence or not) that names a tool."""
+    """The call in a text that is one JSON object (in a code fence or not) with the name of a tool."""
     inner = text.strip()
     if inner.startswith("```") and inner.endswith("```") and "\n" in inner:
         inner = inner[inner.index("\n") : -3]
@@ -368,7 +372,7 @@ def _plain_call(text: str) -> Any:
 
 
 def _identify(call: Any) -> ToolCall:
-    """As much of a call that cannot be read as a result needs: its id and name."""
+    """The id and name of a call that cannot be read otherwise, for its result."""
     if isinstance(call, ToolCall):
         return call
     given: Mapping[str, Any] = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}

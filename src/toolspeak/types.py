@@ -1,7 +1,7 @@
-"""The values that everything else passes around: tools, messages, calls, requests, replies.
+"""The values that all other modules exchange: tools, messages, calls, requests, replies.
 
-Frozen, slotted, standard library only, and no behaviour beyond equality (a `Tool` can also be
-called, because it stands where its function stood).
+Frozen, slotted, standard library only, and without behavior beyond equality. (A `Tool` can also be called, because it
+replaces its function where that was decorated.)
 """
 
 from __future__ import annotations
@@ -19,27 +19,26 @@ Schema = Mapping[str, Any]
 """A JSON Schema (2020-12), as Python data."""
 
 Finish = Literal["stop", "tool_calls", "length", "limit", "content_filter"]
-"""Why a reply ended: `limit` is a limit of the caller's (steps, seconds, tokens), `length` the model's."""
+"""Why a reply ended. `limit` is a limit of the caller (steps, seconds, tokens), `length` one of the model."""
 
 Build = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[list[Any], dict[str, Any]]]
-"""(arguments, injected values) -> (positional, by name), Python values both."""
+"""Maps (arguments, injected values) to (positional, keyword) Python values."""
 
 ToolEffect = Literal["read", "write", "destructive"]
-"""What a call does to the world: nothing, something, or something that cannot be undone."""
+"""The effect of a call: it changes nothing, it changes something, or it changes something irreversibly."""
 
 Origin = Literal["trusted", "untrusted"]
-"""Whose words a result holds: the application's own, or those of whoever wrote what the tool read."""
+"""Whether a result is trusted: it has the application's own words, or words of whoever wrote what the tool read."""
 
 NO_ARGUMENTS: Schema = {"type": "object", "properties": {}}
 
 
 class Message(TypedDict, total=False):
-    """One message of a conversation in OpenAI's chat form, so that it can be stored and sent as it is.
+    """One message of a conversation in OpenAI's chat format, so that it can be stored and sent as it is.
 
-    `role` is system, developer, user, assistant or tool. `content` is text, a list of OpenAI's content
-    parts, or None. An assistant's thought is `reasoning_content`; `phase` says which part of a turn it is, where the API
-    has such. `origin` says of a result that came under a policy
-    whether it may be trusted; no model's server is sent it.
+    `role` is system, developer, user, assistant or tool. `content` is text, a list of OpenAI's content parts, or None.
+    An assistant's thought is `reasoning_content`; `phase` says which part of a turn it is, in APIs that have phases.
+    `origin` says whether a tool's result may be trusted, if a policy was used; it is never sent to a model's server.
     """
 
     role: str
@@ -54,9 +53,9 @@ class Message(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that was repaired, dropped or doubtful: the rule, what it met, and where.
+    """Something that was repaired, dropped or doubtful: the rule, what it applied to, and where.
 
-    `at` is an offset in characters into the text that the note speaks of, -1 where there is none.
+    `at` is a character offset into the text, -1 if there is none.
     """
 
     rule: str
@@ -66,7 +65,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a call: where, what was expected, what came, and a sentence for the model.
+    """One thing that is wrong with a call: where, what was expected, what was received, and a sentence for the model.
 
     `path` is a JSON pointer into the arguments, "" for the call itself.
     """
@@ -79,10 +78,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that a model wrote: `arguments` is a dict, `json` the text it came from.
+    """A call that a model wrote: `arguments` is a dict, `json` the text that it was parsed from.
 
-    `whole` is False when the text was cut or left its dialect in the middle of the call: such a call is
-    shown, never run.
+    `whole` is False if the text was cut, or left its dialect, in the middle of the call. Such a call is shown but
+    never run.
     """
 
     id: str
@@ -95,8 +94,11 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What became of a call: the tool's `value`, or the `error` it raised; `text` is that as the model
-    reads it, of a long one a part at a time. `origin` is whether it may be trusted, None where no policy asks."""
+    """The result of a call: the tool's `value`, or the `error` that it raised.
+
+    `text` is what the model reads; a long one is read page by page. `origin` says whether it may be trusted, None if
+    no policy is used.
+    """
 
     id: str
     name: str
@@ -109,11 +111,11 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A call that waits for somebody's approval, as plain data.
+    """A call that waits for approval, as plain data.
 
-    `why` says which rule wants that, `origin` whether the conversation holds untrusted results. An answer holds for the
-    `digest`: of the tool's definition (whose own digest is `definition`), the arguments, the conversation before the call
-    and `expires`, in seconds since 1970.
+    `why` names the rule that wants it, `origin` says whether the conversation has untrusted results. An approval is
+    valid for the `digest`: that of the tool's definition (whose own digest is `definition`), the arguments, the
+    conversation before the call and `expires`, in seconds since 1970.
     """
 
     id: str
@@ -128,7 +130,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens spent, as far as the model tells; `estimated` where somebody had to guess."""
+    """Tokens spent, as reported by the model; `estimated` if any of them were estimated."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -139,9 +141,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of a run: what the model replied, and what its calls gave.
+    """One turn of a run: the model's reply, and the results of its calls.
 
-    `rung` says in which way the model was asked again, such as `told` or `alone`; "" where it was not.
+    `rung` is the re-asking strategy, such as `told` or `alone`; "" if the model was not asked again.
     """
 
     reply: Reply
@@ -151,12 +153,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reply:
-    """What a model answered: text, thought, calls, why it ended, what was repaired on the way.
+    """A model's answer: text, thought, calls, why it ended, and what was repaired.
 
-    `messages` is the conversation to go on from, this reply included; `steps` the turns of a run, or the tries of a
-    decision that was asked again. `logprobs` are the likelihoods of the text's tokens where they were asked for and
-    told, each in OpenAI's form. `pending` are the calls that wait for somebody's approval: `toolspeak.resume` goes on.
-    `output` is the answer of a run as a value, where a type was asked for.
+    `messages` is the conversation to continue from, with this reply. `steps` are the turns of a run, or the tries of a
+    decision that was asked again. `logprobs` are the likelihoods of the text's tokens in OpenAI's format, if requested
+    and supported. `pending` are the calls that wait for approval: `toolspeak.resume` continues them. `output` is the
+    answer of a run as a typed value, if a type was requested.
     """
 
     text: str = ""
@@ -183,7 +185,7 @@ class Reply:
         return reply_html(self)
 
     def to_json(self) -> str:
-        """The conversation and what is pending in it, as JSON text that `toolspeak.resume` takes."""
+        """The conversation and its pending calls as JSON text, for `toolspeak.resume`."""
         import dataclasses
         import json
 
@@ -192,16 +194,16 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[P, R]):
-    """A function that a model may call: its name, what it does, and the JSON Schema of its arguments.
+    """A function that a model may call: its name, its description, and the JSON Schema of its arguments.
 
-    `injected` are the parameters that the application fills in: they are in no schema. `timeout` is in
-    seconds. `strict` asks a server that knows the word to hold its sampling to the schema; arguments are
-    checked in any case. A tool without a `function` can be offered and decided on, not run. Calling a tool calls its
-    function, so a decorated function stays usable as one, and a decorated method binds like one.
-    `build` turns checked JSON arguments and the injected values into what the function is called with;
-    without it they are passed by name, as they are. Without `show_errors` a model reads that the tool failed, and not
-    what its function raised. `examples` are arguments of good calls, which a model is shown. A policy looks at `effect`,
-    what a call does, and at `reads`, whether the words that it brings may be trusted.
+    `injected` are the parameters that the application fills in; they are in no schema. `timeout` is in seconds.
+    `strict` asks a server that supports it to constrain its sampling to the schema; arguments are checked in any case.
+    A tool without a `function` can be offered and decided on, but not run. Calling a tool calls its function, so a
+    decorated function stays usable, and a decorated method binds like one. `build` converts checked JSON arguments and
+    injected values to the function's parameters; without it they are passed by name, unchanged. With `show_errors`
+    false a model reads only that the tool failed, not the exception of its function. `examples` are arguments of good
+    calls, shown to the model. A policy uses `effect`, what a call does, and `reads`, whether the text that it returns
+    may be trusted.
     """
 
     name: str
@@ -230,7 +232,7 @@ class Tool(Generic[P, R]):
 
     @property
     def __wrapped__(self) -> Callable[P, R]:
-        """The function, for `inspect.signature` and its like."""
+        """The function, for `inspect.signature` and similar tools."""
         if self.function is None:
             raise AttributeError(f"the tool {self.name!r} has no function")
         return self.function
@@ -241,7 +243,7 @@ class Tool(Generic[P, R]):
 
 
 class _ToolDoc:
-    """The class's own docstring on the class, the function's on a tool, for `help()`."""
+    """Gives the class its own docstring, and each tool that of its function, for `help()`."""
 
     def __init__(self, of_class: str | None) -> None:
         self.of_class = of_class
@@ -257,22 +259,26 @@ type.__setattr__(Tool, "__doc__", _ToolDoc(Tool.__doc__))
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is asked: a conversation (or, for a text model, the exact `prompt` to continue).
+    """A request to a model: a conversation, or for a text model the exact `prompt` to continue.
 
-    `tools`: None says nothing about tools, () offers none. `choice` is auto, none, required or the name
-    of an offered tool. `ranked` are the names of those that whoever chose among more found to fit the question, best
-    first, with their scores from 0 to 1: a model that weighs one tool at a time begins with them, and counts how well
-    each was found. `late` are the names of tools that came up later in the conversation, with the place of the message that
-    each is told behind, so that the beginning of a prompt stays as it is; `hidden` are further tools that no model is shown,
-    and that it may call all the same. `deferred` are the names of tools among `tools` that a model is not shown before something
-    refers to them, with the place of the message that does (None: nothing yet); whoever chooses tools sees to it, and offers
-    a search for them where the client has none (`search`). `schema` is a JSON Schema that the text of the reply must fit, `grammar` a GBNF grammar, `tag` a
-    structural tag of xgrammar's; a model that cannot hold its sampling to them refuses. `max_tokens` bounds the reply.
-    `thinking` asks for reasoning before the answer, or for none; None leaves it to the model. `logprobs` asks
-    for the likelihood of each token of the text, beside that of so many others. `sampling` are further
-    settings by the names of OpenAI's API (top_p, frequency_penalty, …) and its neighbours' (top_k, min_p, …):
-    a model that does not know one refuses it. `whole`: nobody listens to the reply as it comes, so that it may
-    come in one piece.
+    `tools`: None says nothing about tools, () offers none. `choice` is auto, none, required or the name of an offered
+    tool. `schema` is a JSON Schema for the text of the reply, `grammar` a GBNF grammar, `tag` a structural tag of
+    xgrammar; a model that cannot constrain its sampling raises UsageError. `max_tokens` limits the reply. `thinking`
+    asks for reasoning before the answer, or for none; None leaves it to the model. `logprobs` asks for the likelihood
+    of each token of the text, with those of so many alternatives. `sampling` are further settings by their names in
+    OpenAI's API (top_p, frequency_penalty, …) and similar APIs (top_k, min_p, …); a model that does not support one
+    raises UsageError. `whole`: nobody reads the reply as a stream, so it may arrive in one piece.
+
+    Fields for tools that were selected from many:
+
+    - `ranked`: names of tools that the search found, best first, with scores from 0 to 1. A model that scores one tool
+      at a time starts with them and includes the scores.
+    - `late`: names of tools that were added during the conversation, with the index of the message after which each is
+      introduced. They are described there, so that the beginning of the prompt stays the same.
+    - `hidden`: tools that are not shown to the model, but may be called.
+    - `deferred`: names of tools that are not shown before a message refers to them, with the index of that message
+      (None: none so far). Whoever selects the tools handles this, and offers a search tool if the client has none
+      (`search`).
     """
 
     messages: Sequence[Message] = ()
@@ -302,9 +308,9 @@ V = TypeVar("V")
 
 
 def copy_with(value: V, **changes: Any) -> V:
-    """The same value with other fields: what `dataclasses.replace` gives, in a third of its time.
+    """A copy of the value with changed fields, like `dataclasses.replace` in a third of its time.
 
-    For a dataclass with slots whose constructor does nothing but fill them.
+    Only for a dataclass with slots whose constructor just fills them.
     """
     read, write, places = _fields_of(type(value))
     row = [*read(value)]
@@ -320,7 +326,8 @@ def copy_with(value: V, **changes: Any) -> V:
 def _fields_of(
     kind: type,
 ) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Callable[[Any, Any], None], ...], dict[str, int]]:
-    """What reads all fields of a value of this class, what writes each, and the place of each."""
+    """For a class: a function that reads all fields of a value, one that writes each field, and the position of each
+    field."""
     names = [each.name for each in fields(cast("Any", kind))]
     write = tuple(getattr(kind, name).__set__ for name in names)
     return attrgetter(*names), write, {name: place for place, name in enumerate(names)}

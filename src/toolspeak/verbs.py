@@ -1,8 +1,7 @@
-"""The public functions run, stream, decide, call, generate and conclude. Each has an async twin with the
-prefix `a`.
+"""The public functions run, stream, decide, call, generate and conclude, each with an async twin with the prefix `a`.
 
-Every verb builds a request, takes its plan, and hands both to a driver; the sync ones run the awaited
-ones. They work in a notebook (a loop already running) and from threads.
+Every function builds a request and its plan, and passes both to a driver; the sync ones run the async ones. They work
+in a notebook (inside a running loop) and from threads.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Prompt = str | Sequence[Message]
 
 
 class Sampled(TypedDict, total=False):
-    """How tokens are chosen, and how many; see `models.sampling`."""
+    """How tokens are sampled, and how many; see `models.sampling`."""
 
     temperature: float | None
     max_tokens: int | None
@@ -53,14 +52,15 @@ class Sampled(TypedDict, total=False):
 
 
 class Settings(Sampled, total=False):
-    """What every verb that asks a model takes.
+    """The options of every function that asks a model.
 
-    `system` is a system message; `limits` a Limits or a dict of its fields; `approve` is asked before each
-    call is run and may be async: it gets the checked call and returns True, or False, or the reason
-    against it. `policy` says which calls run, which are asked about and which are refused; see `Policy`. `choice` is auto, none, required or a tool's name. `reask` is how the model is asked again where its
-    reply is wrong: "told", "alone", "dialect", "sampling", "model:NAME" or a model, in that or another order; see
-    `plan.reask`; `ladder` is its older name. `extra_body` is a dict of further fields for the model's server, such as
-    `{"min_p": 0.1}`. The rest is passed on to the model too; a setting that it has no place for is a UsageError.
+    `system` is a system message. `limits` is a Limits or a dict of its fields. `approve` is called with each checked
+    call before it runs, and may be async; it returns True, or False, or the reason against the call. `policy` says
+    which calls run, which are asked about and which are refused; see `Policy`. `choice` is auto, none, required or a
+    tool's name. `reask` is how the model is asked again after a wrong reply: "told", "alone", "dialect", "sampling",
+    "model:NAME" or a model, in this or another order; see `plan.reask`. `ladder` is its older name. `extra_body` is a
+    dict of further fields for the model's server, such as `{"min_p": 0.1}`. All others are passed to the model; one
+    that it does not support raises UsageError.
     """
 
     system: str | None
@@ -74,13 +74,13 @@ class Settings(Sampled, total=False):
 
 
 class Options(Settings, total=False):
-    """Settings, and the `model`: a name or a Model (None: $TOOLSPEAK_MODEL, else `local`)."""
+    """Settings, and the `model`: a name or a Model (None: $TOOLSPEAK_MODEL, by default `local`)."""
 
     model: str | Model | None
 
 
 class ReaskOptions(TypedDict):
-    """How often a reply is asked for at most, in which ways, and for how many tokens."""
+    """The most tries, the re-asking strategies, and the token limit of all tries."""
 
     tries: int
     rungs: Sequence[ReaskStrategy]
@@ -89,7 +89,8 @@ class ReaskOptions(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request, who answers it, who runs its calls, how it is asked again, how far it may go."""
+    """A request with everything that is needed to carry it out: the model, the toolbox, limits, approval and
+    re-asking."""
 
     request: Request
     model: Model
@@ -101,7 +102,7 @@ class Job:
     decided: Callable[[], tuple[Model, ReaskPolicy]]
 
     async def ready(self) -> Job:
-        """The job once it is known what its model can do, for how it is shown tools and asked again depends on that."""
+        """The job once its model's capabilities are known: how it is shown tools and asked again depends on them."""
         if self.request.tools:
             await look(self.model)
         model, reask = self.decided()
@@ -121,7 +122,7 @@ class Job:
         return await drive.value(self.play(plan))
 
     def again(self, tries: int | None) -> ReaskOptions:
-        """How it is asked again, and how often: where nothing is said, 3 times or until each rung had its turn."""
+        """How a reply is asked for again. The default is 3 tries, or as many as give each strategy its turn."""
         if tries is not None and tries < 1:
             raise UsageError(f"tries: expected 1 or more, received {tries}")
         rungs = self.reask.strategies
@@ -143,7 +144,8 @@ class Job:
         approve: Approve | None,
         ended: Ended | None = None,
     ) -> tuple[ToolResult, ...]:
-        """The results of calls behind these messages, as long as the model can read; `ended` is told each at once."""
+        """The results of calls after these messages, within the length that the model can read. `ended` gets each
+        result at once."""
         limit = LIMIT if "scored" in self.model.capabilities else LONGEST
         parallel = 8 if self.request.parallel else 1
         return await self.box.arun(
@@ -152,7 +154,7 @@ class Job:
 
 
 def job(prompt: Prompt, tools: Any, options: Options) -> Job:
-    """What a verb's parameters come to. Raises UsageError for what cannot be."""
+    """The job for the parameters of a public function. Raises UsageError for invalid ones."""
     check_options(options, Options.__annotations__, "a verb")
     index = tools if hasattr(tools, "search") and not callable(tools) else None
     box = tools if isinstance(tools, Toolbox) else Toolbox.of(as_tools(tools) or () if index is None else index)
@@ -183,19 +185,19 @@ def job(prompt: Prompt, tools: Any, options: Options) -> Job:
 
 
 FEW = 10
-"""Tools that any model is shown at once, whatever they are: see `search.router`, which is not loaded for them."""
+"""Up to this many tools are always shown to a model, so that `search.router` need not be loaded."""
 
 
 def _with_fitting_tools(model: Model, index: Any, count: int) -> Model:
-    """The model, shown a part of large results, and those of many tools that fit; the index that the tools came as, if
-    they did, finds them."""
+    """The model with large results paged and, if there are many tools, with a router that shows it those that match.
+    An index that was passed as the tools does the search."""
     model = _paged(model)
     if count <= FEW and index is None:
         return model
     from .search.router import ToolRouter
 
     routed = model if isinstance(model, ToolRouter) else ToolRouter(model, strict=False)
-    # one that decides by likelihood tells tools apart better than headings: see docs/how-to/hierarchy.md
+    # A model that scores by likelihood chooses better among tools than among headings: docs/how-to/hierarchy.md
     if getattr(index, "groups", ()) and not isinstance(model, ToolRouter) and "scored" not in model.capabilities:
         from .search.hierarchy import HierarchyRouter
 
@@ -204,7 +206,7 @@ def _with_fitting_tools(model: Model, index: Any, count: int) -> Model:
 
 
 def _paged(model: Model) -> Model:
-    """The model, shown a part of each large result."""
+    """The model with large results paged."""
     from .search.paged_results import PagedResults
 
     if isinstance(model, PagedResults):
@@ -213,7 +215,7 @@ def _paged(model: Model) -> Model:
 
 
 def _stops(value: object) -> tuple[str, ...]:
-    """One stop string, or several. Raises UsageError for what is neither."""
+    """The stop strings as a tuple. Raises UsageError for anything but a string or a list of strings."""
     rows = list(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else [value]
     if not all(isinstance(row, str) and row for row in rows):
         raise UsageError(f"stop: expected a string or a list of strings, none of them empty, got {value!r:.100}")
@@ -221,7 +223,7 @@ def _stops(value: object) -> tuple[str, ...]:
 
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-"""Who speaks in a message; `function` is how OpenAI's API called `tool` first."""
+"""The roles of messages; `function` was OpenAI's first name for `tool`."""
 
 
 def _messages(prompt: Prompt, system: str | None) -> list[Message]:
@@ -259,7 +261,7 @@ def _limits(given: Limits | Mapping[str, Any] | None) -> Limits:
 
 
 def _to_run(prompt: Prompt, tools: Any, options: Options) -> Job:
-    """A job whose calls will be run: what the application must give is there before the model is asked."""
+    """A job whose calls will be run: injected values are checked before the model is asked."""
     task = job(prompt, tools, options)
     task.box.check_injected()
     return task
@@ -273,13 +275,13 @@ async def arun(prompt: Prompt, *, tools: Any = (), output: Any = None, **options
 
 
 def run(prompt: Prompt, *, tools: Any = (), output: Any = None, **options: Unpack[Options]) -> Reply:
-    """The model's last answer after every call it wanted was run; `.messages` to go on from, `.steps` to see how.
+    """The model's final answer, after all its calls were run; `.messages` to continue from, `.steps` to see each turn.
 
-    `prompt` is a question or a list of messages; `tools` functions, Tools, OpenAI-style dicts, a Toolbox or a
-    ToolIndex, of any number: of many the model is shown those that fit (see `search.router`). A tool's error is told to
-    the model; a limit ends in `finish="limit"`. `output` is a type, or a JSON Schema: `.output` is then the answer as a
-    value of it, extracted as by `extract`. Raises ModelError when the model cannot be asked, UsageError for what
-    cannot be.
+    `prompt` is a question or a list of messages. `tools` are functions, Tools, OpenAI-style dicts, a Toolbox or a
+    ToolIndex, of any number: if there are many, the model is shown those that match (see `search.router`). The model
+    gets the errors of tools as results. A limit ends the run with `finish="limit"`. `output` is a type or a JSON
+    Schema: then `.output` is the answer as a value of it, extracted as by `extract`. Raises ModelError if the model
+    cannot be asked, and UsageError for invalid parameters.
     """
     return drive.run_sync(arun(prompt, tools=tools, output=output, **options))
 
@@ -294,7 +296,7 @@ async def astream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]
 
 
 def stream(prompt: Prompt, *, tools: Any = (), **options: Unpack[Options]) -> Iterator[Event]:
-    """The events of a run as they happen: text, calls, their results. Leaving early stops the run."""
+    """The events of a run as they happen: text, calls and their results. Leaving early stops the run."""
     return drive.iterate_sync(astream(prompt, tools=tools, **options))
 
 
@@ -308,11 +310,11 @@ async def adecide(prompt: Prompt, *, tools: Any = (), tries: int | None = None, 
 
 
 def decide(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options: Unpack[Options]) -> Reply:
-    """The checked calls that a request wants (none, one, several), or a text. Nothing is executed.
+    """The checked calls for a request (none, one or several), or a text. Nothing is executed.
 
-    A model whose calls do not fit is asked again: told what is wrong, then with the one tool alone, or as the
-    `reask` says; `tries` replies in all at most (3, or as many as a longer list needs), fewer where it repeats a reply
-    though it was told. Then GenerationError carries every attempt. `.steps` and `.notes` tell how often, and in which way.
+    If its calls are invalid the model is asked again: with the problems, then with the one tool alone, or as `reask`
+    says. There are at most `tries` replies (3, or as many as a longer list needs), fewer if it repeats one despite the
+    problems. After that GenerationError has every attempt. `.steps` and `.notes` say how often and how it was asked.
     """
     return drive.run_sync(adecide(prompt, tools=tools, tries=tries, **options))
 
@@ -326,7 +328,7 @@ async def acall(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **
 
 
 def call(prompt: Prompt, *, tools: Any = (), tries: int | None = None, **options: Unpack[Options]) -> ToolCall:
-    """Exactly one checked call, not executed. Raises NoCall, which says what came instead."""
+    """Exactly one checked call, not executed. Raises NoCall, which says what the model replied instead."""
     return drive.run_sync(acall(prompt, tools=tools, tries=tries, **options))
 
 
@@ -340,7 +342,7 @@ async def agenerate(model: str | Model | None, prompt: Prompt, **settings: Unpac
 
 
 def generate(model: str | Model | None, prompt: Prompt, **settings: Unpack[Settings]) -> str:
-    """The model's answer in words."""
+    """The model's answer as text."""
     return drive.run_sync(agenerate(model, prompt, **settings))
 
 
@@ -365,11 +367,11 @@ def generate_checked(
     tries: int | None = None,
     **settings: Unpack[Settings],
 ) -> T:
-    """`transform(answer)`, where the transform returns a value or raises: what it raised goes back to the model.
+    """`transform(answer)`. The transform returns a value or raises, and its error message is sent back to the model.
 
-    A transform refuses with ValueError and its like (also LookupError, TypeError, AssertionError, or any
-    error of toolspeak, so `Toolbox.transform` serves as one). After `tries` answers (3, or as many as a longer `reask`
-    needs), or the same one again, GenerationError carries every attempt.
+    A transform rejects an answer with ValueError or a similar exception (LookupError, TypeError, AssertionError, or
+    any error of toolspeak, so that `Toolbox.transform` can be used). After `tries` answers (3, or as many as a longer
+    `reask` needs), or if the model repeats one, GenerationError has every attempt.
     """
     return drive.run_sync(agenerate_checked(model, transform, prompt, tries=tries, **settings))
 
@@ -381,9 +383,9 @@ async def aconclude(question: str, result: Any, *, language: str = "English", **
 
 
 def conclude(question: str, result: Any, *, language: str = "English", **options: Unpack[Options]) -> Reply:
-    """A question and a tool's result in words, in `language`.
+    """A sentence or two in `language` that answers a question with a tool's result.
 
-    The words carry every number and string of the result and no number of their own; when the model
-    cannot manage that, the result is stated plainly, with a note `stated-plainly`.
+    The text has every number and string of the result and no other number. If the model cannot write such a text, the
+    result is stated plainly, with a note `stated-plainly`.
     """
     return drive.run_sync(aconclude(question, result, language=language, **options))
