@@ -1,1 +1,1 @@
-"""Schemas of tools: inferred from Python, repaired, checked, coerced, and bound to functions."""
+"""Schemas of tools: inferred from Python, repaired, validated, coerced, and bound to functions."""

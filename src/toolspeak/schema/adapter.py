@@ -1,4 +1,4 @@
-"""pydantic's adapter of a Python type: what makes its JSON Schema, and its values from JSON data."""
+"""Creates pydantic's TypeAdapter for a Python type: it gives the type's JSON Schema, and its values from JSON data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def adapter(annotation: Any) -> TypeAdapter[Any]:
-    """The adapter of a type; raises what pydantic raises where the type has no JSON form."""
+    """The adapter of a type. Raises pydantic's own errors if the type has no JSON form."""
     from pydantic import TypeAdapter
 
     with _typed_dicts():
@@ -22,10 +22,11 @@ def adapter(annotation: Any) -> TypeAdapter[Any]:
 
 @contextlib.contextmanager
 def _typed_dicts() -> Generator[None]:
-    """Lets pydantic read `typing.TypedDict` on Python 3.11, wherever in a type it stands.
+    """Lets pydantic accept `typing.TypedDict` on Python 3.11, at any depth of a type.
 
-    It refuses there, because it could not find validators among the bases of one. A tool's arguments do
-    without them, and to ask people for another TypedDict is worse. Where this switch is gone, it refuses again.
+    pydantic rejects it there because it could not find validators in the base classes of one. A tool's arguments need
+    none, and people should not have to switch to another TypedDict. In a pydantic version without this setting it is
+    rejected.
     """
     inner: Any = importlib.import_module("pydantic._internal._generate_schema")
     before = getattr(inner, "_SUPPORTS_TYPEDDICT", None)

@@ -1,4 +1,4 @@
-"""From checked JSON arguments to what a function is called with: Python values, by position and by name."""
+"""Converts checked JSON arguments to Python values for a function's parameters, by position and by name."""
 
 from __future__ import annotations
 
@@ -19,43 +19,44 @@ EMPTY: Any = inspect.Parameter.empty
 
 
 class Injected:
-    """Marks a parameter that the application fills in and the model never sees: `Annotated[Db, Injected]`."""
+    """Marks a parameter that the application supplies and the model never sees: `Annotated[Db, Injected]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a function: how its value is made, and what stands in for it when none is given."""
+    """One parameter of a function: how its value is made from JSON, and its default."""
 
     name: str
     adapter: TypeAdapter[Any] | None
     default: Any = EMPTY
     positional: bool = False
-    """It can only be given by position."""
+    """It can only be passed by position."""
     explicit: bool = False
-    """The default in the signature is not the value itself (pydantic's `Field(...)`): it has to be passed."""
+    """The default must be passed explicitly: in the signature it is a marker (pydantic's `Field(...)`), not the value.
+    """
     whole: bool = False
-    """It takes all arguments at once, as a dict."""
+    """It gets all arguments at once, as a dict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The parameters of one function. Called with JSON arguments that the judge has passed, and injected values.
+    """The parameters of one function. Called with JSON arguments that are already validated, and injected values.
 
-    Raises InvalidCall where a type refuses a value that its JSON Schema allows (a validator of the user's own).
+    Raises InvalidCall if a type rejects a value that its JSON Schema allows (a validator that the user wrote).
     """
 
     tool: str
     parameters: tuple[Parameter, ...]
     injected: frozenset[str]
     rest: TypeAdapter[Any] | None = None
-    """Makes the values of `**kwargs`; None leaves them as they are."""
+    """Converts the values of `**kwargs`; None leaves them as they are."""
     takes_rest: bool = False
     method_of: str = ""
-    """The class whose method this is: its function has to be bound first."""
+    """The class of an unbound method, which must be bound before it can be called."""
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The injected parameters for which nothing stands in."""
+        """The injected parameters without a default."""
         return tuple(p.name for p in self.parameters if p.name in self.injected and p.default is EMPTY)
 
     def __call__(self, arguments: Mapping[str, Any], injected: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -82,7 +83,7 @@ class Binding:
     def _value(
         self, p: Parameter, arguments: Mapping[str, Any], injected: Mapping[str, Any], problems: list[Problem]
     ) -> Any:
-        """What the parameter gets; EMPTY where the function's own default is left to it."""
+        """The parameter's value; EMPTY if the function's own default applies."""
         if p.name in self.injected:
             return injected.get(p.name, p.default)
         if p.whole:
@@ -99,7 +100,7 @@ class Binding:
         try:
             return adapter.validate_python(value)
         except ValueError as error:
-            from pydantic import ValidationError  # which is a ValueError: importing it takes longer than a check
+            from pydantic import ValidationError  # imported only on a ValueError: the import takes longer than a check
 
             if not isinstance(error, ValidationError):
                 raise

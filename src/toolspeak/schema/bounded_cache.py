@@ -1,7 +1,7 @@
-"""A cache whose size in bytes is bounded, whatever is put into it: what was used last stays.
+"""A least-recently-used cache with a limit in bytes.
 
-Threads may share one without a lock: each step on the dict is whole by itself, and what threads that come in between do
-to the count is put right whenever room is made.
+Threads may share one without a lock: every single operation on the dict is atomic, and errors in the byte count from
+concurrent changes are corrected whenever old values are dropped.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """Values by their keys, of `most` bytes in all by the estimate that each is put with.
+    """Values by key, of `most` bytes in all. Each value is stored with an estimate of its size.
 
-    A value of more than `largest` bytes, by default a quarter of `most`, is not kept: it would drive out all others.
+    A value of more than `largest` bytes (by default a quarter of `most`) is not stored: it would displace all others.
     """
 
     def __init__(self, most: int, largest: int | None = None) -> None:
@@ -31,18 +31,18 @@ class BoundedCache(Generic[K, V]):
         return len(self._values)
 
     def get(self, key: K) -> V | None:
-        """The value of a key; None where it is not kept."""
+        """The value of a key; None if it is not in the cache."""
         known = self._values.get(key)
         if known is None:
             return None
-        try:  # noqa: SIM105 - suppress() takes longer than all else here
+        try:  # noqa: SIM105 - suppress() takes longer than all the rest of this function
             self._values.move_to_end(key)
         except KeyError:
             pass  # another thread has just dropped it
         return known[0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Keeps a value of about `size` bytes; those that were used longest ago make room."""
+        """Stores a value of about `size` bytes. The values that were used least recently are dropped."""
         if size > self.largest:
             return
         _, before = self._values.pop(key, (None, 0))
@@ -52,7 +52,7 @@ class BoundedCache(Generic[K, V]):
             self._make_room()
 
     def _make_room(self) -> None:
-        """Drops an eighth of all, so that counting anew is not done for each value."""
+        """Drops values until an eighth of the space is free, so that the count is not recomputed for each value."""
         held = sum(size for _, size in list(self._values.values()))
         with suppress(KeyError):
             while held > self.most - self.most // 8:

@@ -1,4 +1,4 @@
-"""A call from whatever dict it stands in: ours, a provider's, or one of the older packages'."""
+"""Reads a call from a dict: in toolspeak's form, a provider's, or that of one of the older packages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARGUMENTS = ("arguments", "args", "tool_input", "input", "parameters")
 
 
 def looks_like_call(x: Any) -> bool:
-    """Whether `x` is a dict that names a tool, in one of the forms that `read_call` reads."""
+    """Whether `x` is a dict that names a tool, in one of the formats that `read_call` reads."""
     if not isinstance(x, Mapping):
         return False
     given = cast("Mapping[str, Any]", x)
@@ -26,11 +26,11 @@ def looks_like_call(x: Any) -> bool:
 
 
 def read_call(x: Any) -> ToolCall:
-    """The call that `x` is: a ToolCall, or a dict with a name and arguments (a dict, or their JSON text).
+    """Converts `x` to a ToolCall. It is a ToolCall, or a dict with a name and arguments (a dict, or JSON text).
 
-    OpenAI's `{"id", "function": {"name", "arguments"}}`, Anthropic's `{"id", "name", "input"}`,
-    `{"functionName", "args"}`, `{"tool", "tool_input"}`, `{"type": "tool-call", "tool", "args"}`. Arguments that
-    are not there, or null, are none. Raises InvalidCall; nothing is guessed.
+    Formats: OpenAI's `{"id", "function": {"name", "arguments"}}`, Anthropic's `{"id", "name", "input"}`,
+    `{"functionName", "args"}`, `{"tool", "tool_input"}`, `{"type": "tool-call", "tool", "args"}`. Missing or null
+    arguments mean no arguments. Raises InvalidCall for anything else; nothing is guessed.
     """
     if isinstance(x, ToolCall):
         return x

@@ -1,4 +1,11 @@
-"""Finds every problem of a call's arguments, as data and as sentences for a model."""
+"""Finds every problem of a call's arguments, as data and as sentences for a model.
+
+The validator's errors are made useful to a model. Pitfalls: a value that fits no alternative of a union has errors
+from all of them, and only those of the alternative that was meant help. An error about a type says less than one that
+lists the allowed values. A name that an alternative lists is not unknown, only because that alternative does not
+match. And the validator builds all errors before it returns any, so large arguments are first reduced (`shrink`) to
+one error.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +26,16 @@ from .validators import Judge, judge
 from .walk import branches, escape, resolve
 
 AT_MOST = 50
-"""How many problems of one call are told."""
+"""The most problems of one call that are reported."""
 MANY = 2_000
-"""Arguments of more values than this are not told all that is wrong with them, but the first."""
+"""Of arguments with more values than this, only the first problem is reported."""
 
 STRING = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*+:)?').findall
-"""The strings of a JSON text, each with the colon that makes a name of it."""
+"""Matches the strings of a JSON text, each with the colon after it if it is a name."""
 
 
 def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
-    """Every problem of `arguments`, none where the tool may be called with them."""
+    """Every problem of `arguments`; empty if the tool may be called with them."""
     judged = judge(tool.parameters, tool.name)
     try:
         right, odd = judged.is_valid(arguments), _not_json(arguments)
@@ -38,18 +45,18 @@ def check(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> list[Problem]:
             problems = _first(tool, arguments, judged)
         else:
             problems = _every(tool, judged.iter_errors(arguments))
-    except (ValueError, TypeError) as error:  # a value that JSON has no form for
+    except (ValueError, TypeError) as error:  # a value without a JSON form
         return [Problem("", "JSON values", short(arguments), f"the arguments are not JSON: {error}")]
     return (problems + odd)[:AT_MOST]
 
 
 def _every(tool: Tool[..., Any], errors: Iterator[Any]) -> list[Problem]:
-    """The problems that errors stand for."""
+    """The problems in the validator's errors."""
     return [problem for error in _telling(errors, tool.parameters) for problem in explain(error, tool)]
 
 
 def _are_many(arguments: object) -> bool:
-    """Are the arguments more values than are all looked at for what is wrong with each?"""
+    """Whether the arguments have more values than MANY."""
     left, todo = MANY, [arguments]
     while todo and left >= 0:
         value = todo.pop()
@@ -61,7 +68,7 @@ def _are_many(arguments: object) -> bool:
 
 
 def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) -> list[Problem]:
-    """Something that is wrong with many arguments: a validator that tells errors makes all of them first."""
+    """One problem of large arguments. The validator would build all their errors before it returns the first."""
     made = Reduced(arguments, judged.is_valid, _known(tool.parameters, []))
     try:
         made.shrink()
@@ -76,7 +83,7 @@ def _first(tool: Tool[..., Any], arguments: Mapping[str, Any], judged: Judge) ->
 
 
 def _due_to_omission(error: Any, arguments: Any, made: Reduced) -> bool:
-    """Is an error due to what was left out?"""
+    """Whether an error exists only because values were removed to reduce the arguments."""
     path = tuple(error.instance_path)
     if path not in made.changed:
         return False
@@ -90,7 +97,7 @@ def _due_to_omission(error: Any, arguments: Any, made: Reduced) -> bool:
 
 
 def _beside(error: TooMany, root: Schema) -> Problem:
-    """A list or an object whose parts are right, but not all of them together."""
+    """The problem of a list or an object with valid parts that breaks a rule as a whole."""
     path = "".join("/" + escape(str(part)) for part in error.path)
     node = _followed(root, _node(root, list(error.path))) or {}
     limit = node.get("maxItems", node.get("maxProperties"))
@@ -100,7 +107,7 @@ def _beside(error: TooMany, root: Schema) -> Problem:
 
 
 def repeated(text: str) -> list[Problem]:
-    """The names that a call's JSON text gives two values: neither can be chosen, so the call cannot be run."""
+    """Names with two values in a call's JSON text. Neither value can be chosen, so the call cannot be run."""
     names = [text for text, colon in STRING(text) if colon]
     if len(names) == len(set(names)) and not any("\\" in name for name in names):
         return []
@@ -112,7 +119,7 @@ def repeated(text: str) -> list[Problem]:
 
     try:
         json.loads(text, object_pairs_hook=read)
-    except (ValueError, RecursionError):  # told elsewhere, as what it is
+    except (ValueError, RecursionError):  # invalid JSON is reported elsewhere
         return []
     return [
         Problem("", "every name once", f"{name} twice", f"the arguments give {name!r} twice; give it once")
@@ -121,15 +128,17 @@ def repeated(text: str) -> list[Problem]:
 
 
 def _without_types(errors: list[Any]) -> list[Any]:
-    """The errors without those about a type where another names the choices."""
+    """The errors, without those about the type of a value for which another error lists the allowed values."""
     listed = {tuple(error.instance_path) for error in errors if error.kind.name in ("enum", "const")}
     return [error for error in errors if error.kind.name != "type" or tuple(error.instance_path) not in listed]
 
 
 def _telling(errors: Iterator[Any], root: Schema) -> list[Any]:
-    """The errors without those that say less than another: no type beside the choices of the same value; and of names
-    that count as not allowed only those that no schema lists, where there is another error: where an alternative does
-    not fit, the names that it lists are not allowed either."""
+    """The errors, without those that another error makes redundant.
+
+    A type error is redundant beside one that lists the allowed values. If there are other errors, "name not allowed"
+    counts only for names that no schema lists: when an alternative does not match, its names are not allowed either.
+    """
     found = _without_types(list(islice(errors, 10 * AT_MOST)))
     if all(error.kind.name == "unevaluatedProperties" for error in found):
         return found
@@ -137,13 +146,13 @@ def _telling(errors: Iterator[Any], root: Schema) -> list[Any]:
 
 
 def _unlisted(error: Any, root: Schema) -> list[str]:
-    """The names which an error says are not allowed, and which no schema of that object lists."""
+    """The names that an error calls not allowed, and that no schema of that object lists."""
     known = _known(root, list(error.instance_path))
     return [name for name in error.kind.unexpected if name not in known]
 
 
 def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
-    """The problems that one of the judge's errors stands for."""
+    """The problems in one error of the validator."""
     path = "".join("/" + escape(str(part)) for part in error.instance_path)
     value = error.instance
     kind = error.kind
@@ -169,7 +178,8 @@ def explain(error: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
 
 
 def _not_json(value: Any, path: str = "", depth: int = 0) -> list[Problem]:
-    """What JSON has no form for, NaN and the infinities among it, which Python's JSON reader takes."""
+    """Problems for values without a JSON form. NaN and the infinities are among them, although Python's JSON reader
+    accepts them."""
     if isinstance(value, float):
         if math.isfinite(value):
             return []
@@ -212,7 +222,7 @@ def _unknown(path: str, name: str, value: Any, known: list[str]) -> Problem:
 
 
 def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> Iterator[Problem]:
-    """The problems of the one alternative that was meant, if that can be told; else what they all want."""
+    """The problems of the alternative that was meant, if that is clear; otherwise what the alternatives expect."""
     branches = cast("list[list[Any]]", getattr(error.kind, "context", []))
     fitting = sum(not branch for branch in branches)
     if fitting:
@@ -233,25 +243,25 @@ def _alternatives(error: Any, path: str, value: Any, tool: Tool[..., Any]) -> It
 
 
 def _meant(branches: list[list[Any]], depth: int) -> list[list[Any]]:
-    """The alternatives of the value's own kind; of these the ones whose tag it has, where there are such."""
+    """The alternatives for the value's own type; of these only the ones whose tag it has, if there are any."""
     alike = [b for b in branches if not any(_is_other(e, depth) for e in b)]
     return [b for b in alike if not any(_is_tag(e, depth) for e in b)] or alike
 
 
 def _one_tag(branches: list[list[Any]], depth: int) -> list[Any]:
-    """The errors at the one field in which every alternative wants another value; none where there is no such field."""
+    """The errors at the one field for which every alternative wants another value; empty if there is no such field."""
     telling = [e for b in branches for e in b if _is_tag(e, depth)]
     tags = {tuple(e.instance_path) for e in telling}
     return telling if len(tags) == 1 and len(telling) == len(branches) else []
 
 
 def _is_other(error: Any, depth: int) -> bool:
-    """Whether an error says that the value at this depth is of another kind."""
+    """Whether an error says that the value at this depth has the wrong type."""
     return len(error.instance_path) == depth and error.kind.name in ("type", "enum", "const")
 
 
 def _is_tag(error: Any, depth: int) -> bool:
-    """Whether an error says that a field of the value at this depth, its tag, names another alternative."""
+    """Whether an error says that a field of the value at this depth (its tag) selects another alternative."""
     return len(error.instance_path) == depth + 1 and error.kind.name in ("enum", "const")
 
 
@@ -266,7 +276,7 @@ def _at(root: Schema, path: list[str | int]) -> str:
 
 
 def _node(root: Schema, path: list[str | int]) -> Any:
-    """The schema that stands for the value at `path`, maybe a reference; None where that cannot be told."""
+    """The schema for the value at `path`, which may be a reference; None if it cannot be determined."""
     node: Any = root
     for part in path:
         if isinstance(part, str):
@@ -289,7 +299,7 @@ def _followed(root: Schema, node: Any) -> Mapping[str, Any] | None:
 
 
 def _fields(root: Schema, node: Any) -> dict[str, Any]:
-    """The properties of an object's schema, those of its alternatives and of what it refers to among them."""
+    """The properties in an object's schema, also in its alternatives and in what it refers to."""
     found: dict[str, Any] = {}
     for part in branches(root, node, conditions=True):
         for name, schema in cast("Mapping[str, Any]", part.get("properties", {})).items():

@@ -1,8 +1,11 @@
-"""Arguments as the schema wants them, where a model wrote the right value in the wrong type.
+"""Coerces arguments to their schema: a right value of the wrong type becomes that type.
 
-Lossless only, by the schema and not by the Python type: `"42"` for an integer is 42 because 42 is written
-`42` and nothing else; `"042"`, `"3.7"`, `""` and `true` are not numbers in disguise, and `"yes"` is no
-boolean. What is valid is never touched, what cannot be made valid stays as it came, for `check` to tell.
+Only lossless changes are made, by the schema and not by the Python type. `"42"` for an integer becomes 42, because 42
+can only be written so. `"042"`, `"3.7"`, `""` and `true` do not become numbers, and `"yes"` is no boolean. Valid
+values are never changed. What cannot be made valid stays as it is, so that `check` reports it.
+
+Pitfalls: in a union a value is coerced only if exactly one result is valid, and alternatives inside alternatives
+multiply. The work is therefore counted and limited (`Work`), in a way that does not depend on caches.
 """
 
 from __future__ import annotations
@@ -24,23 +27,23 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[
 _BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
 _DEPTH = 60
 _WORK = 20_000
-"""What may be done beyond what grows with the arguments: looking at a value, reading a schema's node. Some 0.1 s."""
+"""Work allowed beyond what is proportional to the arguments, in values looked at and schema nodes read. About 0.1 s."""
 _CHECKED = 32
-"""So many nodes of a schema that was read are held against a value for the work of one that is read."""
+"""Validating a value against this many nodes of a known schema counts as much as reading one node."""
 _NOTHING: Any = object()
 
 
 def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Note, ...]]:
-    """(arguments, one note for each change). The given ones are left as they are.
+    """(coerced arguments, one note for each change). The original dict is not changed.
 
-    1.0 where an integer is wanted is valid JSON for one; it comes back as 1 without a note. Arguments that would be too
-    much work, alternatives inside alternatives, come back as they are: half of it done could be a guess.
+    1.0 is a valid JSON integer; it becomes 1 without a note. If coercion would take too much work (alternatives inside
+    alternatives), the arguments are returned unchanged, since a part of it could be a guess.
     """
     given = dict(arguments)
     try:
         valid = judge(tool.parameters, tool.name).is_valid(given)
     except (ValueError, TypeError, RecursionError):
-        return given, ()  # not JSON: check says so
+        return given, ()  # not JSON: `check` reports it
     if valid and not _has_float(given):
         return given, ()
     walk = _Walk(tool.parameters, Work(_WORK + 12 * _size(given)))
@@ -52,13 +55,13 @@ def coerce(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> tuple[dict[str
 
 
 class WorkExceeded(Exception):
-    """The work is out of proportion: alternatives inside alternatives multiply without end."""
+    """The work is out of proportion to the arguments: nested alternatives multiply it."""
 
 
 class Work:
-    """How much may still be done. Raises WorkExceeded where that is nothing more.
+    """The remaining work. Raises WorkExceeded when it is used up.
 
-    What a cache of validators knows already costs the same: what comes of a call must not hang on earlier ones.
+    What a validator cache already has costs the same as what it has not: the result must not depend on earlier calls.
     """
 
     __slots__ = ("_weights", "left")
@@ -73,8 +76,8 @@ class Work:
             raise WorkExceeded
 
     def judged(self, root: Schema, schema: Schema) -> None:
-        """A value is held against a schema inside `root`: it is read once, with all that it refers to, and then
-        checked."""
+        """Accounts for validating a value against a schema inside `root`: the schema is read once, with all that it
+        refers to, and then applied."""
         weight = self._weights.get(id(schema))
         if weight is None:
             weight, refers = self._read(schema)
@@ -90,7 +93,7 @@ class Work:
         return known
 
     def _read(self, schema: Any) -> tuple[int, bool]:
-        """(how many values a schema is made of, whether it refers elsewhere); each is spent."""
+        """(number of nodes in a schema, whether it has references). The nodes are accounted for."""
         count, refers = 0, False
         todo: list[Any] = [schema]
         while todo:
@@ -106,7 +109,7 @@ class Work:
 
 
 class _Walk:
-    """One passage through the arguments. `work` is that of all that belong together."""
+    """One pass through the arguments. `work` is shared by all passes of a call."""
 
     def __init__(self, root: Schema, work: Work) -> None:
         self.root = root
@@ -114,7 +117,7 @@ class _Walk:
         self.work = work
 
     def value(self, value: Any, schema: Any, path: str, depth: int) -> Any:
-        """`value` with what can be coerced under `schema` coerced, itself where nothing had to be."""
+        """`value` with everything coerced that `schema` allows; the same object if nothing changed."""
         self.work.spend()
         node = self._follow(schema)
         if node is None or depth > _DEPTH:
@@ -132,7 +135,7 @@ class _Walk:
         return value
 
     def integers(self, value: Any, schema: Any, depth: int = 0) -> Any:
-        """The same JSON value, with 1 for 1.0 where the schema wants an integer."""
+        """The same JSON value, with 1 instead of 1.0 where the schema wants an integer."""
         self.work.spend()
         node = self._follow(schema)
         if node is None or depth > _DEPTH:
@@ -152,13 +155,13 @@ class _Walk:
         return [self.integers(part, _item(node, i), depth) for i, part in enumerate(value)]
 
     def _applying(self, value: Any, node: Mapping[str, Any]) -> Iterator[Any]:
-        """The schemas inside a schema that apply to the value."""
+        """The subschemas that apply to the value."""
         for key in ("anyOf", "oneOf"):
             yield from (part for part in cast("list[Any]", node.get(key, [])) if self._valid(value, part))
         yield from cast("list[Any]", node.get("allOf", []))
 
     def _types(self, node: Mapping[str, Any], depth: int) -> set[str]:
-        """Every type that a number may have here; `number` among them means that 1.0 stays 1.0."""
+        """Every type that a number may have here. If `number` is among them, 1.0 stays 1.0."""
         self.work.spend()
         kinds = _types(node)
         if "number" in kinds:
@@ -173,7 +176,8 @@ class _Walk:
         return kinds
 
     def _follow(self, schema: Any) -> Mapping[str, Any] | None:
-        """The schema behind `$ref`s, siblings included; None for `true`, `false` and what is no schema."""
+        """The schema with `$ref`s resolved, siblings included; None for `true`, `false` and anything that is no
+        schema."""
         for _ in range(20):
             if not isinstance(schema, Mapping):
                 return None
@@ -187,7 +191,7 @@ class _Walk:
         return None
 
     def _one_of(self, value: Any, branches: list[Any], path: str, depth: int) -> Any:
-        """The one valid value that the branches make of it; untouched when there is none, or more than one."""
+        """The only valid value that the alternatives coerce `value` to; unchanged if there is none or more than one."""
         if any(self._valid(value, branch) for branch in branches):
             return value
         found: dict[str, tuple[Any, list[Note]]] = {}
@@ -257,7 +261,7 @@ def _types(node: Mapping[str, Any]) -> set[str]:
 
 
 def _choices(node: Mapping[str, Any]) -> list[Any] | None:
-    """The values that `enum` or `const` allows; None where neither says."""
+    """The values that `enum` or `const` allows; None if the schema has neither."""
     values = node.get("enum", [node["const"]] if "const" in node else None)
     return cast("list[Any]", values) if isinstance(values, list) else None
 
@@ -283,7 +287,7 @@ def _has_float(value: Any, depth: int = 0) -> bool:
 
 
 def _size(value: Any, depth: int = 0) -> int:
-    """How much there is to walk through, roughly: the work may grow with it, and no faster."""
+    """A rough size of the value; the allowed work grows in proportion to it."""
     if isinstance(value, str):
         return 1 + len(value) // 4  # it may hold JSON
     if depth > _DEPTH or not isinstance(value, (dict, list)):
@@ -302,7 +306,7 @@ def _number(text: str) -> Any:
     if _INTEGER.fullmatch(text):
         return int(text)
     value = float(text)
-    # More digits than a float holds would be lost in silence.
+    # Digits that a float cannot hold would be lost silently.
     return value if math.isfinite(value) and Decimal(repr(value)) == Decimal(text) else _NOTHING
 
 
@@ -337,7 +341,8 @@ def _refuse(name: str) -> Any:
 
 
 def _read_as(text: str, kinds: Iterable[str]) -> tuple[str, Any]:
-    """The type that a text was read as, and its value; _NOTHING where it is of none, or of several with other values."""
+    """The type that a text can be read as, and the value; _NOTHING if there is none, or if several types give
+    different values."""
     values = [(kind, value) for kind in kinds if (value := _READERS[kind](text)) is not _NOTHING]
     if not values:
         return "", _NOTHING

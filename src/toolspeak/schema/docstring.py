@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def read_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
-    """(description, {parameter: description}) of a docstring in Google, NumPy, Sphinx, Epydoc or plain style.
+    """(description, {parameter: description}) from a docstring in Google, NumPy, Sphinx, Epydoc or plain style.
 
-    The description is the text before the sections. A docstring that is in no style is the description whole.
+    The description is the text before the sections; a docstring in no known style is all description.
     """
     if not doc or not doc.strip():
         return "", {}

@@ -1,4 +1,4 @@
-"""Examples of a tool's arguments, where only its description can tell them."""
+"""Puts examples of a tool's arguments into its description, for models that have no other place for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = "Examples of its arguments:"
 
 
 def in_words(tools: Sequence[Tool[..., Any]]) -> tuple[Tool[..., Any], ...]:
-    """The tools, each with its examples behind its description."""
+    """The tools, each with its examples after its description."""
     return tuple(map(_described, tools)) if any(tool.examples for tool in tools) else tuple(tools)
 
 

@@ -1,7 +1,7 @@
-"""Tools from what people have: functions, methods, partials, callables, and the dicts of every provider.
+"""Makes tools from functions, methods, partials, callables, and the tool dicts of every provider.
 
-A function's signature becomes the JSON Schema of its arguments (pydantic makes it), its docstring the
-descriptions. What cannot be offered to a model is refused here, where it is defined.
+A function's signature becomes the JSON Schema of its arguments (by pydantic), and its docstring the descriptions.
+Whatever cannot be offered to a model is rejected here, where it is defined.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ def tool(
     effect: ToolEffect | None = None,
     reads: Origin | None = None,
 ) -> Any:
-    """A tool from a function; also a decorator, with or without parentheses.
+    """Makes a tool from a function. Also a decorator, with or without parentheses.
 
-    `name` and `description` stand in for the function's own and its docstring's. With `parameters`, a JSON Schema, the
-    function receives the arguments by name as JSON gave them; without it the schema comes from the signature and the
-    arguments arrive as the annotated types. `timeout` is in seconds. With `show_errors=False` a model reads that the
-    tool failed, and not what its function raised. A policy looks at `effect` ("read", "write", the default, or
-    "destructive") and at `reads` ("trusted", the default, or "untrusted": what it returns was written by strangers).
-    Raises InvalidTool where no schema can be made of it.
+    `name` and `description` replace the function's name and docstring. With `parameters`, a JSON Schema, the function
+    gets the JSON arguments by name; otherwise the schema is inferred from the signature, and arguments are converted
+    to the annotated types. `timeout` is in seconds. With `show_errors=False` a model reads only that the tool failed,
+    not the function's exception. `effect` ("read", "write" or "destructive"; default "write") and `reads` ("trusted"
+    or "untrusted"; default "trusted") are for policies; "untrusted" means that strangers wrote what the tool returns.
+    Raises InvalidTool if no schema can be made.
     """
     labels = {"effect": one_of("effect", effect, EFFECTS), "reads": one_of("reads", reads, ORIGINS)}
     more = {key: value for key, value in labels.items() if value is not None}
@@ -97,17 +97,17 @@ def tool(
 
 
 def one_of(what: str, value: str | None, words: tuple[str, ...]) -> str | None:
-    """The value, if it is one of the words or None. InvalidTool otherwise."""
+    """The value, if it is None or one of the words. Raises InvalidTool otherwise."""
     if value is None or value in words:
         return value
     raise InvalidTool(f"{what}: expected {' or '.join(words)}, got {value!r:.80}", path=f"/{what}")
 
 
 def as_tool(x: Any) -> AnyTool:
-    """The tool that `x` is or describes.
+    """Converts `x` to a Tool.
 
-    `x` is a Tool, a function of any kind, or a dict as OpenAI (wrapped or bare), Anthropic (`input_schema`) or
-    MCP (`inputSchema`) write them; its `input_examples` are arguments of good calls. Raises InvalidTool.
+    `x` is a Tool, a function of any kind, or a dict in the format of OpenAI (wrapped or bare), Anthropic
+    (`input_schema`) or MCP (`inputSchema`); its `input_examples` are arguments of good calls. Raises InvalidTool.
     """
     if isinstance(x, types.MethodType) and isinstance(cast("Any", x).__func__, Tool):
         x = cast("AnyTool", x.__func__).__get__(x.__self__)
@@ -132,9 +132,9 @@ def as_tool(x: Any) -> AnyTool:
 
 
 def as_tools(xs: Any) -> tuple[AnyTool, ...] | None:
-    """The tools that `xs` holds, in order; None stays None. Two of one name are a DuplicateTool.
+    """Converts `xs` to tools, in order; None stays None. Raises DuplicateTool for two of one name.
 
-    `xs` is a list of whatever `as_tool` takes, a Toolbox, or a single tool.
+    `xs` is a list of whatever `as_tool` accepts, a Toolbox, or a single tool.
     """
     if xs is None:
         return None
@@ -148,7 +148,7 @@ def as_tools(xs: Any) -> tuple[AnyTool, ...] | None:
 
 
 def unique(tools: Iterable[AnyTool]) -> dict[str, AnyTool]:
-    """The tools by name; DuplicateTool, which tells where both come from, when two share one."""
+    """The tools by name. Raises DuplicateTool, which says where both come from, if two have the same name."""
     by_name: dict[str, AnyTool] = {}
     for one in tools:
         if one.name in by_name:
@@ -163,7 +163,7 @@ def unique(tools: Iterable[AnyTool]) -> dict[str, AnyTool]:
 
 
 def origin(one: AnyTool) -> str:
-    """Where a tool comes from, for messages: its function's full name, or that it is a schema alone."""
+    """Where a tool comes from, for messages: the qualified name of its function, or that it is only a schema."""
     function = one.function
     if function is None:
         return "a schema without a function"
@@ -186,7 +186,7 @@ def _redecorate(
     parameters: Mapping[str, Any] | None,
     timeout: float | None,
 ) -> AnyTool:
-    """A tool with other details; what is None stays."""
+    """A copy of a tool with other details; None keeps the present one."""
     if parameters is not None and base.function is not None:
         again = _decorate(
             base.function, name=name or base.name, description=description or base.description,

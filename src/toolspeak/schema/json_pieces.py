@@ -1,9 +1,9 @@
-"""JSON text parsed and written in pieces, so that no single step holds the interpreter for long.
+"""Parses and writes JSON in pieces, so that no single step blocks other threads for long.
 
-`json.loads` is one step of C code: for 250,000 names it takes a fifth of a second on a busy machine, and no other thread gets a turn
-meanwhile. Here a first look at the text finds where its large containers begin. Those are walked in Python, member by member, with
-the functions that the standard library has for it; everything smaller is read by the C scanner, in one step each. The
-values and the errors are the same as those of `json.loads`. It takes about three times as long.
+`json.loads` is one C call that holds the interpreter lock: for 250,000 names it takes a fifth of a second on a busy
+machine. This module first scans the text for the start of large containers. It walks those in Python, member by
+member, with the functions of the standard library; everything smaller is one call of the C scanner. Values and errors
+are the same as those of `json.loads`. It takes about three times as long.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from itertools import groupby, islice
 from typing import Any, cast
 
 LARGE, MANY = 100_000, 50_000
-"""Characters of a text, and names and lists in it, from which on it is parsed in pieces."""
+"""A text with more characters, or with more names and lists, is parsed in pieces."""
 PIECE = 16_384
-"""Characters of a container from which on it is walked."""
+"""A container with more characters is walked in Python."""
 ROW = 1_000
-"""Values without values in them that are written in one step."""
+"""Scalar values that are written in one step."""
 DEEPEST = 1_000
-"""Containers inside one another that nobody reads: as many as the C scanner takes."""
+"""The nesting depth at which the C scanner gives up."""
 _encode = json.JSONEncoder(ensure_ascii=False).encode
-"""What `json.dumps` makes anew in each call."""
+"""The encoder, created once: `json.dumps` creates a new one for each call with options."""
 STANDARD = cast("Any", json.decoder)
-"""Its functions that walk an object and a list, calling another one for each member, have no types."""
+"""The json.decoder module as Any: its functions that walk objects and lists, with a callback for members, have no
+types."""
 STRING = r'"(?:[^"\\]++|\\.)*+"'
 TOKEN = re.compile(rf'[\[{{](?:[^\[\]{{}}"]++|{STRING}){{0,64}}+[\]}}]|{STRING}|["\[\]{{}}]', re.DOTALL)
-"""A container of a few values with none in it, a string, or a bracket. Nothing is tried twice: no text takes long to match."""
+"""Matches a small container of scalars, a string, or a bracket. It never backtracks, so that its time is linear."""
 
 
 def loads(text: str, **options: Callable[[str], Any]) -> Any:
-    """What `json.loads` gives. `options` are `parse_constant` and `parse_float`. Raises ValueError and RecursionError."""
+    """Like `json.loads`. `options` are `parse_constant` and `parse_float`. Raises ValueError and RecursionError."""
     if len(text) < LARGE or text.count(":") + text.count("[") < MANY:
         return json.loads(text, **cast("Any", options))
     decoder = STANDARD.JSONDecoder(**options)
@@ -42,14 +43,14 @@ def loads(text: str, **options: Callable[[str], Any]) -> Any:
 
 
 def dumps(value: Any, size: int) -> str:
-    """What `json.dumps(value, ensure_ascii=False)` gives. `size`: about how many characters that is."""
+    """Like `json.dumps(value, ensure_ascii=False)`. `size` is the approximate number of characters of the result."""
     if size < LARGE:
         return _encode(value)
     return "".join(_written(value))
 
 
 def _written(value: Any) -> Iterator[str]:
-    """The text of a value in pieces. Its names are texts."""
+    """The JSON text of a value, in pieces. Object names must be strings."""
     if not isinstance(value, dict | list):
         yield json.dumps(value, ensure_ascii=False)
         return
@@ -80,8 +81,10 @@ def _nests_by_name(member: tuple[str, Any]) -> bool:
 
 
 class _Walker:
-    """Reads the value that begins at a place: what is large member by member. It holds nothing that holds it, so that all
-    that it has read is let go of at once."""
+    """Parses a value at a position, with large containers walked member by member.
+
+    It has no reference cycles, so that what it has read is freed at once.
+    """
 
     def __init__(self, large: set[int], scan_small: Callable[[str, int], tuple[Any, int]]) -> None:
         self._large = large
@@ -97,7 +100,7 @@ class _Walker:
 
 
 def _as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The last of each name counts."""
+    """The last value of each name counts."""
     made: dict[str, Any] = {}
     for at in range(0, len(pairs), PIECE):
         made.update(pairs[at : at + PIECE])
@@ -105,14 +108,14 @@ def _as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def large_containers(text: str) -> set[int]:
-    """Where the objects and lists begin that are longer than PIECE, or never end. Raises RecursionError."""
+    """The positions of objects and lists that are longer than PIECE, or that never end. Raises RecursionError."""
     begun: list[int] = []
     large: set[int] = set()
     for token in TOKEN.finditer(text):
         at, end = token.span()
         mark = text[at]
         if mark == '"':
-            if end - at == 1:  # a string that never ends: whoever reads it will find that, or what is wrong before it
+            if end - at == 1:  # an unterminated string: the parser will report it, or an earlier error
                 break
         elif mark in "{[" and end - at == 1:
             begun.append(at)

@@ -1,8 +1,8 @@
 """Reads a schema's structure: the JSON types that it allows, and the schemas of its parts.
 
-Schemas come from outside: references may run in circles, unions may double at each step, and what stands in
-the place of a schema may be none. Nothing of that costs more than the schema's own length, and what is not
-understood allows everything.
+Schemas come from outside: references may be circular, unions may double at each level, and any place may hold
+something that is no schema. The cost stays proportional to the schema's length, and what is not understood allows
+every type.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, cast
 from .walk import branches, resolve
 
 DEPTH = 50
-"""So many references and unions inside each other are followed."""
+"""References and unions that are followed inside each other."""
 
 Kinds = frozenset[str]
 ANY: Kinds = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
@@ -30,11 +30,11 @@ OF_VALUE: Mapping[object, Kinds] = {
     type(None): frozenset(["null"]),
 }
 IMPLIED = {"properties": "object", "additionalProperties": "object", "items": "array", "prefixItems": "array"}
-"""Keywords that speak of one type alone: a schema that has one and names no type means it."""
+"""Keywords that apply to one type only: a schema that has one and names no type means that type."""
 
 
 class Shapes:
-    """The types and the parts that the schemas inside `root` allow, each worked out once."""
+    """The types and the parts that the schemas inside `root` allow. Each is computed once."""
 
     __slots__ = ("known", "parts", "root")
 
@@ -44,7 +44,7 @@ class Shapes:
         self.parts: dict[tuple[int, str | None], Any] = {}
 
     def kinds(self, schema: object) -> Kinds:
-        """The JSON types that a schema allows, `ANY` where it does not say; a number's include integer."""
+        """The JSON types that a schema allows, ANY if it does not say. `number` includes integer."""
         return self._kinds(schema, 0) or ANY
 
     def _kinds(self, schema: object, depth: int) -> Kinds:
@@ -52,7 +52,7 @@ class Shapes:
             return ANY
         found = self.known.get(id(cast("object", schema)))
         if found is None:
-            self.known[id(cast("object", schema))] = NONE  # a circle adds nothing to a union
+            self.known[id(cast("object", schema))] = NONE  # a circular reference adds nothing to a union
             found = self._worked_out(cast("Mapping[str, Any]", schema), depth + 1)
             self.known[id(cast("object", schema))] = found
         return found
@@ -72,7 +72,8 @@ class Shapes:
         return allowed | {"null"} if schema.get("nullable") is True else allowed
 
     def member(self, schema: object, key: str) -> Any:
-        """The schema of the property `key`; None where nothing is said of it. Of several branches, any of theirs."""
+        """The schema of the property `key`; None if the schema says nothing about it. Of several branches, any one of
+        theirs."""
         found = self.parts.get((id(schema), key))
         if found is None:
             nodes = list(branches(self.root, schema))
@@ -83,7 +84,7 @@ class Shapes:
         return found
 
     def items(self, schema: object) -> Any:
-        """The schema of the elements of an array; None where nothing is said of them."""
+        """The schema of an array's elements; None if the schema says nothing about them."""
         found = self.parts.get((id(schema), None))
         if found is None:
             found = _one_of([node["items"] for node in branches(self.root, schema) if "items" in node])
@@ -96,7 +97,7 @@ class Shapes:
 
 
 def _named(schema: Mapping[str, Any]) -> Kinds:
-    """The types that a schema names itself, or that its values have."""
+    """The types that a schema names, or those of the values that it lists."""
     given = schema.get("type")
     words = [given] if isinstance(given, str) else _list(given)
     allowed = frozenset(word for word in words if isinstance(word, str)) & ANY or ANY

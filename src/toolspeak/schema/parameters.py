@@ -1,4 +1,4 @@
-"""Parameters of a class with a slip in them, told in a message that helps."""
+"""Makes a dataclass report unknown parameters as a UsageError with similar names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def clear_names(kind: type[T]) -> type[T]:
-    """The dataclass, which raises UsageError with the near names where it is given one that it has not."""
+    """The dataclass, changed to raise UsageError with similar names for an unknown parameter."""
     usual: Any = kind.__init__
     known = [field.name for field in fields(cast("Any", kind)) if field.init]
 

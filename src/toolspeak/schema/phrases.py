@@ -1,4 +1,4 @@
-"""Schemas and values in a few words, for messages that a model and a person can act on."""
+"""Describes schemas and values in a few words, for messages to models and people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 
 def describe(schema: Any) -> str:
-    """What a schema wants, in a few words: `integer`, `one of "a", "b"`, `array of string`."""
+    """A short description of what a schema wants: `integer`, `one of "a", "b"`, `array of string`."""
     if not isinstance(schema, Mapping):
         return "nothing" if schema is False else "any JSON value"
     node = cast("Mapping[str, Any]", schema)
@@ -36,7 +36,7 @@ def _described_type(node: Mapping[str, Any]) -> str:
 
 
 def spoken(wanted: str) -> str:
-    """What is wanted with its article, to stand in a sentence: `an integer or null`."""
+    """The description with its article, for a sentence: `an integer or null`."""
     parts = wanted.split(" or ")
     return " or ".join(_ARTICLES.get(part.partition(" ")[0], "") + part for part in parts)
 
@@ -47,12 +47,12 @@ _ARTICLES = {**dict.fromkeys(_AN, "an "), **dict.fromkeys(_A, "a ")}
 
 
 def short(value: Any, at_most: int = 80) -> str:
-    """A value as JSON, cut to `at_most` characters, for a message."""
+    """A value as JSON, truncated to `at_most` characters, for a message."""
     if isinstance(value, str):
         value = value[: at_most * 2]
     text = ""
     try:
-        for piece in _PIECES.iterencode(value):  # the rest of a million values is not written to be thrown away
+        for piece in _PIECES.iterencode(value):  # stops early: a million values are not written only to be cut off
             text += piece
             if len(text) > at_most:
                 break
@@ -62,11 +62,11 @@ def short(value: Any, at_most: int = 80) -> str:
 
 
 _PIECES = json.JSONEncoder(ensure_ascii=False, check_circular=False)
-"""What it would check for circles with is itself one, and holds the value until the garbage is looked for."""
+"""An encoder without the check for cycles, which itself keeps the value alive until the next garbage collection."""
 
 
 def clipped(text: str, at_most: int = 600) -> str:
-    """A text as it is, or one that is too long with its middle left out: what is said of a value stands at its ends."""
+    """The text; if it is too long, without its middle, since the ends of a value's text tell most."""
     return text if len(text) <= at_most else f"{text[: at_most // 2]} … {text[-at_most // 2 :]}"
 
 
@@ -105,7 +105,7 @@ _LIMITS = {
 
 
 def expected(error: Any) -> str:
-    """What one of the judge's errors says should have come."""
+    """What should have come, according to one of the validator's errors."""
     kind = error.kind
     name = kind.name
     if name == "type":

@@ -1,8 +1,8 @@
 """Reduces a JSON Schema to the keywords that an engine's constrained decoding supports. Returns the reduced schema and
-what was dropped.
+the dropped keywords.
 
-An engine refuses a schema that it cannot read, or, as llama.cpp does beside a prompt, drops it without a word. So what
-it does not know is left out, which lets more values through, and the reply is checked against the whole schema.
+An engine rejects a schema that it cannot read, or drops it silently, as llama.cpp does beside a prompt. So unsupported
+keywords are removed, which allows more values, and the reply is validated against the full schema.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..types import Schema
 from .walk import rebuild, resolve
 
 SAYS_NOTHING = frozenset({"title", "description", "default", "examples", "$comment", "$schema", "$id", "deprecated"})
-"""Words that ask for nothing: they stay."""
+"""Annotation keywords, which constrain nothing: they are kept."""
 PLAIN = frozenset({
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
     "definitions", "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern",
@@ -29,7 +29,8 @@ SUPPORTED: Mapping[str, frozenset[str]] = {
     },
     "openai": PLAIN - {"nullable"} | {"multipleOf"},
 }  # fmt: skip
-"""The words that each kind of engine holds to: llama.cpp (Ollama too), xgrammar (vLLM, SGLang), OpenAI's `strict`."""
+"""The keywords that each kind of engine enforces: llama.cpp (also Ollama), xgrammar (vLLM, SGLang), OpenAI's `strict`.
+"""
 FORMATS: Mapping[str, frozenset[str]] = {
     "llama.cpp": frozenset({"date", "time", "date-time", "uuid"}),
     "xgrammar": frozenset(
@@ -37,17 +38,18 @@ FORMATS: Mapping[str, frozenset[str]] = {
     ),
     "openai": frozenset({"date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}),
 }
-"""The formats of strings that each knows."""
+"""The string formats that each kind of engine supports."""
 TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
 LOOKS = re.compile(r"\(\?|\\[bBpPAZzkG1-9]|[*+?}]\+")
-"""What no grammar can say, or few engines know: looking around, classes by name, what was found before."""
+"""Matches parts of a regular expression that grammars cannot express or few engines support: lookaround, named
+classes, back-references, possessive quantifiers."""
 
 
 def portable(schema: Schema, engine: str) -> tuple[Schema, tuple[str, ...]]:
-    """The schema as far as the engine takes it, and the words left out with the place of each (`#/…/pattern`).
+    """The schema reduced for the engine, and the dropped keywords with their places (`#/…/pattern`).
 
-    Never stricter than the schema, but that OpenAI's has its objects closed. The very schema where nothing is to be
-    left out, or the engine is not known.
+    It is never stricter than the original, except that OpenAI needs closed objects. If nothing is dropped, or if the
+    engine is unknown, it is the same object.
     """
     if engine not in SUPPORTED:
         return schema, ()
@@ -71,7 +73,7 @@ def _change(root: Schema, engine: str, dropped: list[str]) -> Callable[[dict[str
 
 
 def _read(word: str, value: Any, root: Schema, engine: str, anchored: bool) -> bool:
-    """Whether an engine that knows the word can read what it says."""
+    """Whether an engine that supports the keyword can read this value of it."""
     match word:
         case "pattern":
             if not isinstance(value, str) or LOOKS.search(value):
@@ -88,7 +90,8 @@ def _read(word: str, value: Any, root: Schema, engine: str, anchored: bool) -> b
 
 
 def _openai(node: dict[str, Any]) -> None:
-    """What `strict` says in other words: one of several is any of them, all of one is that one."""
+    """Replaces keywords that `strict` does not support by equivalent ones: `oneOf` by `anyOf`, and `allOf` of one by
+    that one."""
     if "oneOf" in node and "anyOf" not in node:
         node["anyOf"] = node.pop("oneOf")
     parts = node.get("allOf")

@@ -1,9 +1,10 @@
-"""The schemas that people really write, made into JSON Schema; one that means nothing is refused with its place.
+"""Repairs the schemas that people write in practice into valid JSON Schema. One without any meaning is rejected with
+its place.
 
-Understood: Python's and other languages' names of types (`int`, `str`, `dict`, `STRING`), a type other
-than object on the parameters themselves, missing `type` and `properties`, parameters written without
-`properties` around them, a property given by its type's name alone, `required: true` inside a property,
-OpenAPI's `nullable`, draft-4's boolean `exclusiveMinimum`, and draft-7's list of `items`.
+Accepted: type names of Python and other languages (`int`, `str`, `dict`, `STRING`), a type other than object on the
+parameters themselves, missing `type` and `properties`, parameters without `properties` around them, a property given
+only by a type's name, `required: true` inside a property, OpenAPI's `nullable`, draft-4's boolean `exclusiveMinimum`,
+and draft-7's list of `items`.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ KEYWORDS = (
 
 
 def repair(parameters: Any, tool: str = "") -> dict[str, Any]:
-    """A JSON Schema of an object from what somebody wrote as a tool's parameters; a copy, never the same dict.
+    """A JSON Schema of an object, made from a tool's parameters as somebody wrote them. It is always a copy.
 
     Raises InvalidTool with `path`, a JSON pointer into the parameters.
     """
@@ -109,7 +110,7 @@ def _as_object(given: dict[str, Any]) -> dict[str, Any]:
         return given
     kind = given.get("type", "object")
     name = kind.strip().lower() if isinstance(kind, str) else ""
-    # The third document writes "type": "int" on the parameters: with properties, an object is what is meant.
+    # Some documents have "type": "int" on the parameters. If there are properties, an object is meant.
     shaped = "properties" in given and (name in ALIASES or name in _ANYTHING)
     if shaped or ALIASES.get(name) == "object":
         return {**given, "type": "object"}
@@ -205,7 +206,7 @@ class _Fixer:
             node["required"] = [*before, *(name for name in wanted if name not in before)]
 
     def _property(self, value: Any, path: str) -> tuple[dict[str, Any] | bool, bool]:
-        """A property's schema, without the `required` that some write into it, and whether that was true."""
+        """A property's schema without the `required` that some people write into it, and whether that was true."""
         if isinstance(value, str):
             kind = self._name(value, path)
             value = {} if kind is None else {"type": kind}
@@ -221,7 +222,7 @@ class _Fixer:
 
     def _required(self, node: dict[str, Any], path: str) -> None:
         if "required" not in node or (isinstance(node["required"], bool) and path):
-            return  # a boolean is the business of the object around this property
+            return  # a boolean here is handled with the enclosing object
         required = node["required"]
         if required is None or isinstance(required, bool):
             del node["required"]
@@ -243,7 +244,7 @@ class _Fixer:
 
     def _items(self, node: dict[str, Any]) -> None:
         if isinstance(node.get("items"), list):
-            # Draft 7's tuples: the list became prefixItems, what follows it items.
+            # Draft 7's tuples: the list is prefixItems today, and the schema of further items is `items`.
             node["prefixItems"] = [rebuild(part, self.fix, "/items") for part in node.pop("items")]
             if "additionalItems" in node:
                 node["items"] = node.pop("additionalItems")

@@ -1,8 +1,7 @@
-"""A value that does not fit its schema, made smaller while it stays wrong, so that what is wrong is told at little
-cost.
+"""Shrinks an invalid value while it stays invalid, so that its error can be found cheaply.
 
-Of a long list the shortest beginning that is wrong is sought by halves, and its last item alone is kept. What is left
-has one item in each list. Each look asks only whether all of it fits.
+In a long list, a binary search finds the shortest invalid prefix, and only its last item is kept. In the end each list
+has one item. Each step only asks whether the value is valid, never for its errors.
 """
 
 from __future__ import annotations
@@ -11,21 +10,23 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, cast
 
 FEW = 8
-"""Items of a list that are all looked at."""
+"""Lists with up to this many items are not shrunk."""
 
 Path = tuple[str | int, ...]
 
 
 class TooMany(Exception):
-    """Nothing is wrong with any item of a list but their number."""
+    """All items of a list are valid, but there are too many."""
 
     def __init__(self, path: Path, most: int, came: int) -> None:
         self.path, self.most, self.came = path, most, came
 
 
 class Reduced:
-    """A copy of a value, as far as it is changed: `value`, which stays wrong. `changed` are the places of lists and
-    objects that hold less than they did. Of the outer object the keys in `names` stay."""
+    """A copy of an invalid value that is shrunk while it stays invalid.
+
+    `changed` are the places of lists and objects that lost items. Keys of the outermost object in `names` are kept.
+    """
 
     def __init__(self, value: Mapping[str, Any], right: Callable[[Any], bool], names: Container[str] = ()) -> None:
         self.changed: set[Path] = set()
@@ -36,12 +37,11 @@ class Reduced:
 
     @property
     def value(self) -> Any:
-        """The value as small as it is by now."""
+        """The value, as small as it is by now."""
         return self._top[""]
 
     def shrink(self) -> None:
-        """Makes the value smaller, and what lies in it. Raises TooMany where its parts are right, and all of them are
-        not."""
+        """Shrinks the value and everything in it. Raises TooMany if its parts are valid, but not all of them together."""
         self._shrink(self._top, "", ())
 
     def _shrink(self, holder: Any, key: str | int, path: Path) -> None:
@@ -65,7 +65,7 @@ class Reduced:
                 self._shrink(inner, name, (*path, name))
 
     def places(self, path: Iterable[str | int]) -> Path:
-        """Where a place of the smaller body is in the whole one."""
+        """Converts a path in the shrunk value to one in the original."""
         here: Path = ()
         real: Path = ()
         for part in path:
@@ -76,7 +76,8 @@ class Reduced:
     def _halve(
         self, holder: Any, key: str | int, items: list[Any], kind: Callable[[Any], Any], path: Path, stay: int = 0
     ) -> int:
-        """Leaves one item, the first that makes it wrong, behind those that `stay`; its place."""
+        """Keeps the first `stay` items, and one more: the first that makes the value invalid. Returns that item's
+        index."""
         self.changed.add(path)
         right, wrong = max(stay, 1), len(items)
         holder[key] = kind(items[:right])
@@ -96,7 +97,7 @@ class Reduced:
 
 
 class RelocatedError:
-    """An error about a smaller value, with its place in the whole one, and those that it is made of."""
+    """An error about the shrunk value, with its path in the original, also in nested errors."""
 
     def __init__(self, error: Any, places: Callable[[Iterable[str | int]], Path]) -> None:
         self._of = error
@@ -108,7 +109,7 @@ class RelocatedError:
 
 
 class _Kind:
-    """The kind of such an error."""
+    """The `kind` of a relocated error."""
 
     def __init__(self, kind: Any, places: Callable[[Iterable[str | int]], Path]) -> None:
         self._of, self._places = kind, places

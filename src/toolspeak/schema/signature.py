@@ -1,4 +1,4 @@
-"""The JSON Schema of a function's signature, and the binding that calls it; pydantic knows the types."""
+"""Infers the JSON Schema of a function's signature, and the binding that calls it. pydantic handles the types."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _POSITIONAL, _REST, _MANY = (
 
 
 def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], Binding]:
-    """(JSON Schema of the arguments, binding) of a callable; `said` are the docstring's words on parameters.
+    """(JSON Schema of the arguments, binding) of a callable. `said` are the descriptions of parameters in the
+    docstring.
 
-    Raises InvalidTool, with the parameter in `path`, where a type has no JSON form.
+    Raises InvalidTool, with the parameter in `path`, if a type has no JSON form.
     """
     parameters, method_of = _parameters(fn, tool)
     hints = _Hints(fn, tool)
@@ -63,7 +64,7 @@ def infer(fn: Any, tool: str, said: Mapping[str, str]) -> tuple[dict[str, Any], 
 def _refuse_unknown(
     tool: str, offered: Iterable[str], named: Collection[str], injected: Collection[str], rest: bool
 ) -> None:
-    """Raises InvalidTool for an argument that a schema offers and the function does not take from a model."""
+    """Raises InvalidTool for an argument in a schema that the function does not accept from a model."""
     for name in offered:
         if name in injected:
             why = "is injected"
@@ -76,11 +77,11 @@ def _refuse_unknown(
 
 
 def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Binding | None]:
-    """(schema, binding) of a function under a schema that was given for it; arguments pass as JSON gave them.
+    """(schema, binding) of a function with a given schema. Arguments are passed on as JSON values.
 
-    What the function cannot do without is required, whatever the schema says. A function of one dict (`def f(args)`,
-    `def f(*args)`) gets all arguments as that. Raises InvalidTool where the schema promises an argument that the function
-    does not take. A callable that does not tell its parameters gets no binding.
+    Parameters without a default are required, whatever the schema says. A function of one dict (`def f(args)`, `def
+    f(*args)`) gets all arguments as that dict. Raises InvalidTool if the schema has an argument that the function does
+    not accept. A callable without a readable signature gets no binding.
     """
     try:
         parameters, method_of = _parameters(fn, tool)
@@ -103,7 +104,7 @@ def fit(fn: Any, tool: str, schema: dict[str, Any]) -> tuple[dict[str, Any], Bin
 def _requiring(
     schema: dict[str, Any], parameters: Iterable[inspect.Parameter], injected: Collection[str]
 ) -> dict[str, Any]:
-    """The schema, with those of its properties required that the function cannot do without."""
+    """The schema, with the properties required for which the function has no default."""
     needed = [p.name for p in parameters if p.default is EMPTY and p.name not in injected]
     offered, required = schema.get("properties", {}), [*schema.get("required", ())]
     lacking = [name for name in needed if name in offered and name not in required]
@@ -111,10 +112,11 @@ def _requiring(
 
 
 def _one_dict(parameters: Sequence[inspect.Parameter], offered: Mapping[str, Any], hints: _Hints) -> str:
-    """The name of the one parameter that takes all arguments as a dict, "" where there is none.
+    """The name of the single parameter that gets all arguments as a dict; "" if there is none.
 
-    One that is annotated as a dict, or `*args`. One without an annotation only where the schema offers several
-    arguments, which it cannot take otherwise: a single one may be its own under a mistyped name.
+    It is annotated as a dict, or is `*args`. One without an annotation counts only if the schema has several
+    arguments, which the function cannot accept otherwise; a single argument may be that parameter with a misspelled
+    name.
     """
     if len(parameters) != 1 or not offered or parameters[0].name in offered:
         return ""
@@ -134,7 +136,7 @@ def _refuse(tool: str, parameter: str, why: str) -> typing.NoReturn:
 
 
 def _parameters(fn: Any, tool: str) -> tuple[list[inspect.Parameter], str]:
-    """The parameters that a caller fills, and the class whose method it is when it is still unbound."""
+    """The parameters that a caller fills in, and for an unbound method its class."""
     inner = fn.__func__ if isinstance(fn, (classmethod, staticmethod)) else fn  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
     try:
         parameters = list(inspect.signature(inner).parameters.values())  # pyright: ignore[reportUnknownArgumentType]
@@ -155,7 +157,7 @@ def _parameters(fn: Any, tool: str) -> tuple[list[inspect.Parameter], str]:
 
 
 def _fixed(fn: Any) -> set[str]:
-    """What a partial has given by name is settled, and no business of the model's."""
+    """The parameters that a partial has set by name: they are not offered to the model."""
     names: set[str] = set()
     while isinstance(fn, functools.partial):
         partial = cast("functools.partial[Any]", fn)
@@ -165,7 +167,7 @@ def _fixed(fn: Any) -> set[str]:
 
 
 class _Hints:
-    """A function's annotations as types, each evaluated where it was written."""
+    """A function's annotations as types, each evaluated in the scope in which it was written."""
 
     def __init__(self, fn: Any, tool: str) -> None:
         self.tool = tool
@@ -199,7 +201,7 @@ class _Hints:
             _refuse(self.tool, p.name, f"has the annotation {p.annotation!r}, which is no type: {error}")
 
     def _scopes(self) -> list[dict[str, Any]]:
-        """The variables of the function in which this one is being defined, where its local types are."""
+        """The local variables of the enclosing functions that are running, which may have local types."""
         if not self.inside:
             return []
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -239,7 +241,7 @@ def _name(annotation: Any) -> str:
 
 
 def _default(default: Any) -> tuple[Any, bool]:
-    """(default, whether it has to be passed): pydantic's `Field(...)` is no value but makes one."""
+    """(default, whether it must be passed explicitly): pydantic's `Field(...)` is no value, but creates one."""
     from pydantic.fields import FieldInfo
 
     if not isinstance(default, FieldInfo):
@@ -299,7 +301,7 @@ def _described(
     if default is not EMPTY and not explicit and "default" not in schema:
         from pydantic_core import PydanticSerializationError
 
-        # A default without a JSON form is not shown; the argument is optional all the same.
+        # A default without a JSON form is left out of the schema; the argument is still optional.
         with contextlib.suppress(PydanticSerializationError):
             schema["default"] = made.dump_python(default, mode="json", warnings=False)
     return schema

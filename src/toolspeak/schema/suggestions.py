@@ -1,4 +1,4 @@
-"""The names nearest to one that is not known, for messages that help."""
+"""Finds the known names that are most similar to an unknown one, for error messages."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from .phrases import clipped
 
 
 def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...]:
-    """Up to `at_most` of `names` that `name` was probably meant to be, the likeliest first.
+    """Up to `at_most` of `names` that `name` was probably meant to be, the most likely first.
 
-    Case, `_`, `-` and `.` do not count, so that `getWeather` finds `get_weather`.
+    Case, `_`, `-` and `.` are ignored, so that `getWeather` matches `get_weather`.
     """
     import difflib
 
@@ -26,12 +26,12 @@ def near(name: str, names: Iterable[str], *, at_most: int = 3) -> tuple[str, ...
 
 
 def did_you_mean(found: tuple[str, ...]) -> str:
-    """` Did you mean 'a' or 'b'?`, or nothing where nothing is near."""
+    """` Did you mean 'a' or 'b'?`, or "" if there are no similar names."""
     return f" Did you mean {' or '.join(repr(clipped(name, 200)) for name in found)}?" if found else ""
 
 
 def listed(names: Collection[str], at_most: int = 40) -> str:
-    """Names side by side; of many the first ones, and how many more there are."""
+    """The names, separated by commas; if there are many, the first ones and the number of the others."""
     told = ", ".join(clipped(name, 200) for name in islice(names, at_most))
     return told if len(names) <= at_most else f"{told} and {len(names) - at_most:,} more"
 

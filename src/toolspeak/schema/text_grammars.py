@@ -1,7 +1,7 @@
-"""Texts that must fit a grammar in Lark's notation: the keyword `x-lark` of a JSON Schema.
+"""Validates texts against a grammar in Lark notation: the keyword `x-lark` of a JSON Schema.
 
-The grammar is read by llguidance (extra `grammar`), which is what engines read such grammars with. Without it, or where
-it cannot read a grammar, the keyword asks for nothing; `readable` says so beforehand.
+llguidance (extra `grammar`) parses the grammar, as engines do. If it is missing, or cannot parse a grammar, the
+keyword is ignored; `readable` says so in advance.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from typing import Any
 
 KEYWORD = "x-lark"
 LONGEST = 65_536
-"""Characters of a grammar that is read."""
+"""The most characters of a grammar that are accepted."""
 
 
 class Fits:
-    """The keyword, for a validator. It raises ValueError for a text that does not fit."""
+    """The keyword's implementation for the validator. It raises ValueError for a text that does not match."""
 
     def __init__(self, _schema: Any, grammar: Any, _path: Any) -> None:
         self._grammar: Any = grammar
 
     def validate(self, instance: Any) -> None:
-        """Holds a value against the grammar."""
+        """Checks a value against the grammar."""
         if problem := misfit(self._grammar, instance):
             raise ValueError(problem)
 
 
 def readable(grammar: Any) -> bool:
-    """Whether texts can be held against a grammar here."""
+    """Whether texts can be checked against this grammar here."""
     return isinstance(grammar, str) and _matcher(grammar[: LONGEST + 1]) is not None
 
 
 def misfit(grammar: Any, text: Any) -> str:
-    """Where a text leaves a grammar, in words; "" for one that fits, and for what is no text."""
+    """Where a text stops matching a grammar, in words; "" if it matches, or if it is no text."""
     if not isinstance(text, str):
         return ""
     if not readable(grammar):
         return ""
-    matcher = _matcher(grammar).deep_copy()  # one remembers what it has read
+    matcher = _matcher(grammar).deep_copy()  # a matcher is stateful
     whole = text.encode("utf-8", "replace")
     read: int = matcher.try_consume_tokens([*whole])
     if read == len(whole):
@@ -49,7 +49,7 @@ def misfit(grammar: Any, text: Any) -> str:
 
 @lru_cache(64)
 def _matcher(grammar: str) -> Any:
-    """What reads texts by a grammar; None where it cannot be read, or nothing is there to read it."""
+    """The matcher for a grammar; None if the grammar cannot be parsed or llguidance is missing."""
     if len(grammar) > LONGEST:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A schema as a model should read it: without the titles that pydantic makes up, and without needless `$ref`."""
+"""Simplifies pydantic's schemas for models: no generated titles, and no needless `$ref`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEFS = "#/$defs/"
 
 @functools.cache
 def generator() -> type[GenerateJsonSchema]:
-    """What makes pydantic's schemas, telling what it leaves out: how a Decimal is written as text."""
+    """The class that generates pydantic's schemas, extended by the text format of a Decimal, which pydantic omits."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
@@ -33,15 +33,15 @@ def generator() -> type[GenerateJsonSchema]:
 
 
 def tidy(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same schema, titles dropped, objects closed; definitions stay only where shared or recursive.
+    """The same schema without titles, with closed objects. Definitions stay only if they are shared or recursive.
 
-    An object of known fields allows no others: its Python type would drop them without a word.
+    An object with known fields allows no others, since its Python type would silently drop them.
     """
     return folded(rebuild(schema, _plainly))
 
 
 def folded(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same schema; what stands under `$defs` and is used once, and not by itself, is put where it is used."""
+    """The same schema, with definitions under `$defs` inlined that are used once and do not refer to themselves."""
     plain = dict(schema)
     shared = cast("dict[str, Any]", plain.pop("$defs", {}))
     if not shared:
@@ -78,8 +78,8 @@ def _is_json(value: Any) -> bool:
 def _plainly(node: dict[str, Any], _path: str) -> dict[str, Any]:
     node.pop("title", None)
     if "default" in node and not _is_json(node["default"]):
-        del node["default"]  # infinity, say: optional all the same, and no server takes it
-    node.pop("discriminator", None)  # OpenAPI's hint, which names definitions that are inlined here
+        del node["default"]  # such as infinity: still optional, but no server accepts it
+    node.pop("discriminator", None)  # OpenAPI's hint would name definitions that are inlined here
     if "properties" in node:
         node.setdefault("additionalProperties", False)
     return {"type": node.pop("type"), **node} if "type" in node else node

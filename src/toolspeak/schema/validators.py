@@ -1,10 +1,10 @@
-"""The one judge of arguments: a schema's validator (draft 2020-12, formats on), made once; it fetches nothing.
+"""Validates arguments: one validator per schema (draft 2020-12, with formats), created once; it fetches nothing.
 
-A schema that lists its properties and does not speak of others is taken to allow no others: a model
-that invents an argument is told so. That holds also where the lists stand in schemas that it unites or refers to.
+A schema that lists its properties and says nothing about others is taken to allow no others, so that a model that
+invents an argument gets an error. This also holds if the lists are spread over combined or referenced schemas.
 
-Validators are kept within a bound of bytes, not of their number: one of a schema with thousands of patterns takes more
-than a thousand small ones. See `weight` for how their size is known before they are made.
+Validators are cached within a limit of bytes, not of their number: one for a schema with thousands of patterns takes
+more memory than a thousand small ones. `weight` estimates their size before they are created.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ class Judge(Protocol):
 
 
 JUDGES, BRANCHES = 64_000_000, 16_000_000
-"""Bytes of the validators that are kept: of whole schemas, and of the alternatives inside them."""
+"""Bytes of the cached validators: of whole schemas, and of the alternatives inside them."""
 PATTERNS = 16_000_000
-"""Bytes that the patterns of one schema may take when they are compiled, which takes about a tenth of a second."""
+"""Bytes that the compiled patterns of one schema may take. Compiling so many takes about a tenth of a second."""
 
 _judges = BoundedCache[int, tuple[Schema, Judge]](JUDGES)
 _branches = BoundedCache[tuple[int, int], tuple[Schema, Schema, Judge]](BRANCHES)
 _DFA = 256_000
-"""Bytes that one pattern may take for the states that it has met while it matched."""
+"""Bytes that one pattern may use for its cache of states while matching."""
 _ROOT = "urn:toolspeak:parameters"
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
-"""The words by which a schema says itself what else may be there."""
+"""Keywords by which a schema itself says which other properties are allowed."""
 COMPOSED = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "if", "dependentSchemas")
-"""The words that put a schema together of others, each of which may list properties."""
+"""Keywords that combine schemas, each of which may list properties."""
 UNEVALUATED = 5_000
-"""What a validator makes of `unevaluatedProperties` grows with every way to a schema: at most so many are followed."""
+"""The most subschemas that are applied under `unevaluatedProperties`, whose cost grows with every path to a subschema.
+"""
 
 
 def judge(schema: Schema, tool: str = "") -> Judge:
-    """The judge of a schema, made once for each; InvalidTool where the schema is none."""
+    """The validator of a schema, created once. Raises InvalidTool if it is no valid schema."""
     known = _judges.get(id(schema))
     if known is not None and known[0] is schema:
         return known[1]
@@ -61,12 +62,12 @@ def judge(schema: Schema, tool: str = "") -> Judge:
             f"the schema of the tool {tool!r} cannot be taken: {said}. Make them fewer, or repeat less", tool=tool
         )
     made = _compile(whole, tool)
-    _judges.put(id(schema), (schema, made), size)  # holding the schema keeps its id its own
+    _judges.put(id(schema), (schema, made), size)  # keeping the schema alive keeps its id unique
     return made
 
 
 def branch_judge(root: Schema, branch: Schema) -> Judge:
-    """The judge of one schema inside `root`, whose `$ref`s still speak of `root`."""
+    """The validator of a schema inside `root`, with its `$ref`s resolved in `root`."""
     known = _branches.get((id(root), id(branch)))
     if known is not None and known[0] is root and known[1] is branch:
         return known[2]
@@ -103,7 +104,7 @@ def _compile(schema: Schema, tool: str) -> Judge:
 
 
 def _validator(schema: Schema, registry: Any = None) -> Judge:
-    """The validator of a schema. Raises what the library raises for a schema that is none."""
+    """The validator of a schema. Raises the library's errors for an invalid schema."""
     import jsonschema_rs as rs
 
     def made(options: Any) -> Judge:
@@ -122,7 +123,7 @@ def _validator(schema: Schema, registry: Any = None) -> Judge:
     try:
         return made(rs.RegexOptions(dfa_size_limit=_DFA))
     except rs.ValidationError:
-        # A pattern that looks around needs the other engine, which is not linear: it is held to a bound.
+        # A pattern with lookaround needs the other engine, whose time is not linear, so backtracking is limited.
         return made(rs.FancyRegexOptions(backtrack_limit=100_000, dfa_size_limit=_DFA))
 
 
@@ -131,9 +132,9 @@ def _fetch_nothing(uri: str) -> NoReturn:
 
 
 def closed(schema: Schema) -> Schema:
-    """The schema of arguments as it is told: without others than those that it lists, where it says nothing of them.
+    """The schema of arguments as it is shown to models: closed to unlisted properties, unless it says otherwise.
 
-    One that is put together of others is left as it is; see `judged`.
+    A schema that combines others is returned unchanged; see `judged`.
     """
     if any(key in schema for key in (*OPEN, *COMPOSED)):
         return schema
@@ -141,12 +142,14 @@ def closed(schema: Schema) -> Schema:
 
 
 def judged(schema: Schema, tool: str = "") -> Schema:
-    """The schema of arguments as it is judged: closed, also where it is put together of others, each of which may list
-    properties. Raises InvalidTool where that would be too much work."""
+    """The schema of arguments as it is validated: closed, also if it combines schemas that each list properties.
+    Raises InvalidTool if that would take too much work."""
     made: Schema = closed(schema)
     if not any(key in made for key in OPEN):
         required: list[Any] = made.get("required") or []
-        listed: dict[str, Any] = {name: True for name in required if isinstance(name, str)}  # if nowhere else
+        listed: dict[str, Any] = {
+            name: True for name in required if isinstance(name, str)
+        }  # listed at least as required
         listed |= cast("Mapping[str, Any]", made.get("properties") or {})
         made = {**made, "properties": listed, "unevaluatedProperties": False}
     left = UNEVALUATED
@@ -165,7 +168,8 @@ def judged(schema: Schema, tool: str = "") -> Schema:
 
 
 def _applied(root: Schema, top: Mapping[str, Any], most: int) -> int:
-    """How many schemas and properties are applied to a value to which this schema is applied, not far beyond `most`."""
+    """The number of subschemas and properties that are applied to a value along with this schema. Counting stops soon
+    after `most`."""
     found = 0
     todo: list[tuple[Any, frozenset[str]]] = [(top, frozenset())]
     while todo and found <= most:
@@ -182,6 +186,6 @@ def _applied(root: Schema, top: Mapping[str, Any], most: int) -> int:
             todo += [(part, within) for part in cast("Mapping[str, Any]", depending).values()]
         for word in ("$ref", "$dynamicRef"):
             ref = here.get(word)
-            if isinstance(ref, str) and ref not in within:  # a circle is followed once
+            if isinstance(ref, str) and ref not in within:  # a circular reference is followed once
                 todo.append((resolve(root, ref), within | {ref}))
     return found

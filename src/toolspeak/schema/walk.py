@@ -1,7 +1,7 @@
-"""The schemas inside a schema, found by the keywords that hold them and not by their looks.
+"""Visits the schemas inside a schema, by the keywords that contain them and not by what they look like.
 
-A property named `title`, or a `$ref` inside an example, is data and no keyword: only positions that
-JSON Schema (2020-12, and the older `definitions`) gives to schemas are visited.
+A property named `title`, or a `$ref` inside an example, is data and no keyword: only the positions are visited that
+JSON Schema (2020-12, and the older `definitions`) defines as schemas.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MANY = frozenset(["anyOf", "oneOf", "allOf", "prefixItems"])
 NAMED = frozenset(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"])
 
 DEPTH = 200
-"""How deep a schema may nest before it is taken for a mistake (or an attack)."""
+"""A schema that is nested deeper is considered a mistake (or an attack)."""
 
 
 def rebuild(schema: Any, change: Callable[[dict[str, Any], str], Any], path: str = "") -> Any:
-    """A copy of `schema` in which `change(node, path)` replaced every schema that is a dict, inner ones first.
+    """A copy of `schema` with every schema that is a dict replaced by `change(node, path)`, inner ones first.
 
-    What is not where a schema should be stays as it is; `path` is a JSON pointer.
+    Anything at the place of a schema that is none stays unchanged. `path` is a JSON pointer.
     """
     if not isinstance(schema, Mapping) or path.count("/") > 2 * DEPTH:
         return cast("Any", schema)
@@ -54,7 +54,7 @@ def rebuild(schema: Any, change: Callable[[dict[str, Any], str], Any], path: str
 
 
 def nodes(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(JSON pointer, schema) of every schema in `schema` that is a dict, itself last."""
+    """(JSON pointer, schema) of every schema inside `schema` that is a dict, inner ones first, `schema` itself last."""
     found: list[tuple[str, dict[str, Any]]] = []
 
     def keep(node: dict[str, Any], path: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def nodes(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def resolve(root: Mapping[str, Any], ref: str) -> Any:
-    """What the local reference `ref` (`#/a/b`) points to in `root`; None where it points nowhere."""
+    """The target of the local reference `ref` (`#/a/b`) in `root`; None if there is none."""
     if not ref.startswith("#"):
         return None
     here: Any = root
@@ -82,7 +82,7 @@ def resolve(root: Mapping[str, Any], ref: str) -> Any:
 
 
 def branches(root: Mapping[str, Any], schema: object, conditions: bool = False) -> Iterator[Mapping[str, Any]]:
-    """A schema and all that it refers to or unites, each once; with `conditions` also those that only ask (`if`)."""
+    """A schema and all schemas that it refers to or combines, each once; with `conditions` also those of `if`."""
     seen: set[int] = set()
     todo: list[object] = [schema]
     while todo:
@@ -107,5 +107,5 @@ def _values(value: object) -> list[Any]:
 
 
 def escape(part: str) -> str:
-    """One step of a JSON pointer."""
+    """A key as one token of a JSON pointer."""
     return part.replace("~", "~0").replace("/", "~1")

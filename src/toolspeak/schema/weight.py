@@ -1,11 +1,10 @@
 """Estimates the bytes of a compiled schema before it is compiled, from its size and its patterns.
 
 The factors were measured with jsonschema-rs 0.60 (resident bytes of validators of many shapes); each is about the
-largest that was seen. A validator takes some 25 to 45 bytes for each character of its schema, and what it refers to is
-shared. A regular expression takes far more than its text says: 110 bytes for each letter or set of ASCII, a few
-thousand where most of Unicode fits, some 60,000 for a Unicode class such as `\\p{L}`, and all that once for each
-repetition in `{1,50}`. So the schema is walked through once for its patterns, and each is read as far as it takes to
-multiply: no compiling.
+largest value seen. A validator takes 25 to 45 bytes for each character of its schema; referenced schemas are shared. A
+regular expression takes far more than its length suggests: 110 bytes for each ASCII letter or set, a few thousand for a
+set of most of Unicode, some 60,000 for a Unicode class such as `\\p{L}`, and all of that once for each repetition in
+`{1,50}`. So the schema is searched once for patterns, and each pattern is scanned for these factors, without compiling.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from ..types import Schema
 EACH = 4_096
 """Bytes of the smallest validator."""
 BY_CHARACTER = 55
-"""Bytes for each character of a schema as JSON: its validator, and the schema itself, which is held beside it."""
+"""Bytes per character of a schema as JSON: for its validator, and for the schema itself, which is stored with it."""
 PATTERN, LOOKING = 10_000, 16_000
-"""Bytes of the smallest pattern; of one in a schema in which any looks around or back, which has another engine."""
+"""Bytes of the smallest pattern; of one in a schema with lookaround or back-references, which needs another engine."""
 LETTER, MOST_OF_ALL, CLASS = 110, 2_500, 60_000
-"""Bytes of an atom of ASCII, of one that nearly every character fits, of a class of Unicode's."""
+"""Bytes of an ASCII atom, of an atom that matches nearly every character, and of a Unicode class."""
 EITHER_CASE = 8
-"""How many times as much it is where upper and lower case are the same."""
+"""The factor for a pattern that ignores case."""
 
 LOOKS = re.compile(r"\(\?<?[=!]|\\[1-9k]")
 CASELESS = re.compile(r"\(\?[a-zA-Z]*i")
@@ -39,10 +38,10 @@ ATOM = re.compile(
 
 
 def weight(schema: Schema) -> tuple[int, int]:
-    """(bytes of the compiled schema in all, those of its patterns among them), about."""
+    """(bytes of the compiled schema in all, bytes of its patterns among them), both estimated."""
     try:
         text = json.dumps(schema, default=str)
-    except (ValueError, RecursionError):  # whoever compiles it says what is wrong
+    except (ValueError, RecursionError):  # compiling it will report the error
         return EACH, 0
     patterns = set(_patterns(schema)) if "attern" in text else set[str]()
     looks = any(LOOKS.search(pattern) for pattern in patterns)
@@ -51,7 +50,7 @@ def weight(schema: Schema) -> tuple[int, int]:
 
 
 def pattern_weight(pattern: str, looks: bool = False) -> int:
-    """Bytes of a compiled pattern, about. `looks`: it is compiled by the engine that can look around."""
+    """The estimated bytes of a compiled pattern. `looks`: the engine with lookaround compiles it."""
     groups, last = [0], 0
     for found in ATOM.finditer(pattern):
         match found.lastgroup:
@@ -73,7 +72,7 @@ def pattern_weight(pattern: str, looks: bool = False) -> int:
 
 
 def _times(found: re.Match[str]) -> int:
-    """How often an atom is laid out for `{least,most}`."""
+    """How often an atom is repeated in the compiled form of `{least,most}`."""
     most = int(found["most"] or 0) or int(found["least"]) + bool(found["comma"])
     return min(most, 1_000_000)
 
@@ -100,7 +99,7 @@ def _of_set(text: str, looks: bool) -> int:
 
 
 def _patterns(schema: Schema) -> Iterator[str]:
-    """Every text that may be a pattern: wherever a keyword of patterns stands, whatever it stands in."""
+    """Every text that may be a pattern: the value of each pattern keyword, at any place."""
     rest: list[Any] = [schema]
     while rest:
         node = rest.pop()
