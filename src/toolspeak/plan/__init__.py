@@ -1,1 +1,2 @@
-"""Plans: decisions as generators. They do no I/O: they yield what they want done and are sent the outcome."""
+"""Plans: the decisions of toolspeak as generators without I/O. They yield the effects that they need and receive the
+outcomes."""

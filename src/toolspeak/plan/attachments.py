@@ -1,4 +1,5 @@
-"""Images and other parts of messages that are no text, carried past the writing of a prompt untouched."""
+"""Replaces images and other non-text parts of messages by marks while a prompt is rendered, and puts them back
+afterwards."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from ..errors import UsageError
 from ..types import Message
 
 MARK = "\ufffc"
-"""The character for an object that stands in a text."""
+"""The object replacement character, which stands for a part."""
 PLACE = re.compile(f"{MARK}([0-9]{{1,6}}){MARK}")
 Part = dict[str, Any]
 
 
 def has_parts(messages: Sequence[Message]) -> bool:
-    """Whether some message holds more than text."""
+    """Whether any message has a part that is not text."""
     return any(
         not isinstance(part.get("text"), str)
         for message in messages
@@ -26,7 +27,7 @@ def has_parts(messages: Sequence[Message]) -> bool:
 
 
 def detach(messages: Sequence[Message]) -> tuple[list[Message], list[Part]]:
-    """The messages with a mark for each part that is no text, and those parts."""
+    """The messages with a mark for each non-text part, and these parts."""
     parts: list[Part] = []
     out: list[Message] = []
     for message in messages:
@@ -48,7 +49,7 @@ def _marked(part: Part, parts: list[Part]) -> str:
 
 
 def put_back(messages: Sequence[Message], parts: Sequence[Part]) -> list[Message]:
-    """The messages with each mark replaced by its part. Raises UsageError where one was lost on the way."""
+    """The messages with each mark replaced by its part. Raises UsageError if a mark was lost."""
     if not parts:
         return list(messages)
     found: list[int] = []

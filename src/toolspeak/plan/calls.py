@@ -19,7 +19,7 @@ from ..wire.reading.state import DOUBTFUL
 
 
 def checked(call: ToolCall, tools: Sequence[Tool[..., Any]]) -> tuple[ToolCall, list[Problem]]:
-    """The call with its arguments coerced (losslessly, with notes), and everything that is wrong with it."""
+    """The call with its arguments coerced (losslessly, with notes), and all its problems."""
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
         return call, [unknown(call.name, [tool.name for tool in tools])]
@@ -29,8 +29,8 @@ def checked(call: ToolCall, tools: Sequence[Tool[..., Any]]) -> tuple[ToolCall, 
 
 
 def judged(call: ToolCall, tool: Tool[..., Any], injected: Mapping[str, Any]) -> tuple[ToolCall, list[Problem]]:
-    """A whole call of that tool with its arguments coerced, and what is wrong with them: the one judge of both the
-    plans and the toolbox."""
+    """A complete call of that tool with its arguments coerced, and their problems. Plans and the toolbox both use this
+    check."""
     arguments, notes = coerce(tool, call.arguments)
     problems = repeated(call.json) + check(tool, arguments) or _unbuildable(tool, arguments, injected)
     if notes:
@@ -40,7 +40,7 @@ def judged(call: ToolCall, tool: Tool[..., Any], injected: Mapping[str, Any]) ->
 
 
 def _unbuildable(tool: Tool[..., Any], arguments: Mapping[str, Any], injected: Mapping[str, Any]) -> list[Problem]:
-    """What a Python type refuses though its JSON Schema allows it, such as "abc" for a Decimal."""
+    """Problems of values that a Python type rejects although its JSON Schema allows them, such as "abc" for a Decimal."""
     try:
         if tool.build is not None:
             tool.build(arguments, injected)
@@ -50,14 +50,14 @@ def _unbuildable(tool: Tool[..., Any], arguments: Mapping[str, Any], injected: M
 
 
 def unknown(name: str, names: Sequence[str]) -> Problem:
-    """The problem of a name that was not offered."""
+    """The problem of a name that is not offered."""
     offered = listed(names) or "none"
     hint = did_you_mean(near(name, names))
     return Problem("", f"one of: {offered}", name, f"There is no tool {name!r}.{hint} The tools are: {offered}.")
 
 
 def broken(call: ToolCall) -> Problem:
-    """The problem of a call whose text was cut, is no JSON object, or does not tell in one way what is to be done."""
+    """The problem of a call whose text was cut, is no JSON object, or is ambiguous."""
     why = next((note for note in call.notes if note.rule in DOUBTFUL), None)
     if why:
         found = f" ({why.rule}: {why.detail})" if why.detail else f" ({why.rule})"
@@ -80,7 +80,7 @@ def problem_text(problems: Sequence[Problem]) -> str:
 
 
 def assistant(reply: Reply) -> Message:
-    """A reply as the message that it is in the conversation."""
+    """A reply as a message of the conversation."""
     message: Message = {"role": "assistant", "content": reply.text or (None if reply.calls else "")}
     if reply.thought:
         message["reasoning_content"] = reply.thought
@@ -93,15 +93,15 @@ def assistant(reply: Reply) -> Message:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """The arguments of a call as JSON text; of a broken one as an empty object, for templates parse them."""
+    """The arguments of a call as JSON text. Those of a broken call are an empty object, since templates parse them."""
     return json_pieces.dumps(call.arguments, len(call.json))
 
 
 def written(call: ToolCall) -> str:
-    """The arguments of a call as a text that is the same whatever their order and blanks."""
+    """The arguments of a call as canonical text, independent of their order and whitespace."""
     return json.dumps(call.arguments, sort_keys=True, default=str) if call.whole else call.json
 
 
 def answer(call: ToolCall, text: str) -> Message:
-    """A tool's answer as a message."""
+    """A tool result as a message."""
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text}

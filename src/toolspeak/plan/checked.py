@@ -1,4 +1,5 @@
-"""Text until it passes: a transform returns a value or raises, and what it raised goes back to the model."""
+"""Asks for text until a transform accepts it. A transform returns a value or raises; its error message is sent back to
+the model."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from .reask import Attempts, ReaskStrategy, usual
 T = TypeVar("T")
 
 REJECTED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, ToolspeakError)
-"""What a transform may raise to refuse a text. Anything else is a fault of the transform and goes up as it is."""
+"""Exceptions with which a transform rejects a text. Any other is a bug in the transform and is raised as it is."""
 
 
 def generate(request: Request) -> Plan[Reply]:
-    """One reply in words."""
+    """One reply as text."""
     return (yield from ask(request, live=True))
 
 
@@ -30,7 +31,7 @@ def generate_checked(
     rungs: Sequence[ReaskStrategy] = usual(()),
     tokens: int | None = None,
 ) -> Plan[T]:
-    """`transform(text)` of the first reply that it takes. Raises GenerationError with every attempt."""
+    """`transform(text)` of the first reply that it accepts. Raises GenerationError with every attempt."""
     trying = Attempts(request, rungs, tries, tokens)
     while True:
         reply = yield from trying.ask()

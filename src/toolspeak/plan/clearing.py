@@ -1,9 +1,10 @@
-"""Old results out of a conversation that has grown too long, by a rule of the operator's.
+"""Clears old tool results from a conversation that has grown too long, by a rule of the operator.
 
-A conversation is read as it grew, turn by turn. Whenever it has come to hold more tokens than it may, all results but
-the last ones are cleared: a line stands in the place of each. The next time is when as many new ones have come, so that
-between two times the beginning of the prompt stays as it is. What is cleared depends on the conversation alone: in
-every later request the same results are."""
+The conversation is processed turn by turn. Whenever it exceeds the token limit, all results but the last ones are
+cleared: each is replaced by one line. The next clearing waits until as many new results have come, so that the
+beginning of the prompt (and with it the server's prefix cache) stays the same in between. What is cleared depends only
+on the conversation, so that every later request clears the same results.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ NOTE = "(This result was cleared to make room. Call again if it is needed.)"
 
 
 def clear_results(messages: Sequence[Message], tokens: int, last: int) -> tuple[list[Message], list[int]]:
-    """The messages without the old results, all but the `last`, of what holds more than `tokens`; the places of those
-    that are cleared."""
+    """The messages with old results cleared, all but the `last`, whenever they exceed `tokens`; and the indices of the
+    cleared messages."""
     results: list[int] = []
     gone = total = 0
     for i, message in enumerate(messages):

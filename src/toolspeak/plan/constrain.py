@@ -14,7 +14,8 @@ from ..wire.grammars.values import has_format_beyond
 from ..wire.reading.lexicon import program
 
 MANY = 64
-"""Tools beyond which a reply that may be words is not held: each request would carry a grammar of them all."""
+"""With more tools than this, a reply that may be text is not constrained: every request would carry a grammar of all
+tools."""
 
 
 def constrain(
@@ -26,12 +27,13 @@ def constrain(
     prompt: str,
     thinks: bool,
 ) -> Request:
-    """The request with what its reply is held to in the dialect, where `choice` is that of `tools`.
+    """The request with a constraint on its reply in the dialect. `choice` is auto, required or the name of one of
+    `tools`.
 
-    A call that must come is held from the first word: by a grammar, by tags, or where the dialect's calls are plain
-    JSON by its schema. Where words may come instead, a reply is held from where a call opens, by a model that can
-    ("free" under a grammar, "tags"). `thinks`: the model was made to think, and knows when to stop. The request is
-    unchanged where something else holds it, or nothing can.
+    A required call is constrained from the first token: by a grammar, by structural tags, or by a schema if the
+    dialect's calls are plain JSON. If text is allowed, the reply is constrained from the start of a call, for a model
+    that supports this ("free" with a grammar, or "tags"). `thinks`: the prompt makes the model think, and it knows
+    when to stop. The request is unchanged if something else constrains it, or if nothing can.
     """
     if not tools or request.grammar is not None or request.schema is not None or program(dialect, True).opened(prompt):
         return request
@@ -50,8 +52,8 @@ def constrain(
 
 
 def unheld(request: Request, tools: Sequence[Tool[..., Any]]) -> frozenset[str]:
-    """The names of the tools that have a text with a format which the request is not held to, though it is held to
-    calls: no rules can say the format. Calls are held against it afterwards all the same."""
+    """The names of the tools with a text format that the request's constraint does not enforce, because no grammar can
+    express it. Their calls are validated afterwards in any case."""
     if (request.grammar, request.tag) == (None, None):
         return frozenset()
     return frozenset(tool.name for tool in tools if has_format_beyond(tool.parameters))
@@ -60,7 +62,8 @@ def unheld(request: Request, tools: Sequence[Tool[..., Any]]) -> frozenset[str]:
 def _freely(
     request: Request, tools: Sequence[Tool[..., Any]], dialect: Dialect, can: Collection[str], prompt: str
 ) -> Request:
-    """Held once a call has begun. A thought may come first: whether the model thinks is its own affair here."""
+    """The request constrained from the start of a call. A thought may come first, whether or not thinking was
+    requested."""
     if len(tools) > MANY:
         return request
     if "tags" in can:
@@ -74,6 +77,6 @@ def _freely(
 def _as_json(request: Request, tools: Sequence[Tool[..., Any]], dialect: Dialect, several: bool) -> Request:
     try:
         schema = grammar(dialect, tools, "required", "json_schema", several)
-    except UsageError:  # its calls stand between marks, which no schema can say
+    except UsageError:  # its calls are between markers, which no schema can express
         return request
     return replace(request, schema=cast("dict[str, Any]", schema))

@@ -16,12 +16,12 @@ from .json_reply import in_words, json_text, order
 from .reask import Attempts, ReaskStrategy, usual
 
 NO_CALL, NO_FIT = "That was no tool call.", "That does not fit:"
-"""How a model is told, in the user's place, that its reply was wrong."""
+"""How the model is told that its reply was wrong, in a user message."""
 
 Read = Callable[[Reply], Reply]
 
 CUT = ("length", "content_filter")
-"""Why a reply ended that is not all that the model had to say."""
+"""Finish reasons of a reply that is incomplete."""
 
 
 def decide(
@@ -36,15 +36,18 @@ def decide(
     rungs: Sequence[ReaskStrategy] = usual(()),
     tokens: int | None = None,
 ) -> Plan[Reply]:
-    """The model's reply, every call in it offered and valid, its text fitting the schema where one is set. Nothing is
-    executed.
+    """The model's reply with valid calls of offered tools, and with a text that matches the schema, if one is set.
+    Nothing is executed.
 
-    `read` sees each reply first. `can` is what the model can do: one without "schema" is asked in words, and again
-    where the text does not fit, unless it was `told` as it came and cannot be said anew. With `cut_stands` a reply
-    that was cut at its length is one, without the call that was cut. Where only one call may come, others are left
-    out with a note, if `first`; where none may come, one is left out of a text, and asked again where nothing else was
-    said. `rungs` are the ways in which the model is asked again, `tokens` what all tries may
-    cost until then. Raises GenerationError with every attempt when no reply fits.
+    - `read` converts each reply first.
+    - `can` are the model's capabilities. Without "schema" the prompt asks for the schema in words, and the model is
+      asked again if the text does not match, unless the events were already passed on (`told`).
+    - `cut_stands`: a reply that was cut at its length counts, without the call that was cut.
+    - `first`: if only one call is allowed, further ones are dropped with a note. If no call is allowed, one in a text
+      is dropped; the model is asked again only if there is no text.
+    - `rungs` are the strategies for asking again; `tokens` limits the cost of all tries.
+
+    Raises GenerationError with every attempt if no reply is valid.
     """
     asked = request if request.schema is None or "schema" in can else in_words(request, request.schema)
     trying = Attempts(asked, rungs, 1 if told and request.schema is not None else tries, tokens)
@@ -74,8 +77,11 @@ def call(
     tokens: int | None = None,
     wanted: str = "exactly one call",
 ) -> Plan[ToolCall]:
-    """Exactly one checked call, noted on it how often the model was asked again. Raises NoCall, which says what came
-    instead of what was `wanted`; GenerationError for calls that never fit."""
+    """Exactly one checked call, with a note of how often the model was asked again.
+
+    Raises NoCall, which says what came instead of what was `wanted`, and GenerationError for calls that never become
+    valid.
+    """
     try:
         reply = yield from decide(request, tries=tries, read=read, first=False, rungs=rungs, tokens=tokens)
     except GenerationError as error:
@@ -96,7 +102,7 @@ def _instead(reply: Reply, wanted: str) -> str:
 
 
 def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
-    """The reply without the calls that it may not hold whatever they are: cut ones, and more than one."""
+    """The reply without calls that it may not have in any case: cut ones, and more than one."""
     calls, notes = reply.calls, list(reply.notes)
     if cut_stands and reply.finish in CUT:
         notes += [Note("cut-call", f"the call to {call.name} was cut off") for call in calls if not call.whole]
@@ -108,7 +114,7 @@ def _bounded(reply: Reply, cut_stands: bool, one: bool) -> Reply:
 
 
 def _in_words(reply: Reply) -> Reply:
-    """The reply without its calls, where none may come."""
+    """The reply without its calls, if none is allowed."""
     notes = [Note("call-not-allowed", call.name) for call in reply.calls]
     return replace(reply, calls=(), finish="stop", notes=(*reply.notes, *notes))
 
@@ -118,7 +124,7 @@ def _refusal(call: ToolCall, problems: Sequence[Problem], choice: str) -> str:
 
 
 def _judged(reply: Reply, request: Request, cut_stands: bool) -> tuple[Reply, str, list[Message]]:
-    """The reply with its calls coerced, what is wrong with it, and the messages that tell the model."""
+    """The reply with its calls coerced, what is wrong with it, and the messages that tell the model so."""
     if not reply.calls:
         return _judged_text(reply, request, cut_stands)
     tools = request.tools or ()
@@ -153,12 +159,13 @@ def _judged_text(reply: Reply, request: Request, cut_stands: bool) -> tuple[Repl
 
 
 def _refused(call: ToolCall, choice: str) -> str:
-    """Why a call may not stand whatever its arguments, or ""."""
+    """Why a call is not allowed, whatever its arguments; "" if it is."""
     if choice == "none":
         return "No tool may be called now. Answer in words."
     return "" if choice in ("auto", "required", call.name) else f"Only {choice} may be called, not {call.name}."
 
 
 def _answers(calls: Sequence[ToolCall], told: Sequence[str]) -> list[Message]:
-    """An answer to every call, the good ones beside a bad one too: a conversation needs that."""
+    """A result message for every call, also for the valid ones beside an invalid one: a conversation needs all of
+    them."""
     return [answer(call, text) for call, text in zip(calls, told, strict=True)]

@@ -20,9 +20,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the model. The outcome is its Reply, or None where it is not `kept`. `live` passes the events on as they
-    arrive; `read` makes events of another text from them (a decoder's feed): it is given each event, and None at the
-    end. `by` names another model that is to answer, one that the driver was told of; "" is the plan's own."""
+    """Ask the model. The outcome is its Reply, or None if `recorded` is false.
+
+    `live` passes events on as they arrive. `read` converts events, for example with a decoder: it is called with each
+    event, and with None at the end. `by` names another model that the driver knows; "" is the plan's own.
+    """
 
     request: Request
     live: bool = False
@@ -33,15 +35,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Ask how likely each (prompt, continuation) is. The outcome is a list of log-likelihoods."""
+    """Score each (prompt, continuation). The outcome is a list of log-likelihoods."""
 
     pairs: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run calls. The outcome is a tuple of ToolResults, in the order of the calls. `messages` is the conversation before
-    them."""
+    """Run calls. The outcome is a tuple of ToolResults in their order. `messages` is the conversation before them."""
 
     calls: Sequence[ToolCall]
     messages: Sequence[Message] = ()
@@ -49,7 +50,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Pass events on to whoever listens. There is no outcome."""
+    """Pass events on to the consumer. There is no outcome."""
 
     events: Sequence[Event]
 
@@ -65,21 +66,21 @@ def ask(request: Request, *, live: bool = False, by: str = "") -> Plan[Reply]:
 
 
 def score(pairs: Sequence[tuple[str, str]]) -> Plan[list[float]]:
-    """The log-likelihood of each pair. No prompt of likelihoods has markers of its own: all that are in it came from
-    outside, and are broken."""
+    """The log-likelihood of each pair. A prompt for scoring has no control markers of its own, so any in it came from
+    outside and are defused."""
     clean = cleaner(control_markers(None), [], open_ended=True)
     outcome: list[float] = yield Score([(clean(prompt), clean(rest)) for prompt, rest in pairs])
     return outcome
 
 
 def run(calls: Sequence[ToolCall], messages: Sequence[Message] = ()) -> Plan[tuple[ToolResult, ...]]:
-    """The result of each call, behind these messages."""
+    """The result of each call, after these messages."""
     outcome: tuple[ToolResult, ...] = yield Run(calls, messages)
     return outcome
 
 
 def spending(plan: Plan[T], spent: list[Usage]) -> Plan[T]:
-    """The same plan; what each reply in it cost is added to `spent`. What likelihoods cost, no model tells."""
+    """The same plan, with the usage of each reply added to `spent`. Models report no usage for scoring."""
     try:
         effect = next(plan)
         while True:
@@ -96,5 +97,5 @@ def spending(plan: Plan[T], spent: list[Usage]) -> Plan[T]:
 
 
 def tell(*events: Event) -> Plan[None]:
-    """Events, passed on."""
+    """Passes events on."""
     yield Tell(events)

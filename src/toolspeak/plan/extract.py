@@ -1,4 +1,4 @@
-"""A Python type as a tool, so that a value of it is got and checked like a call."""
+"""Extracts a value of a Python type: the type becomes a tool, so that the value is requested and checked like a call."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ NO_TYPES = (FunctionType, MethodType)
 
 
 MARKS = " \t\r\n.!\"'`*"
-"""What stands around a value that is written among words: quotes, emphasis, the end of a sentence."""
+"""Characters that may surround a value in a text: quotes, emphasis, the end of a sentence."""
 OTHER_WORDS = "Sorry, the text does not say so; I would have to guess."
-"""A text that is no value: a kind that takes it takes any text."""
+"""A text that is no value. A type that accepts it accepts any text."""
 
 
 class Extraction(NamedTuple):
-    """How a value is got: the tool whose arguments describe it, what makes it of checked arguments, what reads a reply as a
-    call of the tool, whether the value is but the argument `value`, and what was wanted, for errors."""
+    """How a value is extracted: the tool whose arguments describe it, the function that builds it from checked
+    arguments, and the one that reads a reply as a call of the tool. `wrapped`: the value is the single argument
+    `value`. `wanted` describes the value in errors."""
 
     tool: Tool[..., Any]
     build: Callable[[Mapping[str, Any]], Any]
@@ -45,16 +46,16 @@ class Extraction(NamedTuple):
 
 
 def extraction(kind: Any) -> Extraction:
-    """How a value of `kind` is got.
+    """The extraction of a value of `kind`.
 
-    A kind is a type that pydantic knows, or a JSON Schema as a dict, whose values are JSON data. Raises InvalidTool for
-    what is neither.
+    `kind` is a type that pydantic supports, or a JSON Schema as a dict, whose values are JSON data. Raises InvalidTool
+    for anything else.
     """
     if isinstance(kind, Mapping):
         return _by_schema(cast("Mapping[str, Any]", kind))
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, ValidationError
 
-    if isinstance(kind, NO_TYPES):  # which pydantic takes for something else
+    if isinstance(kind, NO_TYPES):  # pydantic would misread them as types
         raise InvalidTool(f"cannot extract a {type(kind).__name__}: expected a type, received {kind!r:.80}")
     try:
         values = adapter(kind)
@@ -67,7 +68,7 @@ def extraction(kind: Any) -> Extraction:
     def build(arguments: Mapping[str, Any]) -> Any:
         try:
             return values.validate_json(json.dumps(arguments if whole else arguments["value"]))
-        except ValidationError as error:  # what only the type itself can judge: a validator of the user's own
+        except ValidationError as error:  # from a validator that the user wrote; no schema can express it
             raise InvalidCall(f"no {name}: {error}", problems=[_problem(one) for one in error.errors()]) from error
 
     def built(arguments: Mapping[str, Any], _injected: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -79,12 +80,12 @@ def extraction(kind: Any) -> Extraction:
 
 
 def _wanted(kind: Any) -> str:
-    """What a value is called in an error."""
+    """The description of a value in an error."""
     return f"a value of {kind.__name__ if isinstance(kind, type) else str(kind).replace('typing.', '')}"
 
 
 def _by_schema(schema: Mapping[str, Any]) -> Extraction:
-    """How a value of a JSON Schema is got. Raises InvalidTool for what is no JSON Schema."""
+    """The extraction of a value of a JSON Schema. Raises InvalidTool if it is none."""
     if KEYWORDS.isdisjoint(schema):
         raise InvalidTool(f"expected a JSON Schema, with `type` or another of its words, received {schema!r:.80}")
     name = re.sub(r"\W+", "_", str(schema.get("title", "value")).lower()).strip("_")
@@ -110,13 +111,14 @@ def _parameters(schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
 
 
 def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Reply], Reply]:
-    """What reads a reply as the call that was to carry the value; `schema` is the type's own, of the tool's arguments.
+    """A function that reads a reply as the call that carries the value. `schema` is that of the tool's arguments.
 
-    Many models write the value as JSON instead: alone, in a code fence, or among words. It is taken where it fits, with a
-    note `value-without-call`; of several that fit none is. One that does not fit is taken where nothing else stands beside
-    it, so that the model is told what is wrong with it. Where the value is no object (`bare`), it may be written without the
-    quotes of JSON, if not any text would do: a choice, a date, a number with a full stop. Keys that the type does not list are left out where it says
-    nothing of them, with a note `ignored-keys`; where it forbids them the call does not fit.
+    Many models write the value as JSON text instead: alone, in a code fence, or in a sentence. If it is valid it
+    becomes a call with a note `value-without-call`; of several valid ones none does. An invalid one becomes a call
+    only if there is no other text, so that the model is told what is wrong with it. If the value is no object
+    (`bare`), it may be written without JSON quotes, unless any text would be valid: a choice, a date, a number with a
+    full stop. Unlisted keys are dropped with a note `ignored-keys`, unless the type forbids them: then the call is
+    invalid.
     """
     names = set(tool.parameters["properties"])
 
@@ -139,7 +141,8 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
     closed = bool(checked(ToolCall("", tool.name, {"value": OTHER_WORDS}), [tool])[1]) if bare else False
 
     def unquoted(text: str) -> ToolCall | None:
-        """The text as the value, without quotes and the like around it; one of several words where it fits alone."""
+        """The text as the value, without quotes and similar marks around it; a single word of several if it alone is
+        valid."""
         value = unfenced(text).strip(MARKS)
         call = written(value) if value else None
         if call is None or len(value.split()) == 1:
@@ -162,8 +165,8 @@ def reader(tool: Tool[..., Any], schema: Schema, *, bare: bool) -> Callable[[Rep
 
 
 def without_ignored(value: Any, schema: Any, root: Schema, ignored: list[str]) -> Any:
-    """The value without the keys of objects that a schema neither lists nor says anything of; their names are added to
-    `ignored`. Where a value may be of several kinds of objects, it is left as it is."""
+    """The value without keys of objects that the schema neither lists nor mentions; their names are appended to
+    `ignored`. A value that may be one of several kinds of objects is not changed."""
     node = _one_kind(schema, root)
     if isinstance(value, list):
         return [without_ignored(one, node.get("items"), root, ignored) for one in cast("list[Any]", value)]
@@ -179,7 +182,7 @@ def without_ignored(value: Any, schema: Any, root: Schema, ignored: list[str]) -
 
 
 def _one_kind(schema: Any, root: Schema) -> Mapping[str, Any]:
-    """The schema that a reference leads to, and the one of two that is not null; {} for one that says nothing here."""
+    """The schema with its reference resolved, and of two alternatives the one that is not null; {} if there is none."""
     while isinstance(schema, Mapping):
         node = cast("Mapping[str, Any]", schema)
         others: list[Any] = [one for one in node.get("anyOf", ()) if one != {"type": "null"}]
@@ -193,8 +196,11 @@ def _one_kind(schema: Any, root: Schema) -> Mapping[str, Any]:
 
 
 def with_output(plan: Plan[Reply], request: Request, kind: Any, **again: Any) -> Plan[Reply]:
-    """The reply of a run with its answer as a value of `kind`: as the answer itself tells it, else asked for once more.
-    A run that ends without a word has none. Raises GenerationError, with the reply, where it never becomes one."""
+    """The reply of a run, with its answer as a value of `kind`: read from the answer, or extracted in one more
+    request.
+
+    A run that ends without text has none. Raises GenerationError with the run's reply if no valid value comes.
+    """
     tool, build, read, _, wanted = extraction(kind)
     reply = yield from plan
     if not reply.text.strip():

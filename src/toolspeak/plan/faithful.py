@@ -1,7 +1,9 @@
-"""Checks that a text is faithful to a result: it leaves nothing out, and adds no number and no denial.
+"""Checks that a text is faithful to a tool's result: it omits nothing, and adds no number and no negation.
 
-Strict where it can be and deaf to style: what is doubted is stated plainly instead, which costs beauty and
-no truth. Prose that is told in another script cannot be compared; its numbers and names still are.
+The check is strict where it can be and ignores style. A text in doubt is replaced by a plain statement of the result,
+which reads worse and is never wrong. Pitfalls: a number has several spellings (`136,104`, `1.5` and `1,5`), so all its
+readings are compared. A phrase may be reordered, so its words are compared and not the phrase. A text in another
+script cannot be compared, except for its numbers and identifiers.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, cast
 
 SAME_WORD = "[^\\W\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
-"""A character that goes on a word, in a script that puts blanks between words."""
+"""A character that continues a word, in scripts with spaces between words."""
 NUMBER = re.compile(
     rf"(?:(?<!{SAME_WORD})(?<![.,)])[-−]|\b(?:minus|negative) |零下)?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?", re.IGNORECASE
 )
@@ -21,21 +23,21 @@ WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 EMPTY = frozenset(
     "a an the is are was were be been it its this that there of in on at to for with by and as has".split()  # noqa: SIM905 - read as a line
 )
-"""Words of English that a sentence may lose without saying something else."""
+"""English words that a sentence may lose without a change of meaning."""
 EXACT = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 DENIAL = re.compile(r"\b(?:not|no|never|none|cannot|without)\b|n['’]t\b", re.IGNORECASE)
 TRUTH = {
     True: re.compile(r"\b(?:true|yes)\b", re.IGNORECASE),
     False: re.compile(r"\b(?:false|no|not)\b|n['’]t\b", re.IGNORECASE),
 }
-"""How a result that is true or false is said."""
+"""Texts that state a true or a false result."""
 Leaf = str | int | float | Decimal
 PROSE = 2
-"""A string of more words than this may be said in another order: its words must be there, not its bytes."""
+"""A string of more words may be reordered: its words must occur, not the string itself."""
 
 
 def faults(question: str, result: Any, said: str, language: str = "English") -> list[str]:
-    """What is wrong with the words: what of the result is left out, what is made up."""
+    """What is wrong with the text: parts of the result that it omits, and things that it adds."""
     found = list(leaves(result))
     if not found and isinstance(result, bool):
         sense = [] if TRUTH[result].search(said) else [f"{str(result).lower()} is left out"]
@@ -59,7 +61,7 @@ def _numbers_added(question: str, found: Iterable[Leaf], said: str) -> Iterator[
 
 
 def _left_out(found: Iterable[Leaf], said: str) -> Iterator[str]:
-    """The numbers that a text does not say, and the strings that it does not carry, these quoted."""
+    """The numbers that the text omits, and the strings (in quotes)."""
     heard = readings(said)
     for leaf in found:
         yield from (number for number in _tokens(str(leaf)) if not _readings(number) & heard)
@@ -68,7 +70,7 @@ def _left_out(found: Iterable[Leaf], said: str) -> Iterator[str]:
 
 
 def leaves(value: Any) -> Iterator[Leaf]:
-    """Every string and number in a result, in order; what JSON does not know as its text."""
+    """Every string and number in a result, in order. Values without a JSON form count as their text."""
     if isinstance(value, Mapping):
         for part in cast("Mapping[Any, Any]", value).values():
             yield from leaves(part)
@@ -80,7 +82,7 @@ def leaves(value: Any) -> Iterator[Leaf]:
 
 
 def readings(text: str) -> set[str]:
-    """Every number in a text, in each of the ways in which it can be read."""
+    """Every number in a text, in each way in which it can be read."""
     return {reading for number in _tokens(text) for reading in _readings(number)}
 
 
@@ -89,7 +91,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _readings(token: str) -> set[str]:
-    """`136,104` is 136104; `1,5` is 1.5, or 1 and 5; `35.0` is 35; `1.2.3` is itself."""
+    """The readings of one token. `136,104` is 136104; `1,5` is 1.5, or 1 and 5; `35.0` is 35; `1.2.3` is itself."""
     bare = re.sub(r"minus |negative |零下", "-", token.lower()).replace("−", "-")
     sign, digits = ("-", bare[1:]) if bare.startswith("-") else ("", bare)
     if GROUPED.fullmatch(digits):
@@ -101,7 +103,7 @@ def _readings(token: str) -> set[str]:
 
 
 def _plain(digits: str) -> str:
-    """The one way of writing this number: without the zeros that mean nothing, and never longer than it came."""
+    """The canonical spelling of a number: without redundant zeros, and never longer than the original."""
     return digits if digits.count(".") > 1 else str(EXACT.create_decimal(digits).normalize(EXACT))
 
 
@@ -112,14 +114,14 @@ def _carried(leaf: str, said: str) -> bool:
         return True
     words = WORD.findall(wanted)
     if words and _latin(leaf) and not _latin(said) and not _identifier(leaf):
-        return True  # said in another script: its words cannot be compared
+        return True  # in another script, words cannot be compared
     if not words or len(wanted.split()) <= PROSE:
         return False
     return EMPTY.union(WORD.findall(heard)).issuperset(words)
 
 
 def _stands_in(wanted: str, heard: str) -> bool:
-    """Whether it stands there as a whole: `sun` is not in `Sunday`."""
+    """Whether the string occurs as whole words: `sun` is not in `Sunday`."""
     before = f"(?<!{SAME_WORD})" if re.match(SAME_WORD, wanted) else ""
     after = f"(?!{SAME_WORD})" if re.search(SAME_WORD + r"\Z", wanted) else ""
     return re.search(before + re.escape(wanted) + after, heard) is not None

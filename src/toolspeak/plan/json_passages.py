@@ -1,4 +1,4 @@
-"""JSON values in a text: alone, in code fences, or among words."""
+"""Finds JSON values in a text: alone, in code fences, or in sentences."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections.abc import Iterator
 FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 OPENER = re.compile(r"[{\[]")
 MOST = 32
-"""Places at which a value is looked for among words; each may take as long as the text."""
+"""The most places in a sentence that are tried; each may take time proportional to the text."""
 
 
 def unfenced(text: str) -> str:
-    """The text without the one code fence around it."""
+    """The text without a code fence around all of it."""
     text = text.strip()
     fenced = FENCE.fullmatch(text)
     return fenced[1] if fenced else text
 
 
 def whole_values(text: str) -> Iterator[object]:
-    """The value that a text is, or that the one code fence around it holds."""
+    """The value that is the whole text, or the content of the one code fence around it."""
     try:
         yield json.loads(unfenced(text))
     except (ValueError, RecursionError):
@@ -28,7 +28,7 @@ def whole_values(text: str) -> Iterator[object]:
 
 
 def json_values(text: str) -> Iterator[object]:
-    """The values in a text: the text itself, what code fences hold, else objects and lists among words."""
+    """The values in a text: the whole text, or the contents of code fences, or else objects and lists in sentences."""
     found = list(whole_values(text))
     if not found:
         found = [value for fence in FENCE.finditer(text) for value in whole_values(fence[1])]

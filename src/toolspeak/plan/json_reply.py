@@ -1,4 +1,5 @@
-"""A text that must be JSON of a schema: asked for in words, and checked."""
+"""Replies that must be JSON of a schema, for models without constrained sampling: asked for in the prompt, and
+validated."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ ANY_OBJECT = {"type": "object"}
 
 
 def in_words(request: Request, schema: Schema) -> Request:
-    """The request with its schema asked for in words: of a model that nothing holds to it."""
+    """The request with its schema as a sentence in the prompt, for a model that cannot constrain its output."""
     if request.tools and request.choice not in ("auto", "none"):
-        return replace(request, schema=None)  # a call is wanted, no text
+        return replace(request, schema=None)  # a call is required, so there is no text
     asked = order(schema, bool(request.tools) and request.choice != "none")
     first, *rest = request.messages or [cast("Message", {})]
     if first.get("role") not in ("system", "developer"):
@@ -36,7 +37,7 @@ def in_words(request: Request, schema: Schema) -> Request:
 
 
 def order(schema: Schema, tools: bool = False) -> str:
-    """The sentence that asks for a text of a schema."""
+    """The sentence that asks for JSON text of a schema."""
     where = "When you call no tool, answer" if tools else "Answer"
     if schema == ANY_OBJECT:
         return f"{where} with one JSON object and nothing else: no other words, no code fence."
@@ -45,14 +46,15 @@ def order(schema: Schema, tools: bool = False) -> str:
 
 
 def streams(request: Request, can: Collection[str]) -> bool:
-    """Whether the text may be passed on as it comes: none is demanded of it, or the model is held to its schema."""
+    """Whether the text may be passed on as it arrives: it need not be JSON, or the model's output is constrained to
+    the schema."""
     return request.schema is None or ("schema" in can and not request.tools)
 
 
 def json_text(reply: Reply, schema: Schema) -> tuple[Reply, str]:
-    """The reply with its text as the JSON alone, and what is wrong with it, "" for nothing.
+    """The reply with only the JSON as its text, and what is wrong with it ("" for nothing).
 
-    A code fence around the whole text is taken off, with a note.
+    A code fence around the whole text is removed, with a note.
     """
     text = reply.text.strip()
     if text.startswith("```") and text.endswith("\n```"):
@@ -71,7 +73,7 @@ def json_text(reply: Reply, schema: Schema) -> tuple[Reply, str]:
 
 
 def check_form(schema: Schema) -> None:
-    """Raises InvalidTool for a schema that means nothing."""
+    """Raises InvalidTool for an invalid schema."""
     judge(_tool(schema).parameters, "reply")
 
 
@@ -83,12 +85,11 @@ _tools = BoundedCache[int, tuple[Schema, Tool[..., Any]]](8_000_000)
 
 
 def _tool(schema: Schema) -> Tool[..., Any]:
-    """What a text is checked as: other properties than those that it lists are allowed where the schema says
-    nothing."""
+    """A tool that validates the text as its arguments. Unlisted properties are allowed unless the schema forbids them."""
     known = _tools.get(id(schema))
     if known is not None and known[0] is schema:
         return known[1]
     says = any(word in schema for word in OPEN)
     made: Tool[..., Any] = Tool("reply", parameters=schema if says else {**schema, "additionalProperties": True})
-    _tools.put(id(schema), (schema, made), weight(schema)[0])  # holding the schema keeps its id its own
+    _tools.put(id(schema), (schema, made), weight(schema)[0])  # keeping the schema alive keeps its id unique
     return made

@@ -1,5 +1,5 @@
-"""Tools that came up in the middle of a conversation: a prompt tells them there, so that its beginning stays as it
-is."""
+"""Places tools that were added during a conversation: the prompt describes them there, so that its beginning stays the
+same and a server's prefix cache keeps working."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LATE = "Tools that can be called from here on:"
 
 
 def _added(tools: Sequence[Tool[..., Any]], late: Mapping[str, int], end: int) -> dict[int, list[Tool[..., Any]]]:
-    """The tools that come behind a message, by its place."""
+    """The tools to describe after each message, by its index."""
     added: dict[int, list[Tool[..., Any]]] = {}
     for tool in tools:
         if (at := late.get(tool.name)) is not None and at < end:
@@ -26,8 +26,8 @@ def _added(tools: Sequence[Tool[..., Any]], late: Mapping[str, int], end: int) -
 def apart(
     messages: Sequence[Message], tools: Sequence[Tool[..., Any]], late: Mapping[str, int]
 ) -> tuple[Sequence[Tool[..., Any]], Sequence[Message]]:
-    """The tools that stand at the head of a prompt, and the messages with the others, of which `late` tells behind
-    which message each came."""
+    """The tools for the head of the prompt, and the messages with descriptions of the others. `late` maps a tool's
+    name to the index of the message that it follows."""
     added = _added(tools, late, len(messages))
     if not added or sum(map(len, added.values())) == len(tools):
         return tools, messages

@@ -1,4 +1,4 @@
-"""The loop: ask, run the calls, give the results back, until the model answers in words."""
+"""The tool loop: ask the model, run its calls, return the results, until the model answers in text."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .reask import ReaskState, ReaskStrategy, usual
 from .result_pages import LONGEST_IN_ALL
 
 SAME = 3
-"""The same call with the same result, this many times, ends a run: the model is going in circles."""
+"""The same call with the same result this many times ends a run: the model is going in circles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a run may go: model turns, seconds of wall time, tokens as the model counts them, calls run.
+    """Limits of a run: model turns, seconds of wall time, tokens as reported by the model, calls that are run.
 
-    A limit ends in an answer with `finish="limit"`, never in an exception: after `steps` and `calls` the
-    model is asked once more without tools; after `seconds` and `tokens` the reply is what there is.
+    A limit ends the run with `finish="limit"`, never with an exception. After `steps` or `calls` the model is asked
+    once more without tools; after `seconds` or `tokens` the reply is what has arrived.
     """
 
     steps: int = 16
@@ -42,10 +42,10 @@ class Limits:
 
 
 def loop(request: Request, limits: Limits, rungs: Sequence[ReaskStrategy] = usual(())) -> Plan[Reply]:
-    """The last reply of a run: its `messages` the whole conversation, its `steps` each turn with its results.
+    """The final reply of a run: its `messages` are the whole conversation, its `steps` each turn with its results.
 
-    What is wrong with a call is its result. `rungs` are the ways in which the model is asked then; after a turn that is
-    right, and after the last rung, it is asked as at first.
+    The problems of a call are its result. `rungs` are the re-asking strategies for the turn after it. After a valid
+    turn, and after the last strategy, the model is asked in the usual way.
     """
     so_far = _Run(request, limits, rungs)
     try:
@@ -76,17 +76,17 @@ def loop(request: Request, limits: Limits, rungs: Sequence[ReaskStrategy] = usua
 
 
 def pending_in(results: Sequence[ToolResult]) -> list[Pending]:
-    """The calls among these that wait for somebody's approval."""
+    """The calls in these results that wait for approval."""
     return [result.error.pending for result in results if isinstance(result.error, ApprovalNeeded)]
 
 
 def labelled(message: Message, result: ToolResult) -> Message:
-    """A result's message with the result's own label, where it has one."""
+    """The message with the origin label of the result, if it has one."""
     return message if result.origin is None else {**message, "origin": result.origin}
 
 
 def _run_calls(so_far: _Run, reply: Reply) -> Plan[str]:
-    """Runs the calls of a reply; why the run ends with them, "" where it goes on."""
+    """Runs the calls of a reply. Returns why the run ends with them, "" if it continues."""
     so_far.ran(reply, (yield from run(reply.calls, list(so_far.messages))))
     if so_far.pending:
         return ""
@@ -97,7 +97,7 @@ def _run_calls(so_far: _Run, reply: Reply) -> Plan[str]:
 
 
 def _next_reply(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
-    """The next reply, of another model where the one that was asked could not be."""
+    """The next reply, from another model if the current one fails."""
     while True:
         try:
             return (yield from ask(so_far.request(tools=tools), live=True, by=so_far.climb.by))
@@ -108,7 +108,7 @@ def _next_reply(so_far: _Run, *, tools: bool = True) -> Plan[Reply]:
 
 
 class _Run:
-    """What a run has come to so far."""
+    """The state of a run."""
 
     def __init__(self, request: Request, limits: Limits, rungs: Sequence[ReaskStrategy]) -> None:
         self.asked = request
@@ -116,9 +116,9 @@ class _Run:
         self.rungs = rungs
         self.climb = ReaskState(request, rungs)
         self.wrong: list[tuple[ToolCall, str]] = []
-        """The calls of the last reply that do not fit, and why."""
+        """The invalid calls of the last reply, each with the reason."""
         self.before: list[tuple[str, str]] = []
-        """The calls that did not fit the last time, as text."""
+        """The invalid calls of the reply before, as text."""
         self.messages: list[Message] = list(request.messages)
         self.steps: list[Step] = []
         self.seen: Counter[object] = Counter()
@@ -139,19 +139,20 @@ class _Run:
         return replace(asked, messages=list(self.messages))
 
     def _usual(self, asked: Request | None = None) -> Request:
-        """The request of a turn that follows others."""
+        """The request of a turn that is not the first."""
         asked = asked or self.asked
-        # A demand for a call holds for the first turn: after its result the model must be free to answer.
+        # A required call applies to the first turn: after its result the model must be free to answer in text.
         return replace(asked, choice="auto") if self.steps and asked.choice != "none" else asked
 
     def judged(self, reply: Reply) -> Reply:
-        """The reply with its calls as they will run, their notes telling what was read in another way."""
+        """The reply with its calls coerced as they will run, with notes."""
         judged = [checked(call, self.asked.tools or ()) for call in reply.calls]
         self.wrong = [(call, problems[0].message) for call, problems in judged if problems]
         return replace(reply, calls=tuple(call for call, _ in judged))
 
     def climbed(self, reply: Reply) -> Note | None:
-        """Goes on to another way of asking where the reply was wrong; a note of it where the results do not tell."""
+        """Moves to the next re-asking strategy if the reply was wrong; returns a note of it if the results do not show
+        it."""
         before, self.before = self.before, [(call.name, written(call)) for call, _ in self.wrong]
         if not self.wrong:
             self.climb = ReaskState(self._usual(), self.rungs)
@@ -163,17 +164,17 @@ class _Run:
         return self.noted(self.wrong[0][1]) if self.climb.rung != "told" else None
 
     def climbed_over(self, error: ModelError) -> bool:
-        """Goes on where nobody answered; False where nobody can be asked who has not failed."""
+        """Moves to another strategy or model after a failed request; False if there is none that has not failed."""
         elsewhere = self.climb.by.startswith("model") or self.climb.refused(error)
         if self.climb.over(error):
             return True
-        if elsewhere and self.wrong:  # the first model did answer, if wrongly
+        if elsewhere and self.wrong:  # the first model is alive: it answered, though wrongly
             self.climb = ReaskState(self._usual(), ())
             return True
         return False
 
     def noted(self, why: str) -> Note:
-        """A note that the model is asked again, on which rung and why."""
+        """A note that the model is asked again, with the strategy and the reason."""
         return Note("re-asked", f"{self.climb.rung}: {why}" if self.climb.rung else why)
 
     def took(self, reply: Reply) -> None:
@@ -181,7 +182,7 @@ class _Run:
         self.open = reply if reply.calls else None
 
     def exhausted(self, reply: Reply) -> str:
-        """The limit that is reached by this reply, or ""."""
+        """The limit that this reply reaches, or ""."""
         if self.limits.tokens and self.usage.prompt_tokens + self.usage.completion_tokens >= self.limits.tokens:
             return "tokens"
         if not reply.calls:
@@ -207,12 +208,12 @@ class _Run:
             self.seen[(call.name, written(call), result.text)] += 1
 
     def _within(self, text: str) -> str:
-        """A result as it stays in the conversation: whole, until there is too much of it."""
+        """The text of a result for the conversation: whole, until all results together are too long."""
         self.length += len(text)
         return text if self.length <= LONGEST_IN_ALL else result_text(text)
 
     def refused(self, why: str) -> None:
-        """Calls that have no results and get none: answered all the same, for every call needs an answer."""
+        """Adds results for calls that will not run, since every call in a conversation needs one."""
         if self.open is None:
             return
         self.steps.append(Step(self.open, rung=self.climb.rung))
@@ -222,7 +223,7 @@ class _Run:
         self.open = None
 
     def paused(self, reply: Reply) -> Reply:
-        """The reply of a run that waits for somebody's approval: its `calls` are those that do."""
+        """The reply of a run that waits for approval; its `calls` are the waiting ones."""
         notes = (*reply.notes, *(Note("waits-for-approval", call.name) for call in self.waiting))
         paused = replace(
             reply, calls=self.waiting, finish="tool_calls", usage=self.usage, pending=self.pending, notes=notes
@@ -233,7 +234,7 @@ class _Run:
         return "repeats" if any(count >= SAME for count in self.seen.values()) else ""
 
     def finished(self, reply: Reply, why: str) -> Reply:
-        """The reply as the run's own. A call that came too late is noted, it is neither run nor in `messages`."""
+        """The reply as that of the run. A call that came too late gets a note; it is neither run nor in `messages`."""
         notes = reply.notes
         if why:
             late = [Note("not-run", call.name) for call in reply.calls]

@@ -1,4 +1,4 @@
-"""Messages with something added."""
+"""Adds text to a message."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..types import Message
 
 
 def with_text(message: Message, text: str) -> Message:
-    """The message with a text behind its own: a paragraph, or a part of its own where the content is a list."""
+    """The message with a text after its own: as a new paragraph, or as a new part if the content is a list."""
     content = message.get("content")
     if isinstance(content, list):
         return {**message, "content": [*content, {"type": "text", "text": text}]}

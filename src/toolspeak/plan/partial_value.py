@@ -1,4 +1,4 @@
-"""Values of a type while they are still being written: what is known of them so far."""
+"""Builds a value of a type from JSON that is still being written."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LISTS = (list, tuple, set, frozenset)
 
 
 def partial_data(text: str, argument: str) -> Any:
-    """The JSON data that a text begins to tell, from its first object or list on; None where none has begun. With an
-    `argument`, what an object holds under that name, if it does."""
+    """The JSON data at the first object or list in an incomplete text; None if there is none yet. With `argument`, the
+    value of that key of the object."""
     from pydantic_core import from_json
 
     begins = OPENER.search(text)
@@ -23,16 +23,15 @@ def partial_data(text: str, argument: str) -> Any:
         return None
     try:
         data = from_json(text[begins.start() :], allow_partial="trailing-strings")
-    except ValueError:  # it ended, and more comes behind it; or it is none
+    except ValueError:  # complete with something after it, or no JSON
         return None
     return cast("dict[str, Any]", data).get(argument, data) if isinstance(data, dict) else data
 
 
 def partial_value(kind: Any, data: Any) -> Any:
-    """A value of a type as far as the data tells: fields that have not come are None, and nothing is checked.
+    """A value of a type, as far as the data goes: missing fields are None, and nothing is validated.
 
-    Models and dataclasses are made field by field, lists item by item; any other value is of its type, or None where it
-    is not whole.
+    Models and dataclasses are built field by field, lists item by item. Any other value must be complete, or is None.
     """
     if isinstance(kind, Mapping) or kind is Any:
         return data
@@ -52,7 +51,7 @@ def partial_value(kind: Any, data: Any) -> Any:
 
 
 def _items(kind: Any, data: list[Any]) -> Any:
-    """What a list begins to be: of the first kind in a union that is a list."""
+    """A partial list: of the first list type in a union."""
     listed = next((one for one in (kind, *get_args(kind)) if get_origin(one) in LISTS), None)
     return _leaf(kind, data) if listed is None else [partial_value(get_args(listed)[0], one) for one in data]
 
@@ -74,7 +73,7 @@ def _record(kind: type[Any], data: dict[str, Any]) -> Any:
 
 
 def _leaf(kind: Any, data: Any) -> Any:
-    """A value that has no parts, None where it is not of its type yet."""
+    """A value without parts; None if it is not yet of its type."""
     from pydantic import ValidationError
 
     try:

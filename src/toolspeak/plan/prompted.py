@@ -1,9 +1,11 @@
-"""Tool calling for a model that only writes text: its prompt shows the tools, and its reply is read, in a dialect.
+"""Tool calling for a text model: the prompt describes the tools, and the reply is decoded, both in a dialect.
 
-A plan asks once. The prompt is laid out by the model's own chat template where that knows tools, else by the dialect;
-the reply passes through the dialect's decoder as it comes. Pitfalls: the user's stop strings could cut a call, so they
-are applied to the text that was read; images are taken out of the messages before they are rendered and put back
-behind it; markers that were broken in the prompt are mended in the reply.
+A plan asks once. The prompt is rendered by the model's own chat template if that supports tools, otherwise by the
+dialect. The reply goes through the dialect's decoder as it arrives. Pitfalls:
+
+- The user's stop strings could cut a call, so they are applied to the decoded text.
+- Images are removed from the messages before rendering and put back afterwards.
+- Control markers in user text are defused in the prompt, and restored in the reply.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from .stops import Stops
 from .stray_markers import StrayMarkers
 
 Reads = Callable[[Event | None], Iterable[Event]]
-"""What reads the events of a model's text; None ends it."""
+"""Converts the model's events as they arrive; None is the end."""
 
 
 def prompted(
@@ -46,9 +48,12 @@ def prompted(
     ids: Callable[[], str] | None = None,
     raw: bool = False,
 ) -> Plan[None]:
-    """Tells the events of the reply to a request with tools. `template` is the model's own chat template,
-    where that knows tools; `raw` is for a model that continues prompts and answers no conversation."""
-    if request.prompt is not None and not request.tools:  # the very bytes to continue
+    """Passes on the events of the reply to a request with tools.
+
+    `template` is the model's own chat template, if that supports tools. `raw`: the model only continues prompts, it
+    has no chat API.
+    """
+    if request.prompt is not None and not request.tools:  # an exact prompt to continue
         yield Ask(request, live=True, recorded=False)
         return
     tools = offered(request)
@@ -73,7 +78,7 @@ def _rendered(
     ids: Callable[[], str] | None,
     raw: bool,
 ) -> Ask:
-    """The question with the tools told in the dialect."""
+    """The effect that asks the model, with the tools described in the dialect."""
     listed, messages = apart(request.messages, tools, request.late)
     messages, parts = detach(messages) if has_parts(messages) else (messages, ())
     rendered = render(messages, listed, dialect, template, request.thinking, now, None, variables, request.choice, raw)
@@ -82,7 +87,7 @@ def _rendered(
     prompt = rendered.prompt if raw else ""
     callable_too = request.hidden if request.choice in ("auto", "required") else ()
     reads = _read_by(Decoder(dialect, (*tools, *callable_too), prompt, ids=ids))
-    if not raw and was_broken(rendered.messages):  # a decoder sees by itself what was broken in its prompt
+    if not raw and was_broken(rendered.messages):  # with a raw prompt, the decoder restores them itself
         reads = _restored(reads)
     thinking = None if _says_thinking(dialect, template) else request.thinking
     asked = _question(request, rendered, reads, raw, thinking)
@@ -93,8 +98,8 @@ def _rendered(
 
 
 def _thoughtful(request: Request, dialect: Dialect, template: str | None) -> Request:
-    """The request with what the prompt can say of reasoning as `thinking` alone: prompts know some and none. What it
-    cannot say is left for the model's server."""
+    """The request with as much of its reasoning settings as the prompt can express, which is `thinking` on or off. The
+    rest is left for the model's server."""
     if not _says_thinking(dialect, template) or "reasoning_effort" not in request.sampling:
         return request
     sampling = dict(request.sampling)
@@ -104,7 +109,7 @@ def _thoughtful(request: Request, dialect: Dialect, template: str | None) -> Req
 
 
 def _says_thinking(dialect: Dialect, template: str | None) -> bool:
-    """Whether the prompt says how much to reason."""
+    """Whether the prompt switches reasoning on or off."""
     return bool(template) or _opening_says_thinking(dialect)
 
 
@@ -114,7 +119,7 @@ def _opening_says_thinking(dialect: Dialect) -> bool:
 
 
 def check_parts(request: Request, tools: bool, text: bool) -> None:
-    """Raises UsageError for what cannot be had from a model whose tools stand in its prompt."""
+    """Raises UsageError for settings that are impossible for a model whose tools are in its prompt."""
     if request.logprobs is not None and tools:
         raise UsageError("logprobs cannot be told together with tools: this model writes its calls as text")
     if text and has_parts(request.messages):
@@ -122,7 +127,7 @@ def check_parts(request: Request, tools: bool, text: bool) -> None:
 
 
 def offered(request: Request) -> tuple[Tool[..., Any], ...]:
-    """The tools that may be called in this request. Raises UsageError when the one demanded is not among them."""
+    """The tools that may be called in this request. Raises UsageError if the required one is not among them."""
     tools = request.tools or ()
     if request.choice == "none":
         return ()
@@ -140,11 +145,11 @@ def offered(request: Request) -> tuple[Tool[..., Any], ...]:
 
 
 def _question(request: Request, rendered: Rendered, heard: Reads, raw: bool, thinking: bool | None) -> Ask:
-    """One question through a dialect, its answer read as it comes."""
-    # The user's stop strings could cut a call: they are held to the text that is read.
+    """The effect for one request in a dialect, with its reply decoded as it arrives."""
+    # The user's stop strings could cut a call, so they are applied to the decoded text.
     if raw:
         told: dict[str, Any] = {"prompt": rendered.prompt, "stop": rendered.stop}
-    else:  # a chat server ends a turn by itself, and the stops of a raw prompt could cut a text
+    else:  # a chat server ends turns itself, and stop strings for raw prompts could cut a text
         told = {"messages": rendered.messages, "stop": ()}
     asked = copy_with(request, tools=None, hidden=(), choice="auto", thinking=thinking, **told)
     if not request.stop:
@@ -154,8 +159,7 @@ def _question(request: Request, rendered: Rendered, heard: Reads, raw: bool, thi
 
 
 def _noting(free: Collection[str], read: Reads | None) -> Reads:
-    """The same reading, with a note behind each call of these tools: nothing held the format of its text while it was
-    written."""
+    """Adds a note after each call of these tools: the format of its text was not enforced during sampling."""
 
     def noted(event: Event | None) -> Iterable[Event]:
         for one in read(event) if read else ():
@@ -170,13 +174,13 @@ def _noting(free: Collection[str], read: Reads | None) -> Reads:
 
 
 def _restored(read: Reads) -> Reads:
-    """The same reading, with what was broken in the question whole."""
+    """Restores control markers that were defused in the prompt."""
     restorer = Restorer()
     return lambda event: restorer.feed(read(event))
 
 
 def _read_by(decoder: Decoder) -> Reads:
-    """What reads a model's text by a decoder."""
+    """Decodes a model's text with a decoder."""
 
     def read(event: Event | None) -> Iterable[Event]:
         nonlocal last
@@ -198,7 +202,7 @@ def _read_by(decoder: Decoder) -> Reads:
 
 
 def _finish(read: Finished, told: Finished) -> Finished:
-    """Why a reply ended: the decoder knows of calls, the model of its own limit, and what it spent."""
+    """The merged finish: the decoder knows about calls, the model about its own limit and its usage."""
     finish = told.finish if told.finish in ("length", "content_filter") else read.finish
     return Finished(finish, told.usage)
 
@@ -206,8 +210,8 @@ def _finish(read: Finished, told: Finished) -> Finished:
 def words(
     request: Request, dialect: Dialect, can: Collection[str], ids: Callable[[], str] | None
 ) -> Plan[None]:  # fmt: skip
-    """An answer in words, earlier calls and results told in the dialect. Where none of the tools may be called, a
-    call is read as one all the same: it is no text."""
+    """A text answer, with earlier calls and results in the conversation rendered in the dialect. Even if no tool may
+    be called, a call in the reply is decoded as one and does not become text."""
     if request.schema is not None and "schema" not in can:
         request = in_words(request, request.schema)
     messages, parts = detach(request.messages) if has_parts(request.messages) else (request.messages, ())
@@ -221,7 +225,7 @@ def words(
 
 
 def last_question(messages: Sequence[Message]) -> tuple[str, list[str]]:
-    """What the user last asked, and the results that came since."""
+    """The last question of the user, and the results since then."""
     results: list[str] = []
     for message in reversed(messages):
         text = text_of(message)
@@ -233,7 +237,7 @@ def last_question(messages: Sequence[Message]) -> tuple[str, list[str]]:
 
 
 def text_of(message: Message) -> str:
-    """The text of a message, its parts joined."""
+    """The text of a message, with its parts joined."""
     content = message.get("content")
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content)

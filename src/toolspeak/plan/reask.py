@@ -1,13 +1,16 @@
-"""Asking again in a way that changes something: the rungs, and where one stands on them.
+"""Re-asking: strategies for asking a model again after a wrong reply, each of which changes something.
 
-    told       the problems go back to the model
-    alone      the one tool that it wanted is offered alone, and must be called
-    dialect    the tools are told in another dialect
-    sampling   other sampling: what was greedy is drawn at random, and the other way round
+    told       the problems are sent back to the model
+    alone      the one tool that it tried to call is offered alone, and must be called
+    dialect    the tools are described in another dialect
+    sampling   other sampling: random if it was greedy, greedy if it was random
     model      another model is asked
 
-Each is taken once, in the order given, and left out where it cannot change anything. Where one reply is wanted
-(`Attempts`), the problems are told after the last one too, as long as they are others and telling is among the rungs.
+Each is used once, in the given order, and skipped if it cannot change anything. If one reply is wanted (`Attempts`),
+the problems are also sent back after the last strategy, as long as they change and "told" is among the strategies.
+
+`Attempts` serves plans that want one valid reply; `loop` keeps a `ReaskState` itself. "Rung" is the older name of a
+strategy, which remains in fields and parameters.
 """
 
 from __future__ import annotations
@@ -26,17 +29,17 @@ from .calls import assistant, written
 from .effects import Plan, ask, tell
 
 RANDOM = 0.7
-"""The temperature of other sampling where it was greedy so far, or left to the model's server."""
+"""The temperature of random sampling, after greedy sampling or the server's default."""
 GREEDY = 0.3
-"""The temperature up to which sampling counts as greedy."""
+"""Sampling up to this temperature counts as greedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaskStrategy:
     """One way of asking again: `told`, `alone`, `dialect:…`, `sampling` or `model:…`.
 
-    `by` names who is asked, "" for the model itself; the driver knows who that is. `scored`: who is asked decides on
-    calls by likelihood, so that neither what it is told of its mistakes nor other sampling changes what it decides.
+    `by` names the model that is asked, for the driver; "" is the model itself. `scored`: that model decides on calls
+    by likelihood, so that neither error messages nor sampling change its decision.
     """
 
     name: str
@@ -54,17 +57,18 @@ class ReaskStrategy:
 
 
 def usual(can: Collection[str]) -> tuple[ReaskStrategy, ...]:
-    """The rungs of a model that can do that, where no others are asked for: it is told, then held to the one tool."""
+    """The default strategies for a model with these capabilities: "told", then "alone"."""
     scored = "scored" in can
     held = "required" in can or "grammar" in can
     return (ReaskStrategy("told", scored=scored), *([ReaskStrategy("alone", scored=scored)] if held else []))
 
 
 class ReaskState:
-    """Where one stands: what is to be asked (`request`, but for its messages), of whom (`by`), on which `rung`.
+    """The current state of re-asking: the next `request` (without its messages), the model (`by`) and the strategy
+    (`rung`).
 
-    `rung` is "" until something was wrong. `forced` is whether a call must come, for one that was wrong was wanted;
-    `anew` whether who is asked now has not seen what came before.
+    `rung` is "" until something was wrong. `forced`: a call is required now, because a wrong one was wanted. `anew`:
+    the model that is asked now has not seen the earlier replies.
     """
 
     def __init__(self, request: Request, rungs: Sequence[ReaskStrategy]) -> None:
@@ -75,10 +79,9 @@ class ReaskState:
         self._before = (request, False)
 
     def up(self, reply: Reply | None, *, same: bool = False, wrong: Sequence[ToolCall] = ()) -> bool:
-        """Goes on to the next rung that changes something; False where there is none.
+        """Moves to the next strategy that changes something; False if there is none.
 
-        `reply` is the one that was wrong, None where none came; `same` whether the one before was equal, `wrong` its
-        calls that were.
+        `reply` is the wrong reply, None if none came. `same`: it equals the one before. `wrong` are its invalid calls.
         """
         while self.left:
             rung = self.left.pop(0)
@@ -90,16 +93,18 @@ class ReaskState:
         return False
 
     def tell_again(self, *, same: bool) -> bool:
-        """Goes on telling after the last rung; False where telling is no rung, or brought the `same` reply again."""
+        """Sends the problems back once more after the last strategy; False if "told" is no strategy or if it got the
+        `same` reply."""
         if same or self._scored or not self.telling:
             return False
         self._stands("told", self.by)
         return True
 
     def over(self, error: ModelError) -> bool:
-        """Goes on after nobody answered; False where nobody else can be asked.
+        """Moves on after a failed request; False if no other model can be asked.
 
-        A request that was refused because of the rung is asked on another one; else another model is.
+        If the server refused the request because of the current strategy, the next strategy is used; otherwise another
+        model.
         """
         if self.refused(error):
             self.request, self.forced = self._before
@@ -109,11 +114,12 @@ class ReaskState:
         return self.up(None)
 
     def refused(self, error: ModelError) -> bool:
-        """Whether the model may well answer a request that the rung has not changed."""
+        """Whether the model may well accept the request without the changes of the current strategy."""
         return isinstance(error, BadRequest) and self.rung.partition(":")[0] in ("alone", "dialect", "sampling")
 
     def demanded(self, request: Request, reply: Reply) -> Request:
-        """The request that a reply must fit: where a call is forced words are none, yet any call that was wanted is."""
+        """The request against which a reply is checked. If a call is forced, text is invalid, but any call of the
+        original request is valid."""
         if reply.calls or not self.forced:
             return request
         return replace(request, tools=self.request.tools, choice=self.request.choice)
@@ -123,14 +129,14 @@ class ReaskState:
         self.rung, self.by = name, by
 
     def _prepare(self, rung: ReaskStrategy, reply: Reply | None, same: bool, wrong: Sequence[ToolCall]) -> bool:
-        """Whether the rung changes anything. Prepares what is to be asked on it."""
+        """Prepares the next request for the strategy. Returns whether it changes anything."""
         scored = self._scored
         match rung.kind:
             case "told":
                 stale, self.telling = same and self.telling, True
                 return reply is not None and not scored and not stale
             case "alone":
-                # One that is scored had fixed on the tool already: who is asked after it gets that tool alone.
+                # A scored model has already chosen the tool, so the model asked after it gets that tool alone.
                 return reply is not None and self._narrow(reply, wrong) and not scored
             case "dialect":
                 self._force(reply)
@@ -143,8 +149,8 @@ class ReaskState:
                 return True
 
     def _force(self, reply: Reply | None) -> None:
-        """Has one who called wrongly call: in a dialect that he does not know, a call in his own would pass as
-        words."""
+        """Requires a call after a wrong one: in an unfamiliar dialect, a call in the model's own format would pass as
+        text."""
         if reply is not None and reply.calls and self.request.choice == "auto":
             self.request = replace(self.request, choice="required")
             self.forced = True
@@ -160,8 +166,8 @@ class ReaskState:
 
 
 def wanted(reply: Reply, request: Request, wrong: Sequence[ToolCall]) -> Tool[..., Any] | None:
-    """The one tool that a wrong reply was about: that of its one wrong call, or that which a text names where a call
-    must come. None where that is not clear, or no call may come."""
+    """The one tool that a wrong reply was about: that of its one invalid call, or the one that a text names if a call
+    is required. None if this is unclear or no call is allowed."""
     tools = {tool.name: tool for tool in request.tools or ()}
     if request.choice == "none":
         return None
@@ -177,16 +183,16 @@ def wanted(reply: Reply, request: Request, wrong: Sequence[ToolCall]) -> Tool[..
 
 
 def sampled_otherwise(request: Request) -> Request:
-    """The request, sampled in another way."""
+    """The request with other sampling."""
     greedy = request.temperature is None or request.temperature <= GREEDY
     seed = None if request.seed is None else request.seed + 1
     return replace(request, temperature=RANDOM if greedy else 0, seed=seed)
 
 
 class Attempts:
-    """The tries at one reply: each attempt, what all of them cost, and what is asked next.
+    """The tries for one valid reply: each attempt, their total cost, and the next request.
 
-    `tries` replies are asked for at most; after `tokens` none is asked for any more.
+    There are at most `tries` replies, and no new one after `tokens`.
     """
 
     def __init__(self, request: Request, rungs: Sequence[ReaskStrategy], tries: int, tokens: int | None) -> None:
@@ -196,11 +202,11 @@ class Attempts:
         self.attempts: list[Attempt] = []
         self.notes: list[Note] = []
         self.told: list[Message] = list(request.messages)
-        """The conversation with all that whoever is asked now has answered, and what was wrong with it."""
+        """The conversation with the replies of the model that is asked now, and with their problems."""
         self._last: Reply | None = None
 
     def ask(self, *, live: bool = False) -> Plan[Reply]:
-        """The next reply. Raises what the model raises where nobody else can be asked, with what was tried before."""
+        """The next reply. Raises the model's error if no other model can be asked, with the earlier attempts."""
         while True:
             climb = self.climb
             request = replace(climb.request, messages=self.messages) if self.attempts else climb.request
@@ -214,19 +220,19 @@ class Attempts:
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation as it is asked now."""
+        """The conversation for the next request."""
         return self.told if self.climb.telling else list(self.climb.first.messages)
 
     def wrong(self, reply: Reply, why: str, say: Sequence[Message]) -> Plan[None]:
-        """Goes on after a reply that is wrong: `why`, in words for people; `say` tells the model. Raises
-        GenerationError, LimitReached with every attempt where it ends."""
+        """Continues after a wrong reply. `why` is for people; `say` are the messages for the model. Raises
+        GenerationError, or LimitReached with every attempt, if there is no next try."""
         same = self._last is not None and _same(self._last, reply)
         self._last = reply
         self.attempts.append(Attempt(reply, why, self.climb.rung))
         self.told = [*self.told, assistant(reply), *say]
         if len(self.attempts) >= self.tries:
             self._give_up()
-        # One tool alone brings one call: of several calls the good ones would be lost, so all count as wrong.
+        # With one tool alone there would be one call, and valid ones beside it would be lost. So all count as wrong.
         if not self.climb.up(reply, same=same, wrong=reply.calls) and not self.climb.tell_again(same=same):
             self._give_up(repeated=same and self.climb.telling)
         spent = self.usage
@@ -240,7 +246,7 @@ class Attempts:
         yield from self._again(why)
 
     def right(self, reply: Reply) -> Reply:
-        """The reply, with what was done to get it."""
+        """The reply, with its attempts as steps and notes."""
         messages = [*self.messages, assistant(reply)]
         if not self.attempts:
             return copy_with(reply, messages=messages)
@@ -252,11 +258,11 @@ class Attempts:
 
     @property
     def usage(self) -> Usage:
-        """What the attempts have cost."""
+        """The total usage of the attempts."""
         return reduce(add_usage, (attempt.reply.usage for attempt in self.attempts), Usage())
 
     def _failed(self, error: ModelError) -> Plan[None]:
-        """Goes on after nobody answered."""
+        """Continues after a failed request."""
         asked = self.climb.by
         refused = self.climb.refused(error)
         why = f"{type(error).__name__}: {error}"

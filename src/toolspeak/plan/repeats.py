@@ -1,9 +1,9 @@
-"""The same call again and again: where a conversation goes in circles, and what the model reads of it.
+"""Detects that a conversation goes in circles: the same calls with the same results, again and again.
 
-A turn is what an assistant calls at once, with the results. Turns repeat where calls and results are equal, one behind
-the other; an answer in words between them ends a run of them, a word of the user's does not: agents put reminders
-there. What the model reads stands behind the result that made it one time too many, and stands there in every later
-request too, so that the beginning of the prompt stays as it is.
+A turn is the calls of one assistant message with their results. Consecutive turns repeat if calls and results are
+equal. An answer in text between them ends the repetition; a user message does not, because agents insert reminders
+there. The notice to the model follows the result that came once too often. It stays there in every later request, so
+that the beginning of the prompt does not change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENDED = "I stopped: {names} gave the same result {times} times in a row, to the 
 
 
 Turns = Sequence[tuple[int, int]]
-"""Of each turn of calls that has its results: the place of its last result, and how many equal turns end there."""
+"""For each turn with all its results: the index of its last result, and the number of equal turns that end there."""
 
 
 def counted_turns(messages: Sequence[Message]) -> Turns:
@@ -40,7 +40,7 @@ def counted_turns(messages: Sequence[Message]) -> Turns:
 
 
 def noticed(messages: Sequence[Message], turns: Turns, times: int) -> Sequence[Message]:
-    """The messages, with a word to the model behind each result that came so many times in a row."""
+    """The messages, with a notice to the model after each result that came so many times in a row."""
     places = [place for place, count in turns if count == times]
     if not places:
         return messages
@@ -51,20 +51,20 @@ def noticed(messages: Sequence[Message], turns: Turns, times: int) -> Sequence[M
 
 
 def in_a_row(messages: Sequence[Message], turns: Turns) -> int:
-    """How many equal turns of calls a conversation ends with; 0 where it does not end with results."""
+    """The number of equal turns at the end of a conversation; 0 if it does not end with results."""
     last, times = turns[-1] if turns else (0, 0)
     return 0 if any(map(_answers, messages[last + 1 :])) else times
 
 
 def ended(messages: Sequence[Message], times: int) -> str:
-    """What is said to the user where a conversation is ended for its repeats."""
+    """The message to the user when a conversation is ended because of repetition."""
     calls = next(_calls(message) for message in reversed(messages) if _calls(message))
     names = dict.fromkeys(str(record(call.get("function")).get("name")) for call in calls)
     return ENDED.format(names=", ".join(names), times=times)
 
 
 def _turns(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
-    """The place of each message that calls, with that of its last result."""
+    """The index of each message with calls, and that of its last result."""
     first = -1
     for i, message in enumerate(messages):
         if _calls(message):
@@ -84,7 +84,7 @@ def _answers(message: Message) -> bool:
 
 
 def _signature(asked: Message, results: Sequence[Message]) -> object:
-    """What is equal where the same calls had the same results, whatever their ids and the order of their arguments."""
+    """A value that is equal for the same calls with the same results, whatever their ids and the order of arguments."""
     calls = [record(call.get("function")) for call in _calls(asked)]
     return (
         [(call.get("name"), _canonical(call.get("arguments"))) for call in calls],

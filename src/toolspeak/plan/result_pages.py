@@ -1,11 +1,12 @@
-"""Results of tools that are too large for a model: it reads a part of each, and more of it page by page.
+"""Splits tool results that are too large for a model into pages: it sees the beginning and the end, and can read the
+rest.
 
-Nothing is stored for that. Whoever asks sends the conversation whole with every request, so a result is known by a
-digest of its text, and what was left out of a prompt is looked up in the request itself. So any process can answer,
-nothing outlives the conversation, and no one can read what is not in it.
+Nothing is stored. Clients send the whole conversation with every request, so a result is identified by a digest of its
+text, and a page is read from the request itself. Any process can answer, nothing outlives the conversation, and a
+client can only read what it sent.
 
-A result is cut at the same places in every request, and stands before its tool is defined, so that the beginning of the
-prompt stays as it is. Results that were cleared (`plan.clearing`) can be read again in the same way.
+A result is cut at the same places in every request, also before its tool is defined, so that the beginning of the
+prompt stays the same. Results that were cleared (`plan.clearing`) can be read in the same way.
 """
 
 from __future__ import annotations
@@ -38,42 +39,42 @@ PARAMETERS = {
     "required": ["result"],
 }
 LONGEST = 1_000_000
-"""Characters of one result that stay in a conversation, so that all of it can be read."""
+"""The most characters of one result that stay in a conversation, so that all of it can be read."""
 LONGEST_IN_ALL = 4_000_000
-"""Characters of all results of a conversation that do."""
+"""The most characters of all results in a conversation."""
 TAIL = 3
-"""The end of a result gets one part of so many, its beginning the others."""
+"""One part in so many of a page shows the end of a result; the rest shows its beginning."""
 LISTED = 20
-"""Ids that a problem names at most."""
+"""The most ids that a problem lists."""
 GONE = "This result is no longer in the conversation: call its tool again."
 BEFORE = 200
-"""Characters that are shown before a text that was looked for."""
+"""Characters that are shown before a search hit."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageSize:
-    """How much of a result is read at once: so many estimated `tokens`, and at most so many `characters`. The results of
-    one turn have so many tokens `together`."""
+    """The size of a page: at most so many estimated `tokens` and so many `characters`. `together` is the token limit
+    for all results of one turn."""
 
     tokens: int
     characters: int = LONGEST
     together: int = LONGEST
 
     def fits(self, text: str) -> bool:
-        """Whether a text is read whole."""
+        """Whether a text fits on one page."""
         if len(text) > self.characters:
             return False
         return len(text) <= self.tokens or about(text) <= self.tokens
 
     def within(self, text: str) -> int:
-        """How many characters of the beginning of a text fit, at least one."""
+        """The number of characters at the beginning of a text that fit, at least one."""
         end = min(len(text), self.characters, LETTERS * self.tokens)
         while end > 1 and (tokens := about(text[:end])) > self.tokens:
             end = max(1, min(end - 1, end * self.tokens // tokens))
         return end
 
     def beside(self, texts: Sequence[str]) -> PageSize:
-        """The same for each of these texts, which are the results of one turn."""
+        """The page size for each of these texts, the results of one turn."""
         if sum(map(len, texts)) <= self.together:
             return self
         sizes = [min(self.tokens, about(text)) for text in texts]
@@ -82,14 +83,13 @@ class PageSize:
         return PageSize(min(self.tokens, fair_share(sizes, self.together)), self.characters, self.together)
 
     def part(self, share: int, of: int) -> PageSize:
-        """A share of it."""
+        """The given share of this size."""
         return PageSize(max(1, self.tokens * share // of), max(1, self.characters * share // of))
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a result that was read: the characters from `start` to `end`; or the `problem` of a call that reads
-    none."""
+    """A page of a result: the characters from `start` to `end`; or the `problem` of a call that reads nothing."""
 
     result: str
     start: int = 0
@@ -99,8 +99,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A message as the model reads it. `whole` is the text of a result that was cut, `read` whether it is a page that
-    was read."""
+    """A message as the model reads it. `whole` is the full text of a result that was cut; `read` marks a page that was
+    read."""
 
     message: Message
     whole: str = ""
@@ -108,12 +108,12 @@ class Row:
 
     @property
     def text(self) -> str:
-        """The text of a result, all of it."""
+        """The full text of a result."""
         return self.whole or "\n".join(_texts(self.message.get("content")))
 
 
 def read_tool(names: Collection[str]) -> Tool[..., Any]:
-    """The tool, by a name that no other has."""
+    """The tool that reads pages, with a name that no other tool has."""
     name, number = NAME, 1
     while name in names:
         number += 1
@@ -122,7 +122,7 @@ def read_tool(names: Collection[str]) -> Tool[..., Any]:
 
 
 def too_large(messages: Sequence[Message], size: PageSize) -> bool:
-    """Whether any result is more than a page, or those of a turn are more than they may be together."""
+    """Whether any result exceeds a page, or the results of a turn exceed their common limit."""
     turns = (texts_of(turn) for is_result, turn in groupby(messages, _is_result) if is_result)
     return any(not size.beside(texts).fits(text) for texts in turns for text in texts)
 
@@ -137,8 +137,8 @@ def _is_result(message: Message) -> bool:
 
 
 def page(texts: Mapping[str, str], arguments: Mapping[str, Any], size: PageSize) -> Page:
-    """What a call reads. Small mistakes are forgiven: a number as text, one that is out of bounds, an id that is
-    cut."""
+    """The page that a call reads. Small mistakes are accepted: a number as a string or out of range, an abbreviated
+    id."""
     given, start, find = _text(arguments, "result"), _number(arguments.get("start")), _text(arguments, "find")
     name = _named(texts, given)
     if name is None:
@@ -156,7 +156,7 @@ def page(texts: Mapping[str, str], arguments: Mapping[str, Any], size: PageSize)
 
 
 def page_text(texts: Mapping[str, str], read: Page, tool: str) -> str:
-    """What the model reads of a page."""
+    """The text of a page for the model."""
     if read.problem:
         return read.problem
     text = texts.get(read.result)
@@ -169,7 +169,7 @@ def page_text(texts: Mapping[str, str], read: Page, tool: str) -> str:
 
 
 def _named(texts: Mapping[str, str], given: str) -> str | None:
-    """The id that is meant; None where there is none, or several."""
+    """The full id; None if there is none, or if several match."""
     if given in texts:
         return given
     begun = [name for name in texts if name.startswith(given)]
@@ -182,8 +182,10 @@ def _text(arguments: Mapping[str, Any], name: str) -> str:
 
 
 class ResultPages:
-    """The results of one conversation, cut and cleared. `tool` is the name of the tool that reads more, "" where it
-    cannot be called; `texts` are the results that it can read, by their ids."""
+    """The results of one conversation, cut and cleared.
+
+    `tool` is the name of the tool that reads pages, "" if it cannot be called. `texts` are the readable results by id.
+    """
 
     def __init__(self, size: PageSize, tool: str) -> None:
         self.texts: dict[str, str] = {}
@@ -191,7 +193,7 @@ class ResultPages:
         self._tool = tool
 
     def cut(self, messages: Sequence[Message]) -> list[Row]:
-        """The messages, with the texts of results cut where they are too large."""
+        """The messages, with results cut that are too large."""
         rows: list[Row] = []
         for is_result, turn in groupby(messages, _is_result):
             together = list(turn)
@@ -209,7 +211,7 @@ class ResultPages:
         return Row({**message, "content": parts}, Row(message).text)
 
     def clear(self, rows: Sequence[Row], tokens: int, last: int) -> tuple[list[Row], int]:
-        """The rows with old results cleared; how many are. See `plan.clearing`."""
+        """The rows with old results cleared, and the number of cleared ones. See `plan.clearing`."""
         _, places = clear_results([row.message for row in rows], tokens, last)
         cleared = list(rows)
         for place in places:
@@ -217,13 +219,13 @@ class ResultPages:
         return cleared, len(places)
 
     def know(self, rows: Sequence[Row]) -> None:
-        """Has every result of these readable: any may have been cleared, and read again, before."""
+        """Makes all these results readable, since any of them may have been cleared and read before."""
         for row in rows if self._tool else ():
             if row.message.get("role") == "tool":
                 self._name(row.text)
 
     def first(self, rows: Sequence[Row]) -> int | None:
-        """The place of the first message that names a result to read."""
+        """The index of the first message that refers to a readable result."""
         readable = rows if self._tool else ()
         return next((place for place, row in enumerate(readable) if row.whole), None)
 
@@ -249,7 +251,7 @@ class ResultPages:
         return f"{text[:start]}\n[… {missing} …]\n{text[end:]}"
 
     def _name(self, text: str) -> str:
-        """The id of a text, which can be read from now on."""
+        """The id of a text, which becomes readable."""
         name = "r" + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=5).hexdigest()
         self.texts[name] = text
         return name

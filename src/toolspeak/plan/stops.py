@@ -1,4 +1,4 @@
-"""Stop strings of the user's, held to what is said to the user: the text, never the markers around calls."""
+"""Applies the user's stop strings to the text for the user, never to the markers around calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..events import Event, Finished, TextDelta, ThoughtDelta
 
 
 class Stops:
-    """Ends a reply where its text says one of `stops`. What may be the beginning of one is held back."""
+    """Ends a reply when its text contains one of `stops`. Text that may be the start of one is held back."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = [stop for stop in stops if stop]
@@ -16,7 +16,7 @@ class Stops:
         self.over = False
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
-        """The events without what comes at a stop string or after it; `Finished` follows it at once."""
+        """The events before a stop string. If one is found, `Finished` follows at once."""
         out: list[Event] = []
         for event in events:
             if self.over:
@@ -27,7 +27,7 @@ class Stops:
                 self._read(event.text, out)
             elif isinstance(event, ThoughtDelta):
                 out.append(event)
-            else:  # the text is over, or a call stands between it and more
+            else:  # the text ends here, or is interrupted by a call
                 self._release(out)
                 out.append(event)
         return out
@@ -44,7 +44,7 @@ class Stops:
             out.append(Finished("stop"))
 
     def _open(self, text: str) -> int:
-        """How many of the last characters may be the beginning of a stop string."""
+        """The number of characters at the end that may be the start of a stop string."""
         longest = 0
         for stop in self._stops:
             at = text.find(stop[0], max(0, len(text) - len(stop) + 1))

@@ -1,12 +1,12 @@
-"""Drops markers of calls that stand in the text around a call that was read.
+"""Removes stray call markers from the text around a decoded call.
 
-A model that was asked in one dialect may write the markers of another around its calls: asked for a JSON object, it writes
-`<tool_call>{…}</tool_call>`. The object is read, and its markers would stay in the text. So what may be such a marker is
-held back, and dropped where only blanks are between it and a call:
+A model that is prompted in one dialect may write the markers of another around its calls: asked for a JSON object, it
+writes `<tool_call>{…}</tool_call>`. The object is decoded, and its markers would stay in the text. So text that may be
+such a marker is held back, and removed if only whitespace separates it from a call:
 
-- before a call, where calls begin with such a marker: in "it ends with </tool_call>" it is text;
-- behind a call, where the rest of its line is empty or a marker was dropped before the call: "</tool_call> ends a call" is
-  text.
+- before a call, if calls can begin with this marker: in "it ends with </tool_call>" it is text;
+- after a call, if the rest of its line is empty or a marker was removed before the call: in "</tool_call> ends a call"
+  it is text.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from ..wire.prompt.template_capabilities import literals
 from ..wire.reading.lexicon import MARK
 
 LONGEST = 256
-"""Characters of markers and blanks that are held back at most: a run of thousands is a text, and costs what a text
-costs."""
+"""The most characters of markers and whitespace that are held back. A longer run is text, so that its cost stays
+bounded."""
 
 
 class StrayMarkers:
-    """Text without the stray markers around its calls; `feed` takes events as a decoder tells them."""
+    """Removes stray markers around calls; `feed` takes the events of a decoder."""
 
     def __init__(self) -> None:
         self._held: str = ""
         self._after = False
         self._opened = False
-        """Whether a marker was dropped before the last call."""
+        """Whether a marker was removed before the last call."""
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
         out: list[Event] = []
@@ -57,7 +57,7 @@ class StrayMarkers:
         run, lines, _, tail = _patterns()
         if self._after:
             if len(text) <= LONGEST and (tail.fullmatch(text) or not text.strip()):
-                self._held = text  # blanks and markers alone so far
+                self._held = text  # only whitespace and markers so far
                 return []
             self._after = False
             text = (run if self._opened else lines).sub("", text)
@@ -78,8 +78,8 @@ class StrayMarkers:
 
 
 class _Patterns(NamedTuple):
-    """At the beginning of a text a `run` of markers with the blanks before each, and one that ends with its line (`lines`);
-    at its end markers that are the `opening` of a call, and what may be the beginning of a run (`tail`)."""
+    """Patterns for a text. At its beginning: a `run` of markers, each after whitespace, and a run that ends with its
+    line (`lines`). At its end: markers that open a call (`opening`), and a possible start of a run (`tail`)."""
 
     run: re.Pattern[str]
     lines: re.Pattern[str]
@@ -105,11 +105,11 @@ def _patterns() -> _Patterns:
 
 
 def _longest_first(words: Iterable[str]) -> list[str]:
-    """The control markers among the words, each once."""
+    """The control markers among the literals, without duplicates, the longest first."""
     return sorted({word for word in words if MARK.fullmatch(word)}, key=lambda word: (-len(word), word))
 
 
 def _opening(dialect: Dialect) -> list[str]:
-    """The words before the name and the arguments of a call."""
+    """The literals before the name and the arguments of a call."""
     before = takewhile(lambda part: isinstance(part, str), dialect.call)
     return [word for text in (dialect.open, *before) for word in str(text).split()]

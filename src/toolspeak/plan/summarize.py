@@ -26,18 +26,18 @@ Only output the Description, with {language} language.
 """The prompt of the source document, to the byte for `language="Chinese"`."""
 
 LONGEST = 2000
-"""Characters of a result beyond which no model is asked to say it all again."""
+"""A result with more characters is stated plainly; no model is asked to repeat all of it."""
 
 
 def conclude(question: str, result: Any, language: str = "English", *, tries: int = 2) -> Plan[Reply]:
-    """The result in words: every number and string of it, and no number of the model's own.
+    """The result in sentences, with every number and string of the result and no other number.
 
-    A note says `stated-plainly` where the model could not.
+    A note `stated-plainly` says that the model could not write them.
     """
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     value = read(result)
     asked = f"{CONFORMITY.format(language=language)}\n\nThe question:{question}\nThe answer:{text}"
-    clean = cleaner(control_markers(None), [])  # of what asks in its own words: nothing of it is a marker
+    clean = cleaner(control_markers(None), [])  # the prompt has no markers of its own, so any in the texts are defused
     messages: list[Any] = [{"role": "user", "content": clean(asked)}]
     wrong = ["there is nothing to say"] if value in (None, "", [], {}) else []
     wrong = ["the result is too long to say again"] if len(text) > LONGEST else wrong
@@ -46,7 +46,7 @@ def conclude(question: str, result: Any, language: str = "English", *, tries: in
         reply = yield from ask(Request(messages=messages, temperature=0, max_tokens=len(text) + 200))
         usage = add_usage(usage, reply.usage)
         said = restore(reply.text).strip()
-        # A weak model says it, and goes on: what comes after the paragraph that says it all is not wanted.
+        # A weak model answers and then rambles on: only the first paragraph counts.
         first = said.partition("\n\n")[0]
         said = said if faults(question, value, first, language) else first
         found = faults(question, value, said, language)
@@ -59,7 +59,7 @@ def conclude(question: str, result: Any, language: str = "English", *, tries: in
 
 
 def read(result: Any) -> Any:
-    """The value that a result is: a text that is JSON counts as what it holds."""
+    """The value of a result: a text that is JSON is parsed."""
     if not isinstance(result, str):
         return result
     try:
@@ -70,7 +70,7 @@ def read(result: Any) -> Any:
 
 
 def plainly(result: Any, language: str = "English") -> str:
-    """The result stated as it is, readable by a person."""
+    """The result stated plainly, for people."""
     value = read(result)
     english = language == "English"
     if value is None:
@@ -89,7 +89,7 @@ def plainly(result: Any, language: str = "English") -> str:
 
 
 def _error_in(value: Any) -> str | None:
-    """The message of a result that is an error and nothing else."""
+    """The message of a result that is only an error."""
     if not isinstance(value, Mapping) or list(cast("Mapping[str, Any]", value)) != ["error"]:
         return None
     error = cast("Mapping[str, Any]", value)["error"]
@@ -99,7 +99,7 @@ def _error_in(value: Any) -> str | None:
 def _sentence(text: str, english: bool) -> str:
     if not text.strip():
         return "The result is empty." if english else '""'
-    # A text of some length speaks for itself; a word or two does not.
+    # A longer text needs no sentence around it; a word or two does.
     return f"The answer is {text}." if english and len(text.split()) <= 3 and text[-1].isalnum() else text
 
 
@@ -109,7 +109,7 @@ def _flat(value: Any) -> bool:
 
 
 def _lines(value: Any, path: str = "") -> Iterator[str]:
-    """A mapping or list as `path: value`, one for each leaf."""
+    """A mapping or list as lines `path: value`, one for each leaf."""
     if isinstance(value, Mapping):
         for key, part in cast("Mapping[Any, Any]", value).items():
             yield from _lines(part, f"{path} {key}".strip())

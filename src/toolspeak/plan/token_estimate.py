@@ -1,7 +1,9 @@
-"""About how many tokens a text, a message, a tool or a request has, whatever the model: the one estimate there is.
+"""Estimates the tokens of a text, a message, a tool or a request, independent of the model. There is no other
+estimate.
 
-A model's own tokenizer is asked where that can be (`models.http.counting`). Everywhere else this decides: what a request
-costs, whether a result fits, when old results are cleared."""
+The model's own tokenizer is used where it is available (`models.http.counting`). Elsewhere this estimate decides: for
+the cost of a request, whether a result fits, and when old results are cleared.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +14,21 @@ from ..api.json_stream import record, records
 from ..types import Message, Request, Tool
 
 LETTERS = 4
-"""Characters of ASCII in a token, about; any other character is taken for a token of its own."""
+"""ASCII characters per token, on average. Any other character counts as one token."""
 IMAGE = 1_000
-"""Tokens of an image, about."""
+"""Tokens of an image, roughly."""
 AROUND = 4
-"""Tokens that a template puts around a message, about."""
+"""Tokens that a template adds to a message, roughly."""
 
 
 def about(text: str) -> int:
-    """About how many tokens a text has."""
+    """The estimated tokens of a text."""
     wide = 0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore"))
     return wide + -(-(len(text) - wide) // LETTERS)
 
 
 def about_message(message: Message) -> int:
-    """About how many tokens a message has, with its calls and its thought."""
+    """The estimated tokens of a message, with its calls and its thought."""
     total = AROUND + _content(message.get("content")) + about(message.get("reasoning_content") or "")
     for call in records(message.get("tool_calls")):
         function = record(call.get("function"))
@@ -35,13 +37,13 @@ def about_message(message: Message) -> int:
 
 
 def about_tool(tool: Tool[..., Any]) -> int:
-    """About how many tokens the definition of a tool has."""
+    """The estimated tokens of a tool's definition."""
     data = (json.dumps(one, ensure_ascii=False, default=str) for one in (tool.parameters, *tool.examples))
     return about(f"{tool.name}{tool.description}{''.join(data)}")
 
 
 def about_request(request: Request) -> int:
-    """About how many tokens a request has, never less than one."""
+    """The estimated tokens of a request, at least one."""
     total = sum(map(about_tool, request.tools or ())) + about(request.prompt or "")
     return max(1, total + sum(map(about_message, request.messages)))
 
