@@ -235,10 +235,10 @@ class Toolbox:
         """The results of all calls, in their order, with at most `parallel` running at once. Failures are results too.
 
         Each call is checked, then decided on by the `policy` (after the conversation `messages`), then approved if the
-        policy asks for that or if there is no policy (one question at a time), then run. The `text` of a result is
-        what the model reads, within `limit` characters; its `error` keeps the traceback for the caller, and is
-        ApprovalNeeded if nobody can be asked. `ended` is awaited with each result at once. Cancelling this cancels
-        running calls. Exceptions of `approve` pass through.
+        policy asks for that or if there is none (one question at a time), then run. The `text` of a result, within
+        `limit` characters, is for the model; its `error` keeps the traceback, and is ApprovalNeeded if nobody can be
+        asked. `ended` is awaited with each result at once. Cancelling this cancels running calls. Exceptions of
+        `approve` pass through.
         """
         running, approval = asyncio.Semaphore(max(1, parallel)), ApprovalGate(policy, approve, messages)
         self.check_injected(inject)

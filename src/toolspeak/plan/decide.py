@@ -39,15 +39,12 @@ def decide(
     """The model's reply with valid calls of offered tools, and with a text that matches the schema, if one is set.
     Nothing is executed.
 
-    - `read` converts each reply first.
-    - `can` are the model's capabilities. Without "schema" the prompt asks for the schema in words, and the model is
-      asked again if the text does not match, unless the events were already passed on (`told`).
-    - `cut_stands`: a reply that was cut at its length counts, without the call that was cut.
-    - `first`: if only one call is allowed, further ones are dropped with a note. If no call is allowed, one in a text
-      is dropped; the model is asked again only if there is no text.
-    - `rungs` are the strategies for asking again; `tokens` limits the cost of all tries.
-
-    Raises GenerationError with every attempt if no reply is valid.
+    `read` converts each reply first. `can` are the model's capabilities: without "schema" the prompt asks for the
+    schema in words, and the model is asked again if the text does not match, unless the events were already passed on
+    (`told`). With `cut_stands` a reply that was cut at its length counts, without the call that was cut. If only one
+    call is allowed, further ones are dropped with a note, if `first`. If no call is allowed, one in a text is dropped,
+    and the model is asked again only if there is no text. `rungs` are the strategies for asking again; `tokens` limits
+    the cost of all tries. Raises GenerationError with every attempt if no reply is valid.
     """
     asked = request if request.schema is None or "schema" in can else in_words(request, request.schema)
     trying = Attempts(asked, rungs, 1 if told and request.schema is not None else tries, tokens)
