@@ -235,10 +235,9 @@ class Toolbox:
         """The results of all calls, in their order, with at most `parallel` running at once. Failures are results too.
 
         Each call is checked, then decided on by the `policy` (after the conversation `messages`), then approved if the
-        policy asks for that or if there is none (one question at a time), then run. The `text` of a result, within
-        `limit` characters, is for the model; its `error` keeps the traceback, and is ApprovalNeeded if nobody can be
-        asked. `ended` is awaited with each result at once. Cancelling this cancels running calls. Exceptions of
-        `approve` pass through.
+        policy asks for that or if there is none (one question at a time), then run. `text` of a result, within `limit`
+        characters, is for the model; `error` has the traceback, and is ApprovalNeeded if nobody can be asked. `ended`
+        is awaited with each result at once. Cancelling this cancels running calls. Exceptions of `approve` pass on.
         """
         running, approval = asyncio.Semaphore(max(1, parallel)), ApprovalGate(policy, approve, messages)
         self.check_injected(inject)
