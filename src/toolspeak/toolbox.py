@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ from .policy.policy import Policy
 from .running import execute
 from .schema.call_dicts import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, tool as make_tool, unique
+from .schema.json_pieces import loads_or
 from .schema.phrases import short
 from .schema.suggestions import did_you_mean, listed, near
 from .tool_results import LIMIT, exception_text, result_text
@@ -363,10 +363,7 @@ def _plain_call(text: str) -> Any:
     inner = text.strip()
     if inner.startswith("```") and inner.endswith("```") and "\n" in inner:
         inner = inner[inner.index("\n") : -3]
-    try:
-        value = json.loads(inner)
-    except (ValueError, RecursionError):
-        return None
+    value = loads_or(inner, None)
     return value if looks_like_call(value) else None
 
 

@@ -6,9 +6,9 @@ as the keyword of `schema.text_grammars`. A call is held to both, and asked for 
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from ..schema.json_pieces import loads_or
 from ..schema.text_grammars import KEYWORD, readable
 from .json_stream import Payload, record
 
@@ -31,10 +31,7 @@ def function(tool: Payload) -> Payload:
 def custom_input(arguments: str) -> str:
     """The text that a custom tool is called with, from the arguments of its function; those themselves where they hold
     none."""
-    try:
-        value = record(json.loads(arguments)).get("input")
-    except (ValueError, RecursionError):
-        value = None
+    value = record(loads_or(arguments, None)).get("input")
     return value if isinstance(value, str) else arguments
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 
+from ..schema.json_pieces import loads_or
 from .json_stream import record
 
 
@@ -17,10 +18,7 @@ def error_in(text: str) -> str | None:
     """What such a result says: its message, or all of it where it is more than a message; None for any other text."""
     if not text.startswith('{"error": '):
         return None
-    try:
-        told = record(json.loads(text))
-    except (ValueError, RecursionError):
-        return None
+    told = record(loads_or(text, None))
     error = told.get("error")
     if len(told) != 1 or not isinstance(error, str | dict):
         return None

@@ -11,6 +11,7 @@ import re
 from typing import Any, cast
 
 from ..errors import BadRequest, KeyRefused, ModelError, PromptTooLong, RateLimited, ServerFailed
+from ..schema.json_pieces import loads_or
 
 WORDS = 600
 """Characters of a server's own words that an error repeats."""
@@ -149,10 +150,7 @@ def excerpt(text: str, size: int = WORDS) -> str:
 
 def _decoded(body: bytes | str) -> Any:
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    return loads_or(text, text)
 
 
 def _status_in(body: Any) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ..errors import UsageError
+from ..schema.json_pieces import loads_or
 from .options import typed
 from .terminal import is_terminal, json_line, unhidden
 
@@ -92,10 +93,7 @@ class Asker:
         from ..approvals import Edit
 
         text = self._read(f"arguments as JSON, instead of {json_line(call.arguments)}: ", lower=False)
-        try:
-            arguments: Any = json.loads(text)
-        except (ValueError, RecursionError):
-            arguments = None
+        arguments = loads_or(text, None)
         if isinstance(arguments, dict):
             return Edit(cast("dict[str, Any]", arguments))
         self._write(f"expected a JSON object, received {text[:80]!r}\n")

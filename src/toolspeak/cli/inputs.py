@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ..errors import UsageError
+from ..schema.json_pieces import loads_or
 from .options import as_utf8, complete_file, piped_text, typed
 
 if TYPE_CHECKING:
@@ -105,10 +105,7 @@ def _for_tools(source: Any) -> Any:
 
 def _from_config(text: str) -> Template | None:
     """What a tokenizer_config.json, or a response template by itself, holds; None for a text that is no JSON object."""
-    try:
-        value: Any = json.loads(text) if text.lstrip().startswith("{") else None
-    except (ValueError, RecursionError):
-        return None
+    value = loads_or(text, None) if text.lstrip().startswith("{") else None
     if not isinstance(value, dict):
         return None
     config = cast("dict[str, Any]", value)

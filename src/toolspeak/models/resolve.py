@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UnknownModel, UsageError
+from ..schema.json_pieces import loads_or
 from .base import Model
 from .fallback import adapted
 from .http.address import USERINFO
@@ -171,10 +171,7 @@ def _replies(path: Path) -> list[str]:
 
 
 def _decoded(line: str) -> str:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return line
+    value = loads_or(line, line)
     return value if isinstance(value, str) else line
 
 

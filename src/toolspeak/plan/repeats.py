@@ -8,11 +8,11 @@ that the beginning of the prompt does not change.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..api.json_stream import record, records
+from ..schema.json_pieces import loads_or
 from ..types import Message
 from .messages import with_text
 
@@ -93,9 +93,4 @@ def _signature(asked: Message, results: Sequence[Message]) -> object:
 
 
 def _canonical(arguments: Any) -> object:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
+    return loads_or(arguments, arguments) if isinstance(arguments, str) else arguments

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from ..schema.json_pieces import loads_or
 from ..types import Note, Reply, Request, Usage
 from ..wire.prompt.control_markers import cleaner, control_markers, restore
 from ..wire.reading.collect import add_usage
@@ -62,10 +63,7 @@ def read(result: Any) -> Any:
     """The value of a result: a text that is JSON is parsed."""
     if not isinstance(result, str):
         return result
-    try:
-        value: Any = json.loads(result)
-    except (ValueError, RecursionError):
-        return result
+    value = loads_or(result, result)
     return result if isinstance(value, str) else value
 
 

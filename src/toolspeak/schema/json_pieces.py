@@ -42,6 +42,14 @@ def loads(text: str, **options: Callable[[str], Any]) -> Any:
     return decoder.decode(text)
 
 
+def loads_or(text: str, default: Any) -> Any:
+    """What `loads` gives; `default` for a text that is not JSON or nests too deep."""
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return default
+
+
 def dumps(value: Any, size: int) -> str:
     """Like `json.dumps(value, ensure_ascii=False)`. `size` is the approximate number of characters of the result."""
     if size < LARGE:

@@ -16,6 +16,7 @@ from html.entities import codepoint2name
 from typing import Any
 
 from ..models.http.address import redact
+from ..schema.json_pieces import loads_or
 
 EXACT = 8
 """Characters of a secret that is looked for in good answers."""
@@ -59,10 +60,7 @@ class Secrets:
             return value
         text = json.dumps(value, ensure_ascii=False)
         clean = self.out_of(text, exact=True)
-        try:
-            return value if clean == text else json.loads(clean)
-        except ValueError:  # a backslash was left over
-            return clean
+        return value if clean == text else loads_or(clean, clean)  # no JSON where a backslash was left over
 
 
 def _coded_forms(secret: str) -> list[str]:

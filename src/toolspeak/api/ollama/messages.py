@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ...errors import Refused
+from ...schema.json_pieces import loads_or
 from ...types import Message, Schema
 from ..base64_text import decode_base64
 from ..field_schemas import TEXT, cannot
@@ -95,10 +96,8 @@ def _image(url: str) -> str:
 def _function(function: Payload) -> Payload:
     arguments = function.get("arguments")
     if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments or "{}")
-        except (ValueError, RecursionError):  # an earlier call that was no JSON is still part of what was said
-            arguments = {"arguments": arguments}
+        # an earlier call that was no JSON is still part of what was said
+        arguments = loads_or(arguments or "{}", {"arguments": arguments})
     return {"name": function.get("name", ""), "arguments": arguments or {}}
 
 

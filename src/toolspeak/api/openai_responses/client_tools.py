@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...schema.json_pieces import loads_or
 from ...types import Schema
 from ..field_schemas import set_fields
 from ..json_stream import Payload, record, records
@@ -76,10 +77,7 @@ class ClientTool:
 
     def fields(self, arguments: str) -> Payload:
         """The fields of the item that a call is. One that broke off has no arguments."""
-        try:
-            values = record(json.loads(arguments or "{}"))
-        except (ValueError, RecursionError):
-            values = {}
+        values = record(loads_or(arguments, None))
         if not self.within:
             return {**self.beside, **values}
         return {**self.beside, self.within: {**self.fixed, **values}}

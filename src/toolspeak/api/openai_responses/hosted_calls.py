@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...schema.json_pieces import loads_or
 from ...types import Tool, ToolResult
 from ..base64_text import seal, unseal
 from ..json_stream import Payload, record, records
@@ -185,10 +186,7 @@ def _texts(rows: Any, name: str) -> str:
 
 def _texts_in(arguments: str) -> list[str]:
     """The texts among the arguments."""
-    try:
-        return [value for value in record(json.loads(arguments)).values() if isinstance(value, str)]
-    except (ValueError, RecursionError):
-        return []
+    return [value for value in record(loads_or(arguments, None)).values() if isinstance(value, str)]
 
 
 def _dumped(**values: Any) -> str:

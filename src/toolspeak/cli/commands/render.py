@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ...errors import UsageError
+from ...schema.json_pieces import loads_or
 from ..inputs import Template, file_argument, is_gguf, template_of, texts_of, tools_of_files
 from ..options import Command, read_in_option, tools_option
 
@@ -110,8 +111,5 @@ def _variables(given: Sequence[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"--var: expected NAME=VALUE, got {pair!r}")
-        try:
-            found[name] = json.loads(value)
-        except (ValueError, RecursionError):
-            found[name] = value
+        found[name] = loads_or(value, value)
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import UsageError
+from ...schema.json_pieces import loads_or
 from ..options import (
     Command,
     model_by_name,
@@ -128,10 +129,7 @@ def _answers(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _arguments(value: str, text: str) -> Mapping[str, Any]:
-    try:
-        arguments = json.loads(value)
-    except (ValueError, RecursionError):
-        arguments = None
+    arguments = loads_or(value, None)
     if not isinstance(arguments, dict):
         raise click.UsageError(f"--edit: expected ID={{…}} with the arguments as a JSON object, got {text[:100]!r}")
     return arguments  # pyright: ignore[reportUnknownVariableType]

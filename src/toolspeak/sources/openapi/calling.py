@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from urllib.parse import quote
 
 from ...api.upstream_errors import excerpt
 from ...errors import ToolError
+from ...schema.json_pieces import loads_or
 from ..definition_checks import refuse_unsendable
 from ..secrets import Secrets
 from .auth import Keys
@@ -181,10 +181,7 @@ def _value(answer: Answer, text: str | None, secrets: Secrets) -> Any:
         return {"content_type": kind, "bytes": len(answer.body), "note": "the content is no text and is not shown"}
     text = secrets.out_of(text, exact=True)
     if form_of(answer.headers.get("Content-Type", "text/plain")) == "json" or text[:1] in "[{":
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return text
+        return loads_or(text, text)
     return text
 
 

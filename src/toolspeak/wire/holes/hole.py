@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from ...schema import json_pieces
+from ...schema.json_pieces import loads_or
 from ...types import Schema, ToolCall
 from ..dialect import Arguments
 from ..reading.source import Scan
@@ -69,8 +69,5 @@ def arguments_of(call: ToolCall) -> Mapping[str, Any]:
     """The arguments as data, also of a call that came as text alone."""
     if call.arguments or not call.json:
         return call.arguments
-    try:
-        value: object = json_pieces.loads(call.json)
-    except (ValueError, RecursionError):
-        return {}
+    value: object = loads_or(call.json, None)
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

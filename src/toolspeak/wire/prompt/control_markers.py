@@ -18,7 +18,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
-from ...schema import json_pieces
+from ...schema.json_pieces import loads_or
 from ...types import Message, Note, Request, Tool, ToolCall
 from ..dialect import Dialect
 from ..memo import Memo
@@ -348,10 +348,7 @@ def _call(call: ToolCall, clean: Clean) -> ToolCall:
     """The call, its arguments cleaned; their text stays as it is where there was nothing to clean."""
     given: object = call.arguments
     if call.json:
-        try:
-            given = json_pieces.loads(call.json)
-        except (ValueError, RecursionError):
-            given = call.json
+        given = loads_or(call.json, call.json)
     new = cleaned_data(given, clean)
     call = replace(call, id=clean(call.id), name=clean(call.name))
     if new == given and clean(call.json) == call.json:

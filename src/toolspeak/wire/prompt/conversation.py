@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...errors import TemplateError
-from ...schema import json_pieces
+from ...schema.json_pieces import loads_or
 from ...types import Message, Note, Tool
 from ..dialect import (
     DATE,
@@ -220,7 +220,4 @@ def _record(turn: Turn, how: Results) -> dict[str, object]:
 
 
 def _decoded(text: str) -> object:
-    try:
-        return json_pieces.loads(text)
-    except (ValueError, RecursionError):
-        return {"result": text}
+    return loads_or(text, {"result": text})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ...errors import TemplateError
-from ...schema import json_pieces
+from ...schema.json_pieces import loads_or
 from ...types import Message, Note, ToolCall
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -123,10 +123,7 @@ def _arguments(call: ToolCall, given: object, where: str, notes: list[Note]) -> 
         return replace(call, arguments=dict(cast("Mapping[str, Any]", given)))
     if not isinstance(given, str):
         raise TemplateError(f"{where}: expected arguments as JSON text or an object, got {type(given).__name__}")
-    try:
-        value: object = json_pieces.loads(given)
-    except (ValueError, RecursionError):
-        value = None
+    value: object = loads_or(given, None)
     if isinstance(value, dict):
         return replace(call, arguments=cast("dict[str, Any]", value), json=given.strip())
     notes.append(Note("arguments-not-json", f"{where}: the arguments of {call.name} are no JSON object"))
@@ -153,8 +150,5 @@ def _wire_arguments(call: ToolCall, objects: bool) -> object:
     if not objects:
         return call.json or json.dumps(call.arguments, ensure_ascii=False)
     if call.json:
-        try:
-            return json_pieces.loads(call.json)
-        except (ValueError, RecursionError):
-            return call.json
+        return loads_or(call.json, call.json)
     return call.arguments
