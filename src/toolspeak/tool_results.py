@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from .errors import CallError, ToolError
+from .schema.phrases import beginning
 
 LIMIT = 16_000
 """The default limit of a result in characters."""
@@ -267,8 +268,8 @@ def exception_text(error: BaseException, show: bool = True, hidden: Sequence[str
     if cause is not None and not show and not isinstance(cause, ToolError):
         shown, text = error, "the tool failed"
     if cause is not None:
-        text = _without_secrets(_short(text, 20_000), hidden)
-    fields: dict[str, Any] = {"type": type(shown).__name__, "message": _short(text, 2_000)}
+        text = _without_secrets(beginning(text, 20_000), hidden)
+    fields: dict[str, Any] = {"type": type(shown).__name__, "message": beginning(text, 2_000)}
     if isinstance(error, CallError) and error.problems:
         fields["problems"] = [
             {"path": p.path, "expected": p.expected, "received": p.received, "message": p.message}
@@ -281,7 +282,3 @@ def _without_secrets(text: str, hidden: Sequence[str]) -> str:
     for one in sorted(hidden, key=len, reverse=True):
         text = text.replace(one, "[hidden]") if len(one) >= HIDDEN else text
     return _PASSWORD.sub(r"\1:[hidden]@", text)
-
-
-def _short(text: str, at_most: int) -> str:
-    return text if len(text) <= at_most else text[: at_most - 1] + "…"

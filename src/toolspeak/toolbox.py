@@ -27,7 +27,7 @@ from .running import execute
 from .schema.call_dicts import looks_like_call, read_call
 from .schema.infer import AnyTool, as_tool, as_tools, tool as make_tool, unique
 from .schema.json_pieces import loads_or
-from .schema.phrases import short
+from .schema.phrases import beginning, short
 from .schema.suggestions import did_you_mean, listed, near
 from .tool_results import LIMIT, exception_text, result_text
 from .types import Message, Problem, Tool, ToolCall, ToolResult
@@ -351,7 +351,7 @@ class Toolbox:
 def _invalid(call: ToolCall, problems: Iterable[Problem]) -> Validation:
     found = tuple(problems)
     message = f"the call of {call.name!r} cannot be run: " + "; ".join(p.message for p in found)
-    return Validation(None, found, InvalidCall(_bounded(message, 4_000), call=call, problems=found))
+    return Validation(None, found, InvalidCall(beginning(message, 4_000), call=call, problems=found))
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
@@ -378,7 +378,3 @@ def _identify(call: Any) -> ToolCall:
 
 def _since(began: float) -> float:
     return time.monotonic() - began if began else 0.0
-
-
-def _bounded(text: str, at_most: int) -> str:
-    return text if len(text) <= at_most else text[: at_most - 1] + "…"

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from ..errors import BadRequest, KeyRefused, ModelError, PromptTooLong, RateLimited, ServerFailed
 from ..schema.json_pieces import loads_or
+from ..schema.phrases import beginning
 
 WORDS = 600
 """Characters of a server's own words that an error repeats."""
@@ -145,7 +146,7 @@ def _json(value: Any) -> str:
 def excerpt(text: str, size: int = WORDS) -> str:
     """The beginning of a text on one line, without control characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * size]).split())
-    return line if len(line) <= size else line[: size - 1] + "…"
+    return beginning(line, size)
 
 
 def _decoded(body: bytes | str) -> Any:

@@ -26,8 +26,9 @@ from typing import Any, cast
 
 from ..errors import UsageError
 from ..files import locked, replacing
+from ..schema.phrases import beginning
 from .formats import Format, output_format
-from .row import Record
+from .row import Record, json_text
 
 MANIFEST, JOURNAL, LOCK = "_job.json", ".journal.sqlite3", ".lock"
 WAITING, DONE, FAILED, UNREADABLE, BEGUN = range(5)
@@ -282,9 +283,4 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], names: Iterable[
         if isinstance(old, dict) and isinstance(new, dict):
             yield from (f"{name}: {change}" for change in _changes(cast("Any", old), cast("Any", new)))
         elif old != new:
-            yield f"{name} {_short(old)} there, {_short(new)} now"
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+            yield f"{name} {beginning(json_text(old), 60)} there, {beginning(json_text(new), 60)} now"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..models.base import Counter, Model
+from ..schema.phrases import beginning
 from ..types import Message, Request, Tool
 
 if TYPE_CHECKING:
@@ -190,5 +191,4 @@ def misses(out: Out, recall: Recall, k: int) -> None:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text[: 10 * WIDE].split())
-    return line if len(line) <= WIDE else f"{line[: WIDE - 1]}…"
+    return beginning(" ".join(text[: 10 * WIDE].split()), WIDE)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from ..schema.phrases import beginning
+
 if TYPE_CHECKING:
     from ..types import Note
 
@@ -190,10 +192,11 @@ class Progress:
 
     def result(self, text: str, *, failed: bool) -> None:
         first, *more = text.splitlines() or [""]
-        short = first if len(first) <= 200 else first[:199] + "…"
         rest = f" (+ {len(more)} lines)" if more else ""
         self.line(
-            ("✗ " if failed else "← ", "red" if failed else "green"), (short, "red" if failed else ""), (rest, "dim")
+            ("✗ " if failed else "← ", "red" if failed else "green"),
+            (beginning(first, 200), "red" if failed else ""),
+            (rest, "dim"),
         )
 
     def note(self, text: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from ..schema.phrases import beginning
 from ..types import Message, Reply, Tool
 
 Kind = Literal[
@@ -86,5 +87,4 @@ def calls_of(reply: Reply) -> list[dict[str, Any]]:
 
 def short(value: Any, length: int = 120) -> str:
     """A value as JSON, truncated if it is long."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    return beginning(json.dumps(value, ensure_ascii=False, default=str), length)

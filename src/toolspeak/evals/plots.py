@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from ..schema.phrases import beginning
 from .case import KINDS, Kind
 from .stats import Estimate, median
 from .summary import Summary, percent
@@ -121,8 +122,7 @@ def _width(share: float) -> float:
 
 
 def _label(text: str, y: float) -> str:
-    shown = text if len(text) <= 26 else f"{text[:25]}…"
-    return f'<text class="label" x="{LEFT - 8}" y="{y + 4:.1f}">{escape(shown)}<title>{escape(text)}</title></text>'
+    return f'<text class="label" x="{LEFT - 8}" y="{y + 4:.1f}">{escape(beginning(text, 26))}<title>{escape(text)}</title></text>'
 
 
 def _bar(y: float, value: float, low: float, high: float, series: int, title: str) -> list[str]:

@@ -119,7 +119,7 @@ def as_tool(x: Any) -> AnyTool:
         made = _decorate(x)
     else:
         raise InvalidTool(
-            f"a tool is a function, a Tool or a dict with a name and parameters; got {type(x).__name__}: {_short(x)}"
+            f"a tool is a function, a Tool or a dict with a name and parameters; got {type(x).__name__}: {x!r:.80}"
         )
     owner = made.build.method_of if isinstance(made.build, Binding) else ""
     if owner and isinstance(made.function, types.FunctionType):
@@ -139,7 +139,7 @@ def as_tools(xs: Any) -> tuple[AnyTool, ...] | None:
     if xs is None:
         return None
     if isinstance(xs, (str, bytes)):
-        raise InvalidTool(f"tools are a list of functions, Tools or dicts; got the text {_short(xs)}")
+        raise InvalidTool(f"tools are a list of functions, Tools or dicts; got the text {xs!r:.80}")
     single = isinstance(xs, (Tool, Mapping)) or (callable(xs) and not isinstance(xs, Iterable))
     listed: Iterable[Any] = [xs] if single else _listed(xs)
     tools = tuple(as_tool(x) for x in listed)
@@ -175,7 +175,7 @@ def origin(one: AnyTool) -> str:
 
 def _listed(xs: Any) -> Iterable[Any]:
     if not isinstance(xs, Iterable):
-        raise InvalidTool(f"tools are a list of functions, Tools or dicts; got {type(xs).__name__}: {_short(xs)}")
+        raise InvalidTool(f"tools are a list of functions, Tools or dicts; got {type(xs).__name__}: {xs!r:.80}")
     return cast("Iterable[Any]", xs)
 
 
@@ -203,7 +203,7 @@ def _redecorate(
 
 def _check_function(fn: Any) -> None:
     if not callable(fn) and not isinstance(fn, classmethod):
-        raise InvalidTool(f"a tool is made from a function; got {type(fn).__name__}: {_short(fn)}")
+        raise InvalidTool(f"a tool is made from a function; got {type(fn).__name__}: {fn!r:.80}")
     function = cast("Any", fn)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise InvalidTool(f"a tool returns its result; {_own_name(function)} yields. Return a list of what it yields")
@@ -269,11 +269,11 @@ def _from_dict(given: Mapping[str, Any]) -> AnyTool:
         kind = given.get("type")
         if kind not in (None, "function", "custom"):
             raise InvalidTool(f"a tool of the type {kind!r} runs at its provider and cannot be offered", path="/type")
-        raise InvalidTool(f"a tool needs a name; got {_short(dict(given))}", path=f"{at}/name")
+        raise InvalidTool(f"a tool needs a name; got {dict(given)!r:.80}", path=f"{at}/name")
     said = inner.get("description")
     if said is not None and not isinstance(said, str):
         raise InvalidTool(
-            f"the description of the tool {name!r} must be text; got {_short(said)}",
+            f"the description of the tool {name!r} must be text; got {said!r:.80}",
             tool=name,
             path=f"{at}/description",
         )
@@ -289,7 +289,7 @@ def _examples(given: Any, name: str, path: str) -> tuple[Mapping[str, Any], ...]
         return ()
     rows = cast("list[Any]", given) if isinstance(given, (list, tuple)) else [None]
     if not all(isinstance(one, Mapping) for one in rows):
-        said = f"the examples of the tool {name!r} must be a list of arguments, each an object; got {_short(given)}"
+        said = f"the examples of the tool {name!r} must be a list of arguments, each an object; got {given!r:.80}"
         raise InvalidTool(said, tool=name, path=path)
     return tuple(cast("list[Mapping[str, Any]]", rows))
 
@@ -314,8 +314,3 @@ def _doc(fn: Any) -> str | None:
     if inspect.isroutine(fn) or inspect.isclass(fn) or isinstance(fn, (staticmethod, classmethod)):
         return fn.__doc__
     return getattr(type(fn).__call__, "__doc__", None) or type(fn).__doc__
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -58,11 +58,16 @@ def short(value: Any, at_most: int = 80) -> str:
                 break
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
-    return text if len(text) <= at_most else text[: at_most - 1] + "…"
+    return beginning(text, at_most)
 
 
 _PIECES = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 """An encoder without the check for cycles, which itself keeps the value alive until the next garbage collection."""
+
+
+def beginning(text: str, at_most: int) -> str:
+    """A text as it is, or the beginning of one that is too long, with an ellipsis."""
+    return text if len(text) <= at_most else text[: at_most - 1] + "…"
 
 
 def clipped(text: str, at_most: int = 600) -> str:

@@ -91,7 +91,7 @@ def repair(parameters: Any, tool: str = "") -> dict[str, Any]:
     if parameters is None:
         return {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
-        _refuse(tool, "", f"the parameters must be a JSON Schema, a dict; got {_short(parameters)}")
+        _refuse(tool, "", f"the parameters must be a JSON Schema, a dict; got {parameters!r:.80}")
     given: dict[str, Any] = dict(cast("Mapping[str, Any]", parameters))
     given.pop("$schema", None)
     given = _as_object(given)
@@ -138,7 +138,7 @@ class _Fixer:
             if isinstance(node.get(limit), bool) and (node.pop(limit) and bound in node):
                 node[limit] = node.pop(bound)
         if path == "" and not _composed(node) and node.get("type") != "object":
-            _refuse(self.tool, "/type", f"the parameters must be an object; got type {_short(node.get('type'))}")
+            _refuse(self.tool, "/type", f"the parameters must be an object; got type {node.get('type')!r:.80}")
         return node
 
     def _type(self, node: dict[str, Any], path: str) -> None:
@@ -160,7 +160,7 @@ class _Fixer:
 
     def _name(self, kind: Any, path: str) -> str | None:
         if not isinstance(kind, str):
-            _refuse(self.tool, path, f"a type must be the name of one; got {_short(kind)}")
+            _refuse(self.tool, path, f"a type must be the name of one; got {kind!r:.80}")
         if kind in TYPES:
             return kind
         low = kind.strip().lower()
@@ -190,13 +190,13 @@ class _Fixer:
         if given is None:
             given = {}
         if not isinstance(given, Mapping):
-            _refuse(self.tool, f"{path}/properties", f"properties must be a dict by name; got {_short(given)}")
+            _refuse(self.tool, f"{path}/properties", f"properties must be a dict by name; got {given!r:.80}")
         properties: dict[str, Any] = {}
         wanted: list[str] = []
         for name, value in cast("Mapping[Any, Any]", given).items():
             here = f"{path}/properties/{escape(str(name))}"
             if not isinstance(name, str):
-                _refuse(self.tool, here, f"a property's name must be a string; got {_short(name)}")
+                _refuse(self.tool, here, f"a property's name must be a string; got {name!r:.80}")
             properties[name], required = self._property(value, here)
             if required:
                 wanted.append(name)
@@ -213,7 +213,7 @@ class _Fixer:
         if isinstance(value, bool):
             return value, False
         if not isinstance(value, dict):
-            _refuse(self.tool, path, f"a property must be a schema, a dict; got {_short(value)}")
+            _refuse(self.tool, path, f"a property must be a schema, a dict; got {value!r:.80}")
         schema = cast("dict[str, Any]", value)
         if not isinstance(schema.get("required"), bool):
             return schema, False
@@ -228,7 +228,7 @@ class _Fixer:
             del node["required"]
             return
         if not _is_list_of_names(required):
-            _refuse(self.tool, f"{path}/required", f"required must be a list of names; got {_short(required)}")
+            _refuse(self.tool, f"{path}/required", f"required must be a list of names; got {required!r:.80}")
         if not _takes_other_names(node, path):
             self._check_required(required, cast("Mapping[str, Any]", node.get("properties", {})), path)
 
@@ -253,7 +253,7 @@ class _Fixer:
 
     def _enum(self, node: dict[str, Any], path: str) -> None:
         if "enum" in node and (not isinstance(node["enum"], list) or not node["enum"]):
-            _refuse(self.tool, f"{path}/enum", f"enum must list at least one value; got {_short(node['enum'])}")
+            _refuse(self.tool, f"{path}/enum", f"enum must list at least one value; got {node['enum']!r:.80}")
 
     def _ref(self, node: dict[str, Any], path: str) -> None:
         for key in ("$ref", "$dynamicRef"):
@@ -264,7 +264,7 @@ class _Fixer:
                 _refuse(
                     self.tool,
                     f"{path}/{key}",
-                    f"the reference {_short(ref)} leaves the schema, and nothing is ever fetched: "
+                    f"the reference {ref!r:.80} leaves the schema, and nothing is ever fetched: "
                     "put its target under $defs and refer to it as #/$defs/Name",
                 )
             if (ref == "#" or ref.startswith("#/")) and resolve(self.root, ref) is None:
@@ -275,11 +275,6 @@ def _refuse(tool: str, path: str, why: str) -> NoReturn:
     name = f"the tool {tool!r}" if tool else "a tool"
     where = f", at {path}" if path else ""
     raise InvalidTool(f"the schema of {name} means nothing{where}: {why}", tool=tool, path=path)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _takes_other_names(node: dict[str, Any], path: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from ..api.json_stream import record
 from ..plan.calls import answer
 from ..plan.prompted import text_of
+from ..schema.phrases import beginning
 from ..types import Message, Request, Tool, ToolCall
 from .index_cache import IndexedTools
 from .inner_calls import without_beginning
@@ -57,7 +58,7 @@ def result_text(found: Sequence[Tool[..., Any]], *, last: bool = False) -> str:
     if not found:
         return f"{NOTHING} {ENOUGH if last else OTHER_WORDS}"
     enough = f"\n{ENOUGH}" if last else ""
-    tools = [{"name": tool.name, "description": _short(tool.description)} for tool in found]
+    tools = [{"name": tool.name, "description": beginning(tool.description, LONGEST)} for tool in found]
     return json.dumps({"can be called now": tools}, ensure_ascii=False) + enough
 
 
@@ -122,10 +123,6 @@ def _spot(made: Sequence[Message], places: Sequence[int], at: int) -> int | None
     """The place of the message that may hold definitions, from the one that brought them on."""
     start = places[at] if at < len(places) else len(made)
     return next((spot for spot in range(start, len(made)) if made[spot].get("role") in ("user", "tool")), None)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _texts(value: Any) -> Iterator[str]:

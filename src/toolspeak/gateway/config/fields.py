@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ...errors import UsageError
+from ...schema.phrases import beginning
 from ...schema.suggestions import did_you_mean, near
 
 T = TypeVar("T")
@@ -229,7 +230,7 @@ def _shown(value: Any) -> str:
         told = json.dumps(value, ensure_ascii=False, default=str)
     except ValueError:
         told = str(value)
-    return told if len(told) <= 80 else told[:79] + "…"
+    return beginning(told, 80)
 
 
 # ------------------------------------------------------------------ where things stand
