@@ -1,4 +1,4 @@
-"""The user's folders, atomic replacement of files, and file locks.
+"""The user's folders, reading of text and JSON files, atomic replacement of files, and file locks.
 
 A reader sees the old content of a replaced file or the new one, never a part.
 """
@@ -6,6 +6,7 @@ A reader sees the old content of a replaced file or the new one, never a part.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import secrets
 import sys
@@ -42,6 +43,27 @@ def user_path(variable: str, folder: Callable[[], Path], name: str) -> Path | No
     if given := os.environ.get(variable):
         return None if given.strip().lower() == "off" else Path(given).expanduser()
     return folder() / name
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, without a byte order mark. Raises UsageError if it cannot be read."""
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
+    except (OSError, ValueError) as error:  # a ValueError: the name cannot be that of a file
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def read_json(path: Path) -> Any:
+    """The value in a JSON file. Raises UsageError if it cannot be read."""
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
+        raise UsageError(f"{path} cannot be read: {error}") from None
 
 
 @contextmanager

@@ -167,7 +167,7 @@ def test_what_ran_is_told_where_the_model_fails_behind_it(cli: Cli, script: Scri
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (("resume", "gone.json", "--approve", "x"), "gone.json: No such file"), (("resume", "files.py", "--approve", "x"), "is not JSON"),
+        (("resume", "gone.json", "--approve", "x"), "gone.json cannot be read: No such file"), (("resume", "files.py", "--approve", "x"), "is not JSON"),
         (("resume", "empty.json"), "nothing to resume"), (("resume", "list.json"), "expected the JSON of a reply"),
         (("resume", "empty.json", "--edit", "x=5"), "expected ID={…}"), (("resume", "empty.json", "--approve", "x", "--refuse", "x"), "two answers"),
     ],

@@ -399,7 +399,7 @@ def test_an_answer_that_is_no_mcp(told: Told) -> None:
         ({"mcpServers": {}}, {}, ts.UsageError, "names no servers"),
         ("no_such_program --config /no/such.json", {}, ts.UsageError, "there is no program 'no_such_program'"),
         ("http://127.0.0.1:9/mcp.json", {}, ts.ToolError, "gave no session"),
-        ("/no/such/servers.json", {}, ts.UsageError, "cannot be read as JSON"),
+        ("/no/such/servers.json", {}, ts.UsageError, "/no/such/servers.json cannot be read: No such file"),
     ],
 )
 def test_servers_that_are_none(server: Any, how: dict[str, Any], error: type[Exception], why: str) -> None:

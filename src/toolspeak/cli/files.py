@@ -4,13 +4,13 @@ MCP servers."""
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
+from ..files import read_json
 from ..sources.mcp.config import named_in, servers_in, with_names
 from ..sources.modules import load, load_type, offered
 from ..toolbox import Toolbox
@@ -108,12 +108,7 @@ def kind_of(schema: str) -> Any:
     path = Path(schema).expanduser()
     if path.suffix != ".json":
         return load_type(schema)
-    try:
-        value: Any = json.loads(path.read_text("utf-8-sig"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: no JSON: {error}") from None
+    value = read_json(path)
     if not isinstance(value, dict):
         raise UsageError(f"{path}: expected a JSON Schema, which is an object, received {type(value).__name__}")
     return cast("dict[str, Any]", value)
@@ -132,26 +127,15 @@ def _of_servers(path: Path, servers: Mapping[str, Any], names: list[str]) -> Any
 
 
 def _from_json(path: Path, names: list[str]) -> list[Any]:
-    value = _read_json(path)
+    value = read_json(path)
     if isinstance(value, dict):
         document = cast("dict[str, Any]", value)
-        if "openapi" in document or "swagger" in document:
+        if {"openapi", "swagger"} & document.keys():
             return _operations(str(path), names)
         if "mcpServers" in document or servers_in(document):
             return [_of_servers(path, named_in(document, path), names)]
         value = document["tools"] if isinstance(document.get("tools"), list) else document
     return _listed_tools(path, cast("list[Any]", value if isinstance(value, list) else [value]), names)
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from error
-    except (OSError, ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
-        raise UsageError(f"{path} cannot be read: {error}") from error
 
 
 def _listed_tools(path: Path, listed: list[Any], names: list[str]) -> list[Any]:

@@ -95,25 +95,17 @@ def _special_tokens(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, written
 
 
-def _for_tools(source: Any) -> Any:
-    """The template of a configuration; of several, by their names, the one for tools."""
-    if not isinstance(source, list):
-        return source
-    named = {str(row.get("name")): row.get("template") for row in cast("list[dict[str, Any]]", source)}
-    return named.get("tool_use") or named.get("default") or next(iter(named.values()), None)
-
-
 def _from_config(text: str) -> Template | None:
     """What a tokenizer_config.json, or a response template by itself, holds; None for a text that is no JSON object."""
+    from ..sources.dialect_files import chat_template_of
+
     value = loads_or(text, None) if text.lstrip().startswith("{") else None
     if not isinstance(value, dict):
         return None
     config = cast("dict[str, Any]", value)
     replies = config if "fields" in config else config.get("response_template")
-    source = _for_tools(config.get("chat_template"))
-    tokens = dict(_special_tokens(config))
     return Template(
-        source if isinstance(source, str) else None,
-        tokens,
+        chat_template_of(config.get("chat_template")),
+        dict(_special_tokens(config)),
         cast("dict[str, Any]", replies) if isinstance(replies, dict) else None,
     )

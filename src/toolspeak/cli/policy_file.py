@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..files import read_text
 
 if TYPE_CHECKING:
     from ..policy.policy import Policy
@@ -16,14 +17,11 @@ def read_policy(path: str) -> Policy:
     """The policy in a file. UsageError says what is wrong with it, and where."""
     from ..policy.policy import policy_of
 
+    text = read_text(Path(path).expanduser())
     try:
-        return policy_of(tomllib.loads(Path(path).expanduser().read_text("utf-8-sig")))
+        return policy_of(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is not TOML: {error}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import InvalidTool, UsageError
+from ..files import read_text
 from ..plan.calls import checked
 from ..schema.infer import as_tools
 from ..schema.suggestions import did_you_mean, near
@@ -25,7 +26,7 @@ def load(path: Path, tools: Sequence[Tool[..., Any]] | None = None) -> list[Case
 
     Raises UsageError, which names the line and what is wrong with it.
     """
-    return read(text_of(path), path, tools)
+    return read(read_text(path), path, tools)
 
 
 def read(lines: str, path: Path, tools: Sequence[Tool[..., Any]] | None = None) -> list[Case]:
@@ -45,16 +46,6 @@ def read(lines: str, path: Path, tools: Sequence[Tool[..., Any]] | None = None) 
     if not cases:
         raise UsageError(f"{path} holds no case: expected JSON lines, each with a question and the calls expected")
     return list(cases.values())
-
-
-def text_of(path: Path) -> str:
-    """The text of a file. Raises UsageError if it cannot be read."""
-    try:
-        return path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def line_of(text: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
+from ..files import read_text
 from ..models.base import Model
 from ..schema.infer import AnyTool
 from ..schema.suggestions import did_you_mean, near
@@ -17,7 +18,7 @@ from ..search.query import AnsweredCalls, questions, ranked
 from ..search.router import ToolRouter
 from ..types import Message, Request
 from .case import short
-from .jsonl_cases import FIELDS, line_of, messages_of, text_of
+from .jsonl_cases import FIELDS, line_of, messages_of
 from .stats import Estimate, wilson
 
 KS = (1, 3, 5, 10, 20)
@@ -146,7 +147,7 @@ def load(path: Path, names: Collection[str]) -> tuple[list[Example], int]:
     """
     examples: list[Example] = []
     left = 0
-    for number, text in enumerate(text_of(path).split("\n"), 1):
+    for number, text in enumerate(read_text(path).split("\n"), 1):
         if not text.strip():
             continue
         try:

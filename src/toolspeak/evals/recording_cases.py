@@ -16,13 +16,14 @@ from typing import Any
 
 from ..errors import UsageError
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, TextDelta
+from ..files import read_text
 from ..models.exchange import Exchange, canonical, write_line
 from ..models.recording import path_of_test
 from ..models.replay import read as read_recording
 from ..types import Request
 from ..wire.reading.collect import collect
 from .case import Case, calls_of
-from .jsonl_cases import line_of, load, read as read_cases, text_of
+from .jsonl_cases import line_of, load, read as read_cases
 from .results import Record, read as read_results
 
 TEST = '''"""Cases of {source}: each must get the calls that it expects. Made by `toolspeak cases`."""
@@ -56,7 +57,7 @@ class Answered:
 
 def is_recording(path: Path) -> bool:
     """Whether a file holds recorded exchanges rather than cases."""
-    lines = (line for line in text_of(path).split("\n") if line.strip())
+    lines = (line for line in read_text(path).split("\n") if line.strip())
     first = next(lines, "")
     try:
         return "version" in line_of(first)

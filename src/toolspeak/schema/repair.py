@@ -252,8 +252,9 @@ class _Fixer:
             node["items"] = {"type": ALIASES[node["items"].lower()]}
 
     def _enum(self, node: dict[str, Any], path: str) -> None:
-        if "enum" in node and (not isinstance(node["enum"], list) or not node["enum"]):
-            _refuse(self.tool, f"{path}/enum", f"enum must list at least one value; got {node['enum']!r:.80}")
+        enum = node.get("enum", [None])
+        if not isinstance(enum, list) or not enum:
+            _refuse(self.tool, f"{path}/enum", f"enum must list at least one value; got {enum!r:.80}")
 
     def _ref(self, node: dict[str, Any], path: str) -> None:
         for key in ("$ref", "$dynamicRef"):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from ..api.json_stream import record
+from ..api.json_stream import record, records
 from ..plan.calls import answer
 from ..plan.prompted import text_of
 from ..schema.phrases import beginning
@@ -65,7 +65,7 @@ def result_text(found: Sequence[Tool[..., Any]], *, last: bool = False) -> str:
 def results(indexed: IndexedTools, one: AnsweredRound[Names], *, last: bool) -> list[Message]:
     """The results of the searches in one reply, as the conversation goes on."""
     made: list[Message] = []
-    for call, names in zip(one.message.get("tool_calls") or (), one.results, strict=False):
+    for call, names in zip(records(one.message.get("tool_calls")), one.results, strict=False):
         found = [indexed.tools[indexed.places[name]] for name in names if name in indexed.places]
         searched = ToolCall(str(call.get("id") or ""), str(record(call.get("function")).get("name") or NAME), {})
         made.append(answer(searched, result_text(found, last=last)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from ..dialects import get
 from ..errors import UsageError
+from ..files import read_json
 from ..wire.detect import detect
 from ..wire.dialect import Dialect
 from .modules import load
@@ -41,13 +41,10 @@ def _from_python(path: Path, given: str) -> Dialect:
 
 
 def _from_json(path: Path, given: str) -> Dialect:
-    try:
-        value: Any = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{given} cannot be read as JSON: {error}") from None
+    value = read_json(path)
     config: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     declared = config if "fields" in config else config.get("response_template")
-    template = _template(config.get("chat_template"))
+    template = chat_template_of(config.get("chat_template"))
     if not isinstance(declared, dict) and not template:
         raise UsageError(
             f"{given} declares no dialect: expected a response template (with fields), or a tokenizer_config.json with a "
@@ -61,10 +58,10 @@ def _from_json(path: Path, given: str) -> Dialect:
     return found
 
 
-def _template(value: Any) -> str:
+def chat_template_of(value: Any) -> str:
     """The chat template of a tokenizer's configuration; of several the one for tools."""
     if isinstance(value, list):
         rows = [cast("dict[str, Any]", row) for row in cast("list[Any]", value) if isinstance(row, dict)]
         named = {str(row.get("name")): row.get("template") for row in rows}
-        value = named.get("tool_use") or named.get("default") or next(iter(named.values()), "")
+        value = next((named[name] for name in ("tool_use", "default", *named) if named.get(name)), "")
     return value if isinstance(value, str) else ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import UsageError
+from ...files import read_text
 from ...schema.json_pieces import loads_or
 from ..options import (
     Command,
@@ -87,10 +88,9 @@ def _could_not_run(reply: Reply, answers: Mapping[str, Any]) -> bool:
 
 
 def _read(file: str) -> Mapping[str, Any]:
+    text = piped_text() if file == "-" else read_text(Path(file).expanduser())
     try:
-        data = json.loads(piped_text() if file == "-" else Path(file).expanduser().read_text("utf-8-sig"))
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror or error}") from None
+        data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{'standard input' if file == '-' else file} is not JSON: {error}") from None
     if not isinstance(data, dict):

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...dialects import get as get_dialect
 from ...errors import TemplateError, ToolspeakError, UsageError
+from ...files import read_text
 from ...models.http.address import USERINFO
 from ...models.resolve import model as named_model
 from ...schema.suggestions import did_you_mean, listed
@@ -35,13 +36,7 @@ SLIP = 0.85
 def read_config(path: str) -> Settings:
     """The settings that a file holds. Raises UsageError, whose message has a line for every mistake."""
     file = Path(path)
-    try:
-        content = file.read_text("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: it is not UTF-8 (byte {error.start})") from None
-    return parse_config(content, path, file.parent)
+    return parse_config(read_text(file), path, file.parent)
 
 
 def parse_config(content: str, name: str = "the configuration", folder: Path = Path()) -> Settings:

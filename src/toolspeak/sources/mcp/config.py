@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -15,6 +14,7 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ...errors import UsageError
+from ...files import read_json
 from ...schema.phrases import short
 from ..secrets import in_header
 
@@ -193,11 +193,7 @@ def read_servers(path: str | os.PathLike[str]) -> dict[str, Mapping[str, Any]]:
     """The servers in a file of JSON with `mcpServers` (or `servers`), as desktop programs and editors keep it, by name;
     those that it disables left out."""
     file = Path(path).expanduser()
-    try:
-        value: Any = json.loads(file.read_text("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{file} cannot be read as JSON: {error}") from error
-    return named_in(value, file)
+    return named_in(read_json(file), file)
 
 
 def with_names(spec: str) -> tuple[str, list[str]]:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from ...drive import run_sync
 from ...errors import UsageError
+from ...files import read_text
 from ...schema.phrases import clipped, short
 
 LARGEST = 64_000_000
@@ -81,15 +82,9 @@ def load(source: Any, timeout: float, headers: Mapping[str, str], *, allow_priva
     if not isinstance(source, (str, Path)):
         raise UsageError(f"an OpenAPI document is a path, a URL or a dict; got {type(source).__name__}")
     path = Path(source).expanduser()
-    try:
-        if path.stat().st_size > LARGEST:
-            raise UsageError(f"{path} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
-        text = path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{str(path)[:200]} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return _checked(_read(text, str(path)), str(path))
+    if path.is_file() and path.stat().st_size > LARGEST:
+        raise UsageError(f"{path} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+    return _checked(_read(read_text(path), str(path)), str(path))
 
 
 def _read(text: str, name: str) -> Any:

@@ -117,7 +117,7 @@ def _call(row: object, i: int, notes: list[Note]) -> ToolCall:
 
 def _arguments(call: ToolCall, given: object, where: str, notes: list[Note]) -> ToolCall:
     """The call with its arguments: text that is a JSON object stays as written."""
-    if given is None or given == "":
+    if given in (None, ""):
         return replace(call, json="{}")
     if isinstance(given, Mapping):
         return replace(call, arguments=dict(cast("Mapping[str, Any]", given)))
