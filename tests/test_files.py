@@ -1,4 +1,4 @@
-"""Files that appear whole."""
+"""Reading files, and replacing them atomically."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolspeak.files import replacing
+from toolspeak.errors import UsageError
+from toolspeak.files import read_json, replacing
 
 
 def test_a_file_takes_its_place_when_the_block_ends(tmp_path: Path) -> None:
@@ -44,3 +45,27 @@ def test_the_umask_says_who_may_read_a_file(tmp_path: Path, mask: int, mode: int
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "shared.json").stat().st_mode) == mode
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "f.json cannot be read: No such file"),
+        (b"\xff{}", "f.json is not UTF-8: .* at byte 0"),
+        (b"{", "f.json, line 1, column 2: no JSON: Expecting"),
+        (b"[" * 100_000, "f.json cannot be read: maximum recursion depth"),
+        (b"1" * 5_000, "f.json cannot be read: Exceeds the limit"),
+    ],
+)
+def test_what_is_wrong_with_a_file(content: bytes | None, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UsageError, match=words):
+        read_json(path)
+
+
+def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    path.write_bytes(b"\xef\xbb\xbf[1]")
+    assert read_json(path) == [1]

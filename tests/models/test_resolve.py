@@ -131,6 +131,8 @@ def test_a_script_in_a_file(tmp_path: Path) -> None:
         "plain: 厦门\u2028",
         "plain: 厦门\u2028",
     ]
+    path.write_text("[" * 100_000, "utf-8")
+    assert answers(model(f"scripted:{path}")) == ["[" * 100_000]
     path.write_bytes(b"\xff\n")
     with pytest.raises(UsageError, match="cannot be read"):
         model(f"scripted:{path}")
