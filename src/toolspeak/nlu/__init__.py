@@ -1,1 +1,2 @@
-"""Reading a request for a model that was never taught tools: which tool it wants, with what. `scored` is its one door."""
+"""Reads a request for a model that was not trained on tools: which tool it needs, and with which arguments. `scored`
+is the only entry point."""

@@ -1,6 +1,7 @@
-"""Compares the verb of a request with the verb of a tool's name, in four classes: tell, make, end, change.
+"""Compares the verb of a request with the verb in a tool's name, in four classes: tell, make, end, change.
 
-A weak model finds "show me all servers" as likely after `add_server` as after `list_servers`. The verbs tell.
+A weak model finds "show me all servers" as likely after `add_server` as after `list_servers`; the verbs tell them
+apart.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ DEEDS = {
     "end": "delete remove drop cancel erase clear forget discard",
     "change": "change update set edit modify rename resize adjust replace turn",
 }
-"""The verbs of each deed, and the words that ask to be told."""
+"""The verbs of each class, and other words that ask for information."""
 DEED_OF = {verb: deed for deed, verbs in DEEDS.items() for verb in verbs.split()}
 FIRST = 12
-"""Words of a request among which it tells what is to be done."""
+"""The verb of a request is looked for in so many words at its beginning."""
 
 
 def differ(name: str, text: str) -> bool:
-    """Whether the tool of that name, without its group, does another thing than `text` asks for; both must tell."""
+    """Whether the tool's verb and that of the request `text` are of different classes. The tool's name is used without
+    its group. False if either has no known verb."""
     done = _deed(stems.parts(name.rpartition(".")[2]))
     asked = _deed(part for found in islice(WORD.finditer(text), FIRST) for part in stems.parts(found[0])[:1])
     return bool(done and asked and done != asked)
 
 
 def _deed(found: Iterable[str]) -> str:
-    """The deed of the first word that tells one."""
+    """The class of the first known verb."""
     return next((DEED_OF[word.casefold()] for word in found if word.casefold() in DEED_OF), "")

@@ -1,7 +1,7 @@
-"""Arguments that are given out all at once: dates, lists, numbers, and what is meant word for word.
+"""Assigns dates, lists, numbers and verbatim texts of a request to arguments, all at once.
 
-Taken one after another, a weak model gives the first number to the first argument. Together, what the words
-around a number speak for comes first, and likelihood decides the rest.
+Asked for one argument after another, a weak model gives the first number to the first argument. Assigned together,
+numbers go first where the words around them match an argument, and likelihood decides the rest.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from .number_alignment import MOST, assign
 from .partial_call import PartialCall, described, is_number, is_text
 
 NEAR_WORTH = 4.0
-"""Nats that a word of an argument right beside a number is worth."""
+"""Nats for a word of an argument right beside a number."""
 EVIDENCE = 0.45
-"""How near an optional argument's words must stand to a number that it takes."""
+"""How close an optional argument's words must be to a number for it to take that number."""
 
 
 LONGEST_WEIGHED = 24
-"""Characters of what is quoted that are weighed: they tell what it is."""
+"""Characters of a quoted text that are scored: its beginning shows what it is."""
 DATED = stems.stems_of("year month day date season")
-"""What an argument is called that takes a number out of a date."""
+"""Stems in the names of arguments that take a number from a date."""
 YEARS = range(1000, 2200)
-"""Whole numbers that may be years."""
+"""Integers that may be years."""
 FILE = re.compile(r"[/@\\]|\w\.\w")
-"""What a file, a path, an address or a link has in it."""
+"""Matches in a file name, path, address or link."""
 FILES = stems.stems_of("file path photo image picture url link email mail website document folder directory")
 
 
 def settle(filling: PartialCall, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
-    """Gives dates, lists, numbers and what is meant word for word to the arguments that they fit best."""
+    """Assigns dates, lists, numbers and verbatim texts to the arguments that they fit best."""
     _settle_assigned(filling, schemas)
     _settle_dates(filling, schemas)
     _settle_by_form(filling, schemas)
@@ -48,7 +48,7 @@ def settle(filling: PartialCall, schemas: Mapping[str, Schema], required: set[st
 
 
 def _settle_assigned(filling: PartialCall, schemas: Mapping[str, Schema]) -> None:
-    """Gives what the request tells outright: project=finance."""
+    """Assigns values that the request writes as an assignment: project=finance."""
     for name, schema in schemas.items():
         span = evidence.assigned(filling.text, name) if is_text(schema) else None
         if span and not dates.pattern(described(schema), schema.get("format")):
@@ -57,7 +57,7 @@ def _settle_assigned(filling: PartialCall, schemas: Mapping[str, Schema]) -> Non
 
 
 def _settle_dates(filling: PartialCall, schemas: Mapping[str, Schema]) -> None:
-    """Gives the dates of the request, in its order, to the arguments that are described as dates."""
+    """Assigns the dates of the request, in order, to the arguments that are described as dates."""
     texts = {name: schema for name, schema in schemas.items() if schema.get("type") == "string"}
     days = {name: dates.pattern(described(schema), schema.get("format")) for name, schema in texts.items()}
     clocks = {name: dates.clock(described(schema), schema.get("format")) for name, schema in texts.items()}
@@ -75,7 +75,7 @@ def _settle_dates(filling: PartialCall, schemas: Mapping[str, Schema]) -> None:
 
 
 def _settle_by_form(filling: PartialCall, schemas: Mapping[str, Schema]) -> None:
-    """Gives the pieces that have the form which a description shows to that argument."""
+    """Assigns spans with the format that an argument's description shows to that argument."""
     for name, span in evidence.by_form(filling.text, schemas).items():
         if name not in filling.settled and filling.free(span):
             filling.settled[name] = filling.text[slice(*span)]
@@ -83,7 +83,8 @@ def _settle_by_form(filling: PartialCall, schemas: Mapping[str, Schema]) -> None
 
 
 def _settle_marked(filling: PartialCall, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
-    """Gives what is quoted, and what is no plain word, to the texts and the lists of texts that it suits."""
+    """Assigns quoted texts and words that are no plain words to the matching arguments for strings and lists of
+    strings."""
     names = [name for name, schema in schemas.items() if _takes_text(schema) and name not in filling.settled]
     found = [(span, piece) for span, piece in pieces.marked(filling.text) if filling.free(span)][:MOST]
     if not names or not found:
@@ -113,7 +114,7 @@ def _settle_marked(filling: PartialCall, schemas: Mapping[str, Schema], required
 
 
 def _takes_text(schema: Schema) -> bool:
-    """Whether a value is a text, or a list of texts, that is copied as it stands."""
+    """Whether the value is a string, or a list of strings, that is copied verbatim."""
     items: Any = schema.get("items")
     listed = schema.get("type") == "array" and isinstance(items, Mapping)
     return is_text(schema) or (listed and cast("Schema", items).get("type") == "string" and "enum" not in items)
@@ -122,8 +123,8 @@ def _takes_text(schema: Schema) -> bool:
 def _preferred(
     filling: PartialCall, names: Sequence[str], found: Sequence[tuple[Span, str]], quoted: Set[Span]
 ) -> Plan[dict[tuple[str, Span], float]]:
-    """For what is quoted, how much sooner than to the others it would be given to each argument, and to the likeliest
-    by 1: a request quotes nothing for nothing."""
+    """For each quoted text, by how many nats an argument is likelier to take it than the others; the likeliest gets at
+    least 1, since a request quotes nothing without a purpose."""
     asked = [(name, span, piece[:LONGEST_WEIGHED]) for name in names for span, piece in found if span in quoted]
     if len(names) < 2:
         return {(name, span): 1.0 for name, span, _ in asked}
@@ -134,8 +135,8 @@ def _preferred(
 
 
 def _suits(filling: PartialCall, name: str, span: Span, piece: str, beside: Sequence[Span]) -> float:
-    """How well a piece that is meant word for word suits an argument: by the words around, as the file it asks for, or
-    for standing `beside` its name."""
+    """How well a verbatim text fits an argument: by the words around it, as a file if the argument wants one, or
+    because it is next to the argument's name (in `beside`)."""
     told = filling.cues[name]
     filed = FILE.search(piece) is not None and any(told.get(word, 0.0) > 0.3 for word in FILES)
     told_so = any(span[0] <= a and b <= span[1] for a, b in beside)
@@ -143,7 +144,7 @@ def _suits(filling: PartialCall, name: str, span: Span, piece: str, beside: Sequ
 
 
 def _settle_numbers(filling: PartialCall, schemas: Mapping[str, Schema], required: set[str]) -> Plan[None]:
-    """Gives each number of the request to the argument that it fits best."""
+    """Assigns each number of the request to the argument that it fits best."""
     names = [name for name, schema in schemas.items() if is_number(schema)]
     whole = [] if any(DATED & stems.stems(name.replace("_", " ")) for name in names) else dates.dates(filling.text)
     inside = [date.span for date in whole]
@@ -168,7 +169,7 @@ def _settle_numbers(filling: PartialCall, schemas: Mapping[str, Schema], require
     else:
         worth = {(name, one.span): near[name, one.span] for name, one, _ in asked}
     rows = [[worth.get((name, one.span)) for one in found] for name in names]
-    # An optional argument must be worth more than nothing: its likelihood is measured against the best of its kind.
+    # An optional argument needs a positive score, so its likelihood is relative to the best one of the row.
     for name, row in zip(names, rows, strict=True):
         if name not in required:
             row[:] = [None if w is None else 5.0 + near[name, one.span] for w, one in zip(row, found, strict=True)]
@@ -182,7 +183,7 @@ def _settle_numbers(filling: PartialCall, schemas: Mapping[str, Schema], require
 
 
 def _belongs(filling: PartialCall, name: str, one: Number, names: Sequence[str]) -> float:
-    """How much the words around a number, or its being a year, speak for an argument."""
+    """How strongly the words around a number support an argument; a number that looks like a year counts as well."""
     near = nearness.nearness(filling.text, one.span, filling.cues[name])
     yearly = [other for other in names if "year" in stems.stems(other.replace("_", " ")) and "years" not in other]
     bare = isinstance(one.value, int) and one.value in YEARS and one.span[1] - one.span[0] == 4
@@ -190,14 +191,14 @@ def _belongs(filling: PartialCall, name: str, one: Number, names: Sequence[str])
 
 
 def _measured(filling: PartialCall, one: Number, names: Sequence[str]) -> dict[str, float]:
-    """How much a number's unit speaks for each argument, the less the more arguments it speaks for."""
+    """How strongly a number's unit supports each argument, divided among the arguments that it supports."""
     speaks = {name: units.spoken_for(filling.text, one, name, filling.cues[name]) for name in names}
     shared = max(1, sum(worth > 0 for worth in speaks.values()))
     return {name: worth / shared for name, worth in speaks.items()}
 
 
 def _shared(filling: PartialCall, name: str, schema: Schema) -> Plan[None]:
-    """A number that another argument took too, where one is needed and none is left: the likeliest."""
+    """Assigns a number that another argument already has, if one is required and none is left: the likeliest."""
     fitting = [value for one in numbers(filling.text) if (value := reading(one, schema)) is not None]
     if not fitting or "default" in schema:
         return
@@ -210,7 +211,8 @@ def _as_int(value: float) -> int | float:
 
 
 def reading(number: Number, schema: Schema) -> int | float | None:
-    """A number as an argument takes it: 5 % is 0.05 unless percents are asked for; None where it is no whole one."""
+    """The number as the argument's type: 5 % is 0.05 unless percents are wanted; None if an integer is wanted and it
+    is none."""
     value = number.value
     said = f"{described(schema)} {schema.get('title', '')}".casefold()
     if number.seconds and (unit := _unit_of_time(said)) and unit != number.seconds:
@@ -224,14 +226,14 @@ def reading(number: Number, schema: Schema) -> int | float | None:
 
 
 def _unit_of_time(said: str) -> int:
-    """The seconds of the unit of time that a description asks for, 0 where it asks for none or names several."""
+    """The seconds of the unit of time in a description; 0 if it has none or several."""
     told = re.findall(rf"\bin ({'|'.join(SECONDS)})s?\b", said) or re.findall(rf"\b({'|'.join(SECONDS)})s?\b", said)
     named = {SECONDS[unit] for unit in told}
     return named.pop() if len(named) == 1 else 0
 
 
 def _settle_lists(filling: PartialCall, schemas: Mapping[str, Schema], required: set[str]) -> None:
-    """Gives the lists that the request writes out, and its runs of numbers, to the arguments that take lists."""
+    """Assigns lists that the request writes out, and its runs of numbers, to the arguments that take lists."""
     names = [name for name, schema in schemas.items() if schema.get("type") == "array"]
     if not names:
         return
@@ -262,7 +264,7 @@ def _settle_lists(filling: PartialCall, schemas: Mapping[str, Schema], required:
 
 
 def _holds(schema: Schema, value: Sequence[Any]) -> bool:
-    """Whether a list is one of that kind."""
+    """Whether a list is valid for the schema."""
     items: Any = schema.get("items")
     kind = cast("Schema", items).get("type") if isinstance(items, Mapping) else None
     kinds: dict[Any, tuple[type, ...]] = {

@@ -16,21 +16,21 @@ from .partial_call import described, is_text
 OPTIONS = re.compile(
     r"(?:e\.g\.|for example|such as|options(?: are| include)?:?|one of:?|either|like)[,:]?\s+([^.;()]+)", re.IGNORECASE
 )
-"""Where a description lists what a value may be."""
+"""Where a description lists possible values."""
 JOINT = re.compile(r"\s*,\s*(?:or |and )?|\s+(?:or|and)\s+|\s*/\s*")
 BETWEEN = re.compile(r"\s*(?:(?:is|was|of|called|named|number|id|code|no\.?|#)\s+|[:=]\s*|\s)[\"'“‘(#]*", re.IGNORECASE)
-"""What stands between the name of an argument and its value."""
+"""The text between an argument's name and its value."""
 DIRECTIONS = {
     "from": words.stems_of("from origin source start departure pickup depart begin initial"),
     "to": words.stems_of("to destination target end arrival dropoff arrive final"),
 }
-"""How the two ends of a way are called."""
+"""Stems in the names of the two ends of a route."""
 GENERIC = frozenset(["name", "id", "ids", "number", "code", "text", "value", "type", "date", "time"])
-"""The last words of names that say little of what is named."""
+"""Last words of argument names that do not say what is named."""
 HAS_FORM = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|\w[/@_]\w")
-"""What a form has that tells it from plain words and numbers."""
+"""Matches in a format that is more than plain words and numbers."""
 MOST_WORDS = 5
-"""Words of a switch's description of which two are enough."""
+"""For a boolean with at most so many words in its description, two of them are enough."""
 VERBS = words.each(
     "add analyze analyse arrange ask block book build buy call cancel change check choose close compare compute convert"
     " count create delete describe determine do draw email enable estimate evaluate explain fetch fill generate give go"
@@ -39,13 +39,13 @@ VERBS = words.each(
     " show simulate solve sort split start stop suggest switch take tell track transfer translate turn update use what"
     " which who every each"
 )
-"""First words of requests, which are no value there."""
+"""First words of requests, which are no values at that place."""
 ASKING = words.each("every each what which who")
-"""Those of them that are none anywhere."""
+"""Question words, which are no values at any place."""
 
 
 def by_form(text: str, schemas: Mapping[str, Schema]) -> dict[str, Span]:
-    """The arguments whose descriptions show a form that one piece of the request alone has ('E1187', 'owner/name')."""
+    """Arguments whose description shows a format ('E1187', 'owner/name') that exactly one span of the request has."""
     found: dict[str, Span] = {}
     tokens = [match.span() for match in WORD.finditer(text)]
     tokens += [(start + 1, end - 1) for (start, end), _ in spans.quotations(text)]
@@ -62,7 +62,7 @@ def by_form(text: str, schemas: Mapping[str, Schema]) -> dict[str, Span]:
 
 
 def forms_of(schema: Schema) -> set[str]:
-    """The forms that the examples in a description have, where they are more than words."""
+    """The formats of the examples in a description, if they are more than words."""
     if not is_text(schema) or dates.pattern(described(schema)):
         return set()
     examples = spans.quoted(described(schema))
@@ -70,9 +70,9 @@ def forms_of(schema: Schema) -> set[str]:
 
 
 def named(text: str, name: str) -> list[Span]:
-    """The pieces of the request that stand right behind the name of an argument: "the repo webshop", "zone=eu-1"."""
+    """The spans right after the name of an argument: "the repo webshop", "zone=eu-1"."""
     parts = words.parts(name)
-    if not parts:  # a name of signs alone is never said
+    if not parts:  # a name without any word cannot occur
         return []
     spoken = [r"[ _-]?".join(map(re.escape, parts))]
     if len(parts) > 1 and parts[-1].casefold() in GENERIC:
@@ -89,7 +89,7 @@ def named(text: str, name: str) -> list[Span]:
 
 
 def directed(text: str, parts: Sequence[str]) -> list[Span]:
-    """The pieces behind "from" for an argument that is called an origin, and behind "to" for a destination."""
+    """The spans after "from" for an argument with the name of an origin, and after "to" for a destination."""
     stems = {words.stem(part) for part in parts} | {part.casefold() for part in parts}
     ways = [way for way, names in DIRECTIONS.items() if stems & names]
     found = [(head.end(), head) for way in ways for head in re.finditer(rf"\b{way}\s+(?:the\s+)?", text, re.IGNORECASE)]
@@ -102,13 +102,13 @@ def _name(text: str, start: int) -> Span | None:
 
 
 def assigned(text: str, name: str) -> Span | None:
-    """The value that the request gives an argument as in zone=eu-1; None where it does not."""
+    """The value that the request assigns to an argument, as in zone=eu-1; None if it does not."""
     found = re.search(rf"(?<!\w){re.escape(name)}\s?=\s?([\"']?)([^\s,;\"']+)\1", text, re.IGNORECASE)
     return found.span(2) if found else None
 
 
 def _piece(text: str, start: int, quoted: Mapping[int, int]) -> Span | None:
-    """The piece that begins there: what is quoted, a code, or a name."""
+    """The span that begins there: a quotation, a code, or a name."""
     if start in quoted:
         return (start, quoted[start])
     if named := _name(text, start):
@@ -118,13 +118,13 @@ def _piece(text: str, start: int, quoted: Mapping[int, int]) -> Span | None:
 
 
 def option(text: str, schema: Schema) -> str | None:
-    """The one option that a description names and the request has: 'vegan' by "e.g. vegan, kosher"."""
+    """The single option that the description lists and the request contains: 'vegan' for "e.g. vegan, kosher"."""
     said = [one for one in options(described(schema)) if spans.find_form(text, one)]
     return said[0] if len(said) == 1 else None
 
 
 def options(description: str) -> Sequence[str]:
-    """What a description says that a value may be, two or more; nothing where it lists none."""
+    """The possible values that a description lists; empty if there are fewer than two."""
     quoted = spans.quoted(description)
     if len(quoted) > 1:
         return quoted
@@ -135,7 +135,7 @@ def options(description: str) -> Sequence[str]:
 
 
 def hollow(text: str, span: Span, name: str) -> bool:
-    """Whether a piece is no value: the verb of the request, or the name of the argument itself."""
+    """Whether a span is no value: it is the verb of the request, or the argument's own name."""
     piece = text[slice(*span)]
     stems = words.stems(piece)
     if stems and stems <= {words.stem(part) for part in words.parts(name)}:
@@ -144,15 +144,15 @@ def hollow(text: str, span: Span, name: str) -> bool:
 
 
 def reserved(text: str, schemas: Mapping[str, Schema]) -> list[Span]:
-    """Where the options of arguments stand in the request: what is one is no text."""
+    """The spans of options in the request: they are not available as strings."""
     options = [str(one) for schema in schemas.values() for one in schema.get("enum", ())]
     places = [spans.find(text, one.replace("_", " ")) for one in options if one.casefold() not in words.STOP]
     return [place for place in places if place]
 
 
 def spoken(text: str, name: str, description: str, common: Set[str]) -> bool:
-    """Whether the request has the words of a switch: its whole name, or two words of its short description, those that
-    are `common` to its tool aside."""
+    """Whether the request has the words of a boolean: its whole name, or two words of its short description. Words in
+    `common` belong to the tool and do not count."""
     phrase = " ".join(words.parts(name))
     if " " in phrase and (place := spans.find(text, phrase)):
         return not spans.denied_at(text, place)

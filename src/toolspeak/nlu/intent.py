@@ -1,11 +1,12 @@
-"""Chooses the tool that a request wants, if any, by the likelihood of the request given each tool and by shared words.
+"""Chooses the tool that a request needs, if any, by the likelihood of the request given each tool and by shared words.
 
-The score of a tool is log P(request | worked examples, the tool), the "noisy channel": a weak model
-cannot say which tool a request wants, but it finds the request less surprising after the right one. Of many
-tools those that share most words with the request are weighed, and what they share counts along with the score.
-Two pseudo-tools stand for no tool at all: one that replies in words, and one that looks facts up. A tool must beat
-both, by the more the longer the request is, and by less where the words speak for it, or where its arguments stand in
-the request. Measured: `docs/explanation/weak-models.md`.
+A tool's score is log P(request | worked examples, the tool), a "noisy channel": a weak model cannot name the right
+tool, but it finds the request less surprising after it. If there are many tools, only those that share the most words
+with the request are scored, and shared words add to the score.
+
+Two pseudo-tools stand for "no tool": one replies in words, one looks up facts. A tool must beat both by a margin. The
+margin grows with the length of the request, and shrinks if words support the tool, or if its arguments are in the
+request. Measurements: `docs/explanation/weak-models.md`.
 """
 
 from __future__ import annotations
@@ -28,71 +29,72 @@ from .prompt import LOOK_UP, REPLY, framed
 from .requested_nouns import sought
 
 SHORT_LIST = 3
-"""Tools that are weighed; more are thinned out by how they are ranked, or by the words that they share with the
-request."""
+"""The number of tools that are scored. If there are more, they are ranked first, by the search or by shared words."""
 LONGEST = 240
-"""Characters of a request that are weighed, the last ones: they hold the question."""
+"""Characters of a request that are scored: the last ones, which have the question."""
 NOT_RANKED: Mapping[str, float] = {}
 UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 DIGITS = re.compile(r"(\d)\d+", re.ASCII)
 FACT = re.compile(r"\W*(?:(?:and|so|hi|hey|please|ok|okay)\W+)*(?:who|what|which|why)\b", re.IGNORECASE)
-"""How a question begins that may ask for a fact; how, when and where as often ask for what a tool finds out."""
+"""The start of a question that may ask for a fact. "How", "when" and "where" ask as often for something that a tool
+finds."""
 
 # Set on examples 100 to 149 of each BFCL category, cases of our own in its form, half of the paraphrases in
 # benchmarks/cases and the decisions there, and against tools that were none of the request's own: the right one
 # taken away, or another request's put in its place. In nats.
 MARGIN = 2.0
-"""By how much a tool must be likelier than no tool."""
+"""The margin in nats by which a tool must be likelier than no tool."""
 MARGIN_A_WORD = 2.4
-"""The same for each word of a short request: so little can only say so much."""
+"""The additional margin for each word of a short request: few words carry little evidence."""
 WORDS_COUNTED = 5
-"""Words of a request that the margin grows with."""
+"""The most words that add to the margin."""
 ENOUGH = 15.0
-"""A tool that is likelier than that gains nothing by it: a long request on a tool's subject may want another thing."""
+"""A larger lead over "no tool" adds nothing: a long request about a tool's subject may want something else."""
 NAME_WORTH = 9.0
-"""For a tool all of whose name's words a request has, without the group that a name tells before its last point."""
+"""Added if the request has every word of the tool's name (without the group before the last point)."""
 SHARE_WORTH = 10.0
-"""For a request all of whose words a tool has."""
+"""Added if the tool has every word of the request."""
 NUMBER_WANTED = 7.0
-"""Against a tool, for each number that it needs and the request has not."""
+"""Subtracted for each number that the tool requires and the request lacks."""
 NUMBERS_FIT = 6.0
-"""For a tool that needs two numbers or more, which the request has."""
+"""Added if the tool requires two numbers or more, and the request has them."""
 NUMBERS_EXACT = 4.0
-"""The same where the request has no others."""
+"""Added on top if the request has no other numbers."""
 EVIDENCE_WORTH = 4.0
-"""For a tool that needs a text, where the request has one that is quoted, or a path or another code; and for one of
-whose options the request speaks."""
+"""Added if the tool requires a string and the request has a quotation, a path or another code; and if the request
+mentions one of the tool's options."""
 FACT_WORTH = 4.0
-"""Against a tool, where a request may ask for a fact."""
+"""Subtracted if the request may ask for a fact."""
 SOUGHT_WORTH = 3.0
-"""For a tool that has a word for everything that is asked for."""
+"""Added if the tool has a word for everything that the request asks for."""
 UNSOUGHT = 10.0
-"""Against a tool that has no word for anything that is asked for."""
+"""Subtracted if the tool has no word for anything that the request asks for."""
 TERSE = 5
-"""Words with which a tool says so much of itself that one it lacks tells something."""
+"""With so many words a tool's description is complete enough that a missing word means something."""
 UNSOUGHT_OF_TERSE = 2.0
-"""The same against a tool that says less."""
+"""Subtracted instead of UNSOUGHT for a tool with fewer words."""
 OTHER_DEED = 8.0
-"""Against a tool among others that does another thing than is asked for: that adds where something is to be shown."""
+"""Subtracted if the tool's verb is of another class than the request's, such as adding instead of showing."""
 RANKED_WORTH = 20.0
-"""For a tool among others by its score where it was found among many: a model that finds two of them equally likely is
-right more often with the better found. Anything from 10 to 40 does as well."""
+"""The weight of the search score of a tool that was selected from many. If a model finds two tools equally likely, it
+is right more often with the better search result. Anything from 10 to 40 works as well."""
 
 FILLED_WORTH = 4.0
-"""For a tool whose arguments all stand in the request."""
+"""Added if all the tool's arguments are in the request."""
 COPIED_WORTH = 2.0
-"""Against a tool that an argument had to be guessed for, among the pieces of the request."""
+"""Subtracted if an argument had to be guessed from the spans of the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A tool, and by how many nats more than needed it is likelier than no tool."""
+    """A tool, and its surplus: the nats by which it beats "no tool" beyond the margin."""
 
     tool: Tool[..., Any]
     surplus: float
 
     def stands(self, notes: Sequence[Note]) -> bool:
-        """Whether it is wanted, by how well its arguments could be filled: `notes` tells of those that were copied."""
+        """Whether the tool is called, given how well its arguments could be filled: `notes` mention those that were
+        copied."""
         copied = any(note.rule == "copied" for note in notes)
         return self.surplus + (-COPIED_WORTH if copied else FILLED_WORTH) > 0
 
@@ -100,13 +102,15 @@ class Choice:
 def choose(
     tools: Sequence[Tool[..., Any]], text: str, *, may_reply: bool, ranked: Mapping[str, float] = NOT_RANKED
 ) -> Plan[Choice | None]:
-    """The tool that `text` asks for; None when an answer in words is likelier (only where it `may_reply`), whatever
-    its arguments. `ranked` names tools that were found to fit it, best first, with their scores from 0 to 1."""
+    """The tool that `text` needs; None if a text answer is likelier (only if it `may_reply`).
+
+    `ranked` are names of tools that the search found, best first, with scores from 0 to 1.
+    """
     candidates = short_list(tools, text, ranked)
     if len(candidates) == 1 and not may_reply:
         return Choice(candidates[0], math.inf)
     if may_reply and all(surplus(tool, text, ENOUGH) + FILLED_WORTH <= 0 for tool in candidates):
-        return None  # however likely they are
+        return None  # whatever their likelihood
     rivals = [REPLY, LOOK_UP] if may_reply else []
     scores = yield from _likely([*candidates, *rivals], text)
     worth = [
@@ -122,22 +126,22 @@ def choose(
 
 
 def wanted(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[tuple[float, float]]]:
-    """For each tool what speaks for it among others, and its surplus: by how much more than needed it beats no tool."""
+    """For each tool its score among the tools, and its surplus: by how much it beats "no tool" beyond the margin."""
     scores = yield from _likely([*tools, REPLY, LOOK_UP], text)
     likelier = [one - max(scores[len(tools) :]) for one in scores[: len(tools)]]
     return [(one + _fitness(tool, text), surplus(tool, text, one)) for tool, one in zip(tools, likelier, strict=True)]
 
 
 def _likely(tools: Sequence[Tool[..., Any]], text: str) -> Plan[list[float]]:
-    """How likely each tool makes a request."""
-    # Which number it is says nothing about the tool, but a long one outweighs all the words: one digit stands for it.
+    """The log-likelihood of the request after each tool."""
+    # A number's value says nothing about the tool, but a long one would outweigh the words. One digit replaces it.
     asked = DIGITS.sub(r"\1", text[-LONGEST:].lstrip())
     return (yield from score([(f"{framed(tool)}\n# Request: ", f"{asked}\n") for tool in tools]))
 
 
 def short_list(tools: Sequence[Tool[..., Any]], text: str, ranked: Iterable[str] = ()) -> list[Tool[..., Any]]:
-    """The tools that are weighed, in their own order: the first of those that are `ranked`, since who found them among
-    many knows which words are rare, then those that share most words with a request."""
+    """The tools that are scored, in their own order: the first of the `ranked` ones, since the search knows which
+    words are rare, then those that share the most words with the request."""
     if len(tools) <= SHORT_LIST:
         return list(tools)
     asked = stems.stems(text)
@@ -151,23 +155,23 @@ def short_list(tools: Sequence[Tool[..., Any]], text: str, ranked: Iterable[str]
 
 
 def shared(tool: Tool[..., Any], asked: Set[str]) -> int:
-    """How many words of a request a tool has; more for its description, most for its name."""
+    """The number of the request's words that a tool has. Words in its description count more, those in its name most."""
     told = _tool_words(tool)
     described = told.name | told.description
     return 2 * len(asked & told.name) + len(asked & described) + len(asked & (described | told.arguments))
 
 
 def _fitness(tool: Tool[..., Any], text: str) -> float:
-    """What speaks for a tool among others besides its likelihood."""
+    """The score of a tool among others apart from its likelihood."""
     another = OTHER_DEED * action_verbs.differ(tool.name, text)
     return shared(tool, stems.stems(text)) + _numbers_fit(tool, text) - _lacking(tool, text) - another
 
 
 def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
-    """By how much more than a request demands a tool is wanted that is `likelier`, in nats, than no tool."""
+    """By how much a tool beats "no tool" beyond the margin; `likelier` is its lead in nats."""
     copies = _text_needed(tool)
     if copies and UNSPACED_LETTER.search(text) and not UNSPACED_LETTER.search(str(tool.parameters)):
-        return -math.inf  # what is a word in such a request, and which of them is meant, a weak model cannot tell
+        return -math.inf  # a script without spaces: a weak model cannot tell where a text to copy begins and ends
     asked, told = stems.stems(text), _tool_words(tool)
     every = told.name | told.description | told.arguments
     fitting = _numbers_fit(tool, text)
@@ -182,7 +186,7 @@ def surplus(tool: Tool[..., Any], text: str, likelier: float) -> float:
 
 
 def _answers(told: Set[str], text: str) -> float:
-    """What speaks for or against a tool of those words by what is asked for."""
+    """The score of a tool with these words for the nouns that the request asks for."""
     found = [bool(one & told) for one in sought(text[-LONGEST:])]
     if not found:
         return 0.0
@@ -192,20 +196,20 @@ def _answers(told: Set[str], text: str) -> float:
 
 
 def _numbers_fit(tool: Tool[..., Any], text: str) -> float:
-    """What speaks for a tool whose numbers a request tells, two or more; more where it tells no others."""
+    """The score of a tool that requires two numbers or more which the request has; higher if it has no others."""
     needed, told = _numbers_needed(tool), len(numbers(text))
     return (NUMBERS_FIT + NUMBERS_EXACT * (needed == told)) * (2 <= needed <= told)
 
 
 def _lacking(tool: Tool[..., Any], text: str) -> float:
-    """What speaks against a tool that needs more numbers than a request tells."""
+    """The penalty of a tool that requires more numbers than the request has."""
     return NUMBER_WANTED * max(0, _numbers_needed(tool) - len(numbers(text)))
 
 
 @dataclass(frozen=True, slots=True)
 class ToolWords:
-    """What the words of a tool are compared by: of its name, of that without its group, of its description, of its
-    arguments, and of their options alone."""
+    """The stems of a tool: of its name, its name without the group, its description, its arguments, and only their
+    options."""
 
     name: Set[str]
     last: Set[str]
@@ -234,14 +238,14 @@ def _tool_words(tool: Tool[..., Any]) -> ToolWords:
 
 
 def _numbers_needed(tool: Tool[..., Any]) -> int:
-    """How many numbers the required arguments take; a list of numbers is one."""
+    """The number of numbers in the required arguments; a list of numbers counts as one."""
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
     schemas = [properties.get(name) for name in tool.parameters.get("required", ())]
     return sum(_takes_number(schema) for schema in schemas)
 
 
 def _text_needed(tool: Tool[..., Any]) -> bool:
-    """Whether a required argument is a text."""
+    """Whether a required argument is a string."""
     schemas = schemas_of(tool.parameters)
     return any(is_text(schemas.get(name, {})) for name in tool.parameters.get("required", ()))
 

@@ -1,7 +1,7 @@
-"""Assigns the numbers of a request to arguments, all at once, by the words around them and by likelihood.
+"""Finds the best assignment of numbers to arguments, all at once.
 
-Taken one after another, a weak model gives the first number to the first argument. Together, an argument
-that the words speak for keeps its number, and what is left goes where it fits best.
+Asked for one argument after another, a weak model gives the first number to the first argument. Here an argument whose
+words surround a number keeps it, and the remaining numbers go where they fit best.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MOST = 10
-"""Places that are tried for one set of arguments; more would be 2 to that power."""
+"""The most places for one set of arguments: the search takes 2 to that power."""
 
 
 def assign(worth: Sequence[Sequence[float | None]], needed: Sequence[bool]) -> list[int | None]:
-    """For each argument the place that it takes, None for none; no place is taken twice, and the sum is the greatest.
+    """For each argument its place, or None; no place is used twice, and the sum of the scores is maximal.
 
-    `worth[i][j]` is what argument i gains at place j, None where it cannot stand there. A `needed` argument takes a
-    place whatever it costs, as long as there is one. Of equals, the earlier arguments take the earlier places.
+    `worth[i][j]` is the score of argument i at place j, None if it is impossible. A `needed` argument takes a place at
+    any cost, if one is left. On equal sums, earlier arguments get earlier places.
     """
     best: dict[int, tuple[float, tuple[int | None, ...]]] = {0: (0.0, ())}
     for row, need in zip(worth, needed, strict=True):

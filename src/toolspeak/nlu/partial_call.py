@@ -1,4 +1,4 @@
-"""A call while it is filled: what is given so far, what of the request is used up, and what schemas ask for."""
+"""A call while its arguments are being filled: the values so far, the used spans of the request, and the schemas."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from .entities.spans import Span
 from .prompt import literal
 
 MISSING: Any = object()
-"""An argument that is not given."""
+"""The value of an argument that is not given."""
 
 
 @dataclass(slots=True)
 class PartialCall:
-    """The call so far, and which pieces of the request it has used up."""
+    """The call so far, and the spans of the request that it has used."""
 
     text: str
     prefix: str
     cues: Mapping[str, Mapping[str, float]]
-    """What each word says for each argument."""
+    """The weight of each word for each argument."""
     common: Set[str] = frozenset()
-    """The stems of the words that describe the tool itself, which say nothing of its switches."""
+    """The stems in the tool's own description, which say nothing about its booleans."""
     reserved: Sequence[Span] = ()
-    """What stands in the request as an option of some argument, and is no text therefore."""
+    """Spans of the request that are an option of some argument, and so are not available as strings."""
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
     used: list[Span] = field(default_factory=list[Span])
     notes: list[Note] = field(default_factory=list[Note])
     settled: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What numbers and lists are, before their turn to be written."""
+    """Numbers and lists that are assigned already, before their turn to be written."""
 
     def lead(self, name: str) -> str:
-        """Everything up to the value of the next argument."""
+        """The prompt up to the value of the next argument."""
         return f"{self.prefix}{self.joint}{name}="
 
     @property
@@ -61,34 +61,34 @@ class PartialCall:
 
 
 def described(schema: Schema) -> str:
-    """What the schema says of its value."""
+    """The description of a schema's value."""
     return str(schema.get("description", ""))
 
 
 def schemas_of(given: Schema, root: Schema | None = None) -> dict[str, Schema]:
-    """The schema of each property of an object's schema, made simple; references are followed in `root`."""
+    """The simplified schema of each property of an object's schema; references are resolved in `root`."""
     properties: Mapping[str, Any] = given.get("properties", {})
     return {name: simple(schema, given if root is None else root) for name, schema in properties.items()}
 
 
 def word_weights(schemas: Mapping[str, Schema]) -> dict[str, dict[str, float]]:
-    """What each word says for each argument, by the names and descriptions."""
+    """The weight of each word for each argument, from their names and descriptions."""
     return stems.weights({name: (name, described(schema)) for name, schema in schemas.items()})
 
 
 def is_text(schema: Schema) -> bool:
-    """Whether a value is copied from the request as it stands."""
+    """Whether the value is a string that is copied from the request."""
     kind = schema.get("type", "string" if not schema.keys() & {"anyOf", "oneOf", "allOf", "properties"} else None)
     return kind == "string" and not schema.keys() & {"enum", "const", "pattern"}
 
 
 def is_number(schema: Schema) -> bool:
-    """Whether a value is one number."""
+    """Whether the value is a single number."""
     return schema.get("type") in ("integer", "number") and not schema.keys() & {"enum", "const"}
 
 
 def simple(schema: Any, root: Schema) -> Schema:
-    """The schema with its reference followed and `null` taken out of a union of two."""
+    """The schema with its reference resolved, and without `null` in a union of two."""
     seen = 0
     while isinstance(schema, Mapping) and "$ref" in schema and seen < 16:
         schema, seen = {**cast("Schema", resolve(root, str(schema["$ref"])) or {}), **_without_ref(schema)}, seen + 1  # pyright: ignore[reportUnknownArgumentType]

@@ -1,8 +1,8 @@
-"""Tools as compact signatures, and worked examples in front of them: what a small model reads best.
+"""Prompts for scoring: tools as compact signatures after worked examples, the form that small models read best.
 
-A tool is shown as a Python function without a body, its description as the docstring. The examples are
-fixed and about other tools, so that the state of the prompt up to the tool stays warm in a model's cache.
-Measured against JSON Schema in the prompt: `docs/explanation/weak-models.md`.
+A tool is shown as a Python function without a body, with its description as the docstring. The examples are fixed and
+use other tools, so that a model can cache the prompt up to the tool. Comparison with JSON Schema in the prompt:
+`docs/explanation/weak-models.md`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ REPLY: Tool[..., Any] = Tool(
     "Answer the user in words: greetings, small talk, questions about yourself, general knowledge.",
     {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]},
 )
-"""The tool that stands for no tool."""
+"""The pseudo-tool for "no tool"."""
 LOOK_UP: Tool[..., Any] = Tool(
     "look_up",
     "Look up facts about people, places, things, prices, dates and events.",
     {"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]},
 )
-"""The tool that stands for a question that none of the tools is for."""
+"""The pseudo-tool for a question that none of the tools answers."""
 
 WORDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
 
 
 def signature(tool: Tool[..., Any]) -> str:
-    """A tool as a function head with its docstring."""
+    """A tool as a function header with its docstring."""
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
     required = tool.parameters.get("required", ())
     shown = [_parameter(name, schema, name in required) for name, schema in properties.items()]
@@ -78,7 +78,7 @@ def literal(value: Any) -> str:
 
 
 def request(text: str) -> str:
-    """How a request is announced; a call follows on the next line."""
+    """The line with a request; a call follows on the next line."""
     return f"\n# Request: {text}\n"
 
 
@@ -131,9 +131,9 @@ EXAMPLES = (
     + _example(REPLY, "Who wrote Don Quixote?", message="Don Quixote was written by Miguel de Cervantes.")
     + _example(REPLY, "Good bye!", message="Good bye! Have a nice day.")
 )
-"""The worked examples, the same for every question."""
+"""The worked examples, the same for every request."""
 
 
 def framed(tool: Tool[..., Any]) -> str:
-    """Everything up to a request to one tool: the examples, then the tool."""
+    """The prompt up to a request to one tool: the examples, then the tool."""
     return EXAMPLES + signature(tool)

@@ -1,7 +1,7 @@
-"""Finds the noun that a request asks for: after "what is the", "calculate the", "how many".
+"""Finds the nouns that a request asks for: after "what is the", "calculate the", "how many".
 
 A weak model finds "the volume of a cube" as likely after `cube_surface_area`, and "who wrote Emma" after
-`book_page_count`. The noun tells: a tool that finds volumes has the word somewhere.
+`book_page_count`. The noun tells them apart: a tool that computes volumes mentions the word somewhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BEFORE_NOUN = re.compile(
     r")\s+",
     re.IGNORECASE,
 )
-"""What stands before the noun that is asked for; `open` where a verb may stand beside it."""
+"""Text before the requested noun; the group `open` matches if a verb may come next to it."""
 ARTICLES = stems.each("the a an some all any every each my our your his her their its this that these those")
 NOUN = re.compile(rf"\s*([^\W\d_{UNSPACED}][\w'’-]*)")
 ENDS = stems.each(
@@ -30,26 +30,26 @@ ENDS = stems.each(
     "have had do does did can could will would should may must go goes i you we they he she it there me us him them up "
     "not found made written held taken given used called once again then also too both"
 )
-"""Words that no noun's group goes beyond."""
+"""Words that end a noun group."""
 BEYOND = stems.each(
     "kind kinds sort sorts type types number amount list name names value values information details data"
 )
-"""Nouns that say what is asked for only with what follows them: the type of soil."""
+"""Nouns that only say what is requested with the words after them: the type of soil."""
 SAYS_NOTHING = stems.stems_of(
     "second minute hour day week month year time way thing people person best good top following possible idea total "
     "average mean maximum minimum overall final exact place"
 )
-"""Stems of words that a tool need not have to answer for them."""
+"""Stems of words that a tool need not mention to answer for them."""
 LONGEST = 6
-"""Words of such a group that are looked at."""
+"""The most words of a noun group that are read."""
 
 
 def sought(text: str) -> list[set[str]]:
-    """For each thing that a request asks for, in its order, the stems of words that tell it: one of them is enough."""
+    """For each thing that a request asks for, in order, the stems of its words: a tool needs only one of them."""
     found: list[set[str]] = []
     for lead in BEFORE_NOUN.finditer(text):
         group = _group(text, lead.end())
-        # A name is not what is asked for, but what it is asked of.
+        # A name is not the requested noun, but what the question is about.
         last = group if lead["open"] else group[-1:]
         told = stems.stems(" ".join(word for word in last if not word[:1].isupper())) - SAYS_NOTHING
         if told:
@@ -58,7 +58,7 @@ def sought(text: str) -> list[set[str]]:
 
 
 def _group(text: str, start: int) -> list[str]:
-    """The words of the noun that begins there."""
+    """The words of the noun group that begins there."""
     group: list[str] = []
     while len(group) < LONGEST and (word := NOUN.match(text, start)):
         said = word[1].casefold()

@@ -1,9 +1,9 @@
-"""Tool calling by likelihood, for a model that was never taught tools: the one door of this room.
+"""Tool calling by likelihood, for a model that was not trained on tools. It is the only entry point of this package.
 
-The plan scores which tool makes the request most likely (`intent`), then fills each argument from what the request
-holds (`slots`), for as many calls as it wants (`multiple`). Nothing is sampled: temperature, seed and the like have no
-effect, which a note tells. A call whose arguments the request does not hold is not made; the model then answers in words.
-After a result, the model puts it into words and is offered no tools again.
+The plan scores which tool makes the request most likely (`intent`), then fills each argument from the text of the
+request (`slots`), for as many calls as it needs (`multiple`). Nothing is sampled, so that temperature, seed and
+similar settings have no effect; a note says so. If the request lacks a required argument there is no call, and the
+model answers in words. After a tool result, the model puts it into words; it is not offered tools again.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .multiple.calls import calls_for
 def scored(
     request: Request, dialect: Dialect, can: Collection[str], ids: Callable[[], str], without_tools: Plan[None]
 ) -> Plan[None]:
-    """Tells the events of the reply to a request: calls decided by likelihood, or words in the dialect. `without_tools`
-    is the plan of a request that offers none.
+    """Passes on the events of the reply: calls decided by likelihood, or text in the dialect. `without_tools` is the
+    plan for a request that offers none.
 
-    Raises UsageError for a request that holds parts which are no text, or asks for logprobs.
+    Raises UsageError for a request with parts that are not text, or with logprobs.
     """
     tools = offered(request)
     if not tools:
@@ -49,7 +49,7 @@ def scored(
 
 
 def _concluded(request: Request, question: str, results: list[str]) -> Plan[None]:
-    """What the results of earlier calls come to, in words."""
+    """A sentence about the results of earlier calls."""
     reply = yield from conclude(question, results[0] if len(results) == 1 else "\n".join(results))
     said = Stops(request.stop).feed([TextDelta(reply.text), Finished("stop", reply.usage)])
     yield from tell(*(Noted(note) for note in reply.notes), *said)
@@ -67,7 +67,7 @@ def _decided(
     can: Collection[str],
     ids: Callable[[], str],
 ) -> Plan[None]:
-    """The tool that the question wants, with its arguments; or words."""
+    """The call of the tool that the question needs, or text."""
     spent: list[Usage] = []
     choice = yield from choose(tools, question, may_reply=request.choice == "auto", ranked=request.ranked)
     if choice is None:
@@ -78,7 +78,7 @@ def _decided(
     problems = [problem for arguments in calls for problem in check(tool, arguments)]
     unfilled = tuple(Note("unfilled", problem.message) for problem in problems)
     if request.choice == "auto" and (problems or not choice.stands(notes)):
-        # No tool is called on arguments that the request does not hold.
+        # No tool is called with required arguments that are not in the request.
         yield from tell(*(Noted(note) for note in unfilled))
         yield from words(request, dialect, can, ids)
         return
@@ -90,7 +90,7 @@ def _decided(
 
 
 def _unsampled(request: Request) -> tuple[Note, ...]:
-    """What a decision by likelihood makes no use of."""
+    """Notes on settings that a decision by likelihood does not use."""
     given = {"temperature": request.temperature, "seed": request.seed, "max_tokens": request.max_tokens}
     names = [name for name, value in given.items() if value is not None] + sorted(request.sampling)
     return (Note("not-sampled", f"decided by likelihood, without {', '.join(names)}"),) if names else ()

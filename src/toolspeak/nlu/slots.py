@@ -1,10 +1,12 @@
-"""With which arguments a tool is called: each held to its type and to the request.
+"""Fills a tool's arguments from a request (slot filling). Each value matches its type and comes from the request.
 
-Enumerations are scored where the request names several or none. Numbers and lists are taken from the
-request, all at once, by the words around them and by likelihood; where it has none, none is given. A
-string is what the model writes if that stands in the request; otherwise the piece of the request that it
-would sooner write than any other, for a weak model copies worse than it recognises. What is optional is
-given only when the request holds evidence for it. Unions are written under their JSON Schema.
+- Enumerations are scored if the request names several options or none.
+- Numbers and lists are taken from the request, all at once, by the words around them and by likelihood. If it has
+  none, none is given.
+- A string is what the model generates, if that text is in the request. Otherwise it is the span of the request that
+  the model finds likeliest, since a weak model copies worse than it recognizes.
+- Optional arguments are given only if the request has evidence for them.
+- Unions are generated under their JSON Schema.
 """
 
 from __future__ import annotations
@@ -27,21 +29,21 @@ from .partial_call import MISSING, PartialCall, described, is_number, is_text, s
 from .prompt import framed, literal, request
 
 LONGEST = 1500
-"""Characters of a request that the model reads, the last ones; pieces are taken from all of it."""
+"""Characters at the end of a request that the model reads; spans are taken from all of it."""
 MOST_PIECES = 60
-"""Pieces that are weighed for one text."""
+"""The most spans that are scored for one string."""
 FIRST, MOST = 12, 40
-"""Tokens of a text that the model writes at first, and in all."""
+"""Tokens of a string that the model generates at first, and in all."""
 STOPS = ('"', "\n")
-"""What ends such a text."""
+"""The stop strings for a generated string."""
 WORD_WORTH = 1.0
-"""Nats that each further word of a copied piece is worth: without it the shortest piece always wins."""
+"""Nats added for each further word of a copied span; without this the shortest span always wins."""
 BESIDE_WORTH = 4.0
-"""Nats that it is worth to stand right behind the argument's name."""
+"""Nats added if a span comes right after the argument's name."""
 COMMA = re.compile(r"\b[Cc]ity, |['\"“‘(][A-Z][\w ]+, [A-Z][\w ]*['\"”’)]")
-"""How a description shows that a place is told with its region."""
+"""Matches a description that shows a place with its region."""
 REGION = re.compile(r"(?<![\w-])(?:[A-Z][a-z’-]+ ?)+, (?:[A-Z]{2}\b|(?:[A-Z][a-z]+ ?)+)")
-"""A place with its region, as descriptions show it: San Francisco, CA."""
+"""A place with its region as descriptions show it: San Francisco, CA."""
 PLACE = re.compile(
     r"\b(?:city|cities|state|country|town|location|place|region|address|destination|origin)\b", re.IGNORECASE
 )
@@ -49,12 +51,15 @@ DEFAULT = re.compile(
     r"(?:default(?:s|ed)?(?: value)?(?: is| to|:|=)?|doesn't specify, please use|use) (-?\d+(?:\.\d+)?)(?![\w.]*\w)",
     re.IGNORECASE,
 )
-"""How a description tells what stands where nothing is given."""
+"""Where a description states the default value."""
 
 
 def fill(tool: Tool[..., Any], text: str, *, part: bool = False) -> Plan[tuple[dict[str, Any], tuple[Note, ...]]]:
-    """The arguments of a call to `tool` that `text` asks for, and what is doubtful about them. Of a `part` of a request
-    only what it says itself: nothing is required, but all its numbers where it has enough."""
+    """The arguments of a call to `tool` for the request `text`, and notes on doubtful ones.
+
+    With `part`, the text is a part of a request: only what it has itself is used and nothing is required, but all its
+    numbers are used if there are enough.
+    """
     required = set[str](tool.parameters.get("required", ()))
     schemas = schemas_of(tool.parameters)
     if part:
@@ -76,7 +81,7 @@ def fill(tool: Tool[..., Any], text: str, *, part: bool = False) -> Plan[tuple[d
 
 
 def _fits_best(filling: PartialCall, name: str, value: str, rivals: Sequence[str]) -> Plan[bool]:
-    """Whether the model would sooner give a text to this optional argument than to one of those that follow."""
+    """Whether this optional argument is likelier to take a string than each of the following ones."""
     if not rivals:
         return True
     scores = yield from score([(filling.prefix, f"{filling.joint}{one}={literal(value)}") for one in (name, *rivals)])
@@ -107,7 +112,7 @@ def _value(filling: PartialCall, name: str, schema: Schema, required: bool) -> P
 
 
 def _defaulted(schema: Schema) -> Any:
-    """What a required number is where the request tells none: its default, also where only the description tells it."""
+    """The value of a required number that the request lacks: its default, also one that only the description states."""
     if "default" in schema:
         return schema["default"]
     told = DEFAULT.search(described(schema))
@@ -118,9 +123,12 @@ def _defaulted(schema: Schema) -> Any:
 
 
 def _boolean(filling: PartialCall, name: str, schema: Schema, required: bool) -> Plan[Any]:
-    """The side whose words the request uses, where the description tells both ("True to lock, false to unlock");
-    else True where the request has the words of its name, False where it denies them. Otherwise the likelier, and
-    an optional one is left out."""
+    """The value of a boolean.
+
+    If the description explains both values ("True to lock, false to unlock"), it is the one whose words the request
+    has. Otherwise True if the request has the words of the name, and False if it negates them. Otherwise the likelier
+    value, or MISSING for an optional argument.
+    """
     told = spans.side(filling.text, described(schema))
     if told is not None:
         return told
@@ -136,7 +144,7 @@ def _boolean(filling: PartialCall, name: str, schema: Schema, required: bool) ->
 
 
 def _option(filling: PartialCall, name: str, options: list[Any], required: bool) -> Plan[Any]:
-    """The likeliest of a few values; an optional one only if it stands in the request."""
+    """The likeliest of a few values; for an optional argument only one that is in the request."""
     named = _named(filling, options)
     if not named and not required:
         return MISSING
@@ -151,7 +159,7 @@ def _option(filling: PartialCall, name: str, options: list[Any], required: bool)
 
 
 def _named(filling: PartialCall, options: list[Any]) -> list[Any]:
-    """The options that stand in the request, word for word or in another form, untaken rather than taken."""
+    """The options in the request, verbatim or in another form; unused ones are preferred."""
     exact = {str(option): spans.find(filling.text, _spoken(option)) for option in options}
     taken = [place for place in exact.values() if place]
     places: list[tuple[Any, Span]] = []
@@ -164,18 +172,18 @@ def _named(filling: PartialCall, options: list[Any]) -> list[Any]:
 
 
 def _last(filling: PartialCall, option: Any) -> Span | None:
-    """Where the last part of an option such as Europe/London stands."""
+    """The span of the last part of an option such as Europe/London."""
     *before, last = re.split(r"[/.:]", str(option))
     return spans.find(filling.text, _spoken(last)) if before and len(last) > 2 else None
 
 
 def _spoken(option: Any) -> str:
-    """A name or an option as it is said."""
+    """A name or an option in words."""
     return str(option).replace("_", " ")
 
 
 def _string(filling: PartialCall, name: str, schema: Schema, required: bool, opening: str = "") -> Plan[Any]:
-    """What the model writes, if the request says it; otherwise the likeliest piece of the request."""
+    """The text that the model generates if the request has it; otherwise the likeliest span of the request."""
     description = described(schema)
     if (short := spans.abbreviation(filling.text, description)) is not None:
         return short
@@ -198,7 +206,7 @@ def _string(filling: PartialCall, name: str, schema: Schema, required: bool, ope
         return schema["default"]
     candidates = _pieces(filling)
     if not candidates:
-        return MISSING  # a request without a word tells none
+        return MISSING  # the request has no words
     best = yield from _likeliest(lead, [(piece, f'"{piece}"') for piece in candidates])
     filling.notes.append(Note("copied", f"{name}: {written!r} is not in the request, {best!r} is"))
     place = filling.find(best)
@@ -206,7 +214,7 @@ def _string(filling: PartialCall, name: str, schema: Schema, required: bool, ope
 
 
 def _begun(filling: PartialCall, lead: str) -> Plan[str]:
-    """What the model writes for a text: no further than to see that it does not stand in the request."""
+    """The start of the text that the model generates, long enough to see that it is not in the request."""
     begun = f'{lead}"'
     reply = yield from ask(Request(prompt=begun, stop=STOPS, max_tokens=FIRST, temperature=0))
     if reply.finish != "length" or reply.text.strip().casefold() not in filling.text.casefold():
@@ -216,7 +224,7 @@ def _begun(filling: PartialCall, lead: str) -> Plan[str]:
 
 
 def _regional(filling: PartialCall, lead: str, place: str, description: str) -> Plan[str]:
-    """A place with its region, where the description shows that form and the request leaves the region out."""
+    """A place with its region, if the description shows that format and the request omits the region."""
     shown = [one[0] for one in REGION.finditer(description)]
     if not shown or not PLACE.search(description) or "," in place or not spans.NAMED.fullmatch(place):
         return place
@@ -229,12 +237,12 @@ def _regional(filling: PartialCall, lead: str, place: str, description: str) -> 
 
 
 def _may_be(filling: PartialCall, name: str, place: Span) -> bool:
-    """Whether a piece of the request may be the value of a text."""
+    """Whether a span of the request may be the value of a string."""
     return filling.free(place) and place not in filling.reserved and not evidence.hollow(filling.text, place, name)
 
 
 def _better(filling: PartialCall, lead: str, held: Sequence[Span], beside: Sequence[Span]) -> Plan[Span]:
-    """Of what the model wrote and what stands beside the argument's name the likelier, in favour of the latter."""
+    """The likelier of what the model generated and of what is beside the argument's name; the latter gets a bonus."""
     candidates = list(dict.fromkeys([*held, *beside]))
     if len(candidates) == 1:
         return candidates[0]
@@ -244,8 +252,8 @@ def _better(filling: PartialCall, lead: str, held: Sequence[Span], beside: Seque
 
 
 def _copied(filling: PartialCall, place: Span, description: str) -> str:
-    """A piece of the request as an argument: whole names and quotations, with the place around it where the description
-    shows one ("San Francisco, CA"), and in the description's own words where it quotes them."""
+    """A span of the request as an argument: whole names and quotations, with the region if the description shows one
+    ("San Francisco, CA"), or in the description's own words if it quotes them."""
     place = spans.grown(filling.text, place)
     if (COMMA.search(description) or REGION.search(description)) and (wider := spans.with_region(filling.text, place)):
         place = wider
@@ -265,14 +273,14 @@ def _unpointed(text: str) -> str:
 
 
 def _likeliest(lead: str, candidates: Sequence[tuple[str, str]]) -> Plan[str]:
-    """Of (piece, how it would be written), the likeliest piece, each of its words counted in its favour."""
+    """The likeliest of (span, its text in the prompt), with a bonus for each word."""
     scores = yield from score([(lead, written) for _, written in candidates])
     worth = [s + WORD_WORTH * len(WORD.findall(piece)) for s, (piece, _) in zip(scores, candidates, strict=True)]
     return candidates[worth.index(max(worth))][0]
 
 
 def _pieces(filling: PartialCall) -> Sequence[str]:
-    """The pieces of the request that could be a string argument: quoted ones if there are any, else runs of words."""
+    """The spans of the request that could be a string argument: quotations if there are any, otherwise runs of words."""
     quoted = [piece for span, piece in spans.quotations(filling.text) if filling.free(span)]
     if quoted:
         return quoted
@@ -282,14 +290,14 @@ def _pieces(filling: PartialCall) -> Sequence[str]:
 
 
 def _telling(text: str, span: Span) -> bool:
-    """Whether a piece begins and ends with a word that says something."""
+    """Whether a span begins and ends with a content word."""
     found = WORD.findall(text[slice(*span)])
     return bool(found and stems.stems(found[0]) and stems.stems(found[-1]))
 
 
 def _list(filling: PartialCall, name: str, schema: Schema, required: bool) -> Plan[Any]:
-    """The items of a list, copied: all untaken numbers, the options named, what is quoted, the parts of a series, or
-    one piece."""
+    """The items of a list, copied: all unused numbers, the options that are named, the quotations, the items of a
+    series, or a single span."""
     items: Any = schema.get("items")
     plain: Schema = cast("Schema", items) if isinstance(items, Mapping) else {}
     kind = plain.get("type")
@@ -310,7 +318,7 @@ def _list(filling: PartialCall, name: str, schema: Schema, required: bool) -> Pl
 
 
 def _series(filling: PartialCall, name: str, schema: Schema) -> Plan[list[str]]:
-    """The items of a series in the request; without one, a single piece of it."""
+    """The items of a series in the request; without one, a single span."""
     text, lead = filling.text, filling.lead(name)
     parts = spans.series(text)
     first = [span for span in spans.endings(text, parts[0]) if filling.free(span)] if parts else []
@@ -330,13 +338,13 @@ def _series(filling: PartialCall, name: str, schema: Schema) -> Plan[list[str]]:
 
 
 def _whole(text: str, piece: str) -> str:
-    """An item with the rest of its name, without an article."""
+    """An item extended to its whole name, without an article."""
     place = spans.find(text, piece)
     return text[slice(*spans.grown(text, place))] if place else piece
 
 
 def _object(filling: PartialCall, name: str, schema: Schema, required: bool) -> Plan[Any]:
-    """An object, filled as a call is; an optional one only where something in it is."""
+    """An object, filled like a call; an optional one only if something in it has a value."""
     needed = set(schema.get("required", ())) if required else set[str]()
     schemas = schemas_of(schema, {})
     inner = PartialCall(
@@ -355,7 +363,7 @@ def _object(filling: PartialCall, name: str, schema: Schema, required: bool) -> 
 
 
 def _written(filling: PartialCall, name: str, schema: Schema, required: bool) -> Plan[Any]:
-    """A value written under its JSON Schema."""
+    """A value that is generated under its JSON Schema."""
     if not required:
         return MISSING
     bounded = {key: value for key, value in schema.items() if key not in ("default", "description", "title")}

@@ -1,6 +1,6 @@
-"""The dates and times of a text in the form that an argument asks for.
+"""Finds the dates and times in a text, in the format that an argument wants.
 
-Only what the text tells whole: a day without its year is no date, and none is guessed.
+Only complete ones are used: a day without its year is no date, and nothing is guessed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FORMS = (
 )
 _PATTERN = re.compile(r"(?:YYYY|MM|DD)[-/.](?:YYYY|MM|DD)[-/.](?:YYYY|MM|DD)", re.IGNORECASE)
 _EXAMPLE = re.compile(r"['\"]\d{4}-\d{2}-\d{2}['\"]")
-"""How descriptions tell the form of a date: YYYY-MM-DD, MM/DD/YYYY."""
+"""Formats of dates in descriptions: YYYY-MM-DD, MM/DD/YYYY."""
 _ISO = re.compile(r"\bISO(?:[ -]?8601)?[ -]date\b|\bdate\b.*\bISO\b", re.IGNORECASE)
 _CLOCK = re.compile(r"(?P<sep>['T ]+)?HH:MM(?P<s>:SS)?(?P<z>Z)?", re.IGNORECASE)
 _CLOCK_EXAMPLE = re.compile(r"['\"](?:[01]\d|2[0-3]):[0-5]\d['\"]")
@@ -58,11 +58,11 @@ _SPOKEN = (
         re.IGNORECASE,
     ),
 )
-"""How a time of day is told in words: half past seven; at four in the afternoon."""
+"""Times of day in words: half past seven; at four in the afternoon."""
 
 
 def pattern(description: str, form: object = None) -> str:
-    """How a description (or JSON Schema's `format`) wants a date written, "" where it wants none: YYYY-MM-DD."""
+    """The date format in a description (or in JSON Schema's `format`), such as YYYY-MM-DD; "" if there is none."""
     told = _PATTERN.search(description)
     if told:
         timed = _CLOCK.match(description, told.end())
@@ -75,7 +75,7 @@ def pattern(description: str, form: object = None) -> str:
 
 
 def clock(description: str, form: object = None) -> str:
-    """How a description wants a time of day written, "" where it wants none, or a day with it: hh:mm."""
+    """The time format in a description, such as hh:mm; "" if it has none, or one together with a date."""
     if _PATTERN.search(description):
         return ""
     if told := _CLOCK.search(description):
@@ -100,7 +100,7 @@ def at(layout: str, hour: int, minute: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A day of a text, with its time, and where it stands."""
+    """A date in a text, with its time and its place."""
 
     span: tuple[int, int]
     year: int
@@ -112,7 +112,7 @@ class Date:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """A time of day, and where it stands."""
+    """A time of day in a text, with its place."""
 
     span: tuple[int, int]
     hour: int
@@ -120,7 +120,7 @@ class Time:
 
 
 def dates(text: str) -> list[Date]:
-    """The dates of a text in its order. A day without a year has the year of the text's other dates."""
+    """The dates in a text, in order. A day without a year gets the year of the text's other dates."""
     found: dict[int, tuple[int, int | None, int, int]] = {}
     for form in _FORMS:
         for match in form.finditer(text):
@@ -140,14 +140,14 @@ def dates(text: str) -> list[Date]:
 
 
 def times(text: str) -> list[Time]:
-    """The times of day of a text in its order."""
+    """The times of day in a text, in order."""
     told = [Time(found.span(), *_read(found)) for found in _TIME.finditer(text)]
     told += [Time(found.span(), *_in_words(found)) for form in _SPOKEN for found in form.finditer(text)]
     return sorted(told, key=lambda one: one.span)
 
 
 def _in_words(found: re.Match[str]) -> tuple[int, int]:
-    """An hour told in words: half past seven in the morning."""
+    """(hour, minute) of a time in words: half past seven in the morning."""
     said = {name: text.casefold() for name, text in found.groupdict().items() if text}
     part, half = said.get("part", ""), said.get("half", "")
     hour = _HOURS.index(said["word"]) + 1 if "word" in said else int(said["digit"])
@@ -164,9 +164,9 @@ def _read(found: re.Match[str]) -> tuple[int, int]:
 
 
 def timed(days: list[Date], hours: list[Time], wanted: int) -> list[tuple[Date, list[tuple[int, int]]]]:
-    """For each of the `wanted` moments its day with the time that it has, and the places of both in the text.
+    """For each of the `wanted` moments its date, combined with its time, and the places of both in the text.
 
-    A time belongs to the day before it, or to the only one there is; a single day is that of all the times.
+    A time belongs to the date before it, or to the only date; a single date belongs to all times.
     """
     if len(days) == 1 and len(hours) >= wanted > 1:
         days = days * wanted

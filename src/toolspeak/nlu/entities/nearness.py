@@ -1,7 +1,7 @@
-"""Scores how well the words around a span of a request agree with an argument's.
+"""Scores how well the words around a span of a request match an argument's words.
 
-A weak model does not see that "450 meters" is the distance; that the description of an argument has the same word
-beside it says so.
+A weak model does not see that "450 meters" is the distance. The argument's description does, if it has one of the
+words beside the span.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ...stems import WORD, parts, stem
 from .spans import Span
 
 BEFORE, AFTER = 7, 5
-"""Words around a piece that tell what it is."""
+"""Words before and after a span that are compared."""
 BREAK = re.compile(r"[,;:.!?]\s|[()]|\band\b|\bor\b|\n")
 
 
 def nearness(text: str, span: Span, told: Mapping[str, float]) -> float:
-    """How well the words around a piece of a text agree with an argument's: the nearer, the more."""
+    """How well the words around a span match an argument's. Closer words count more."""
     after = list(WORD.finditer(text, span[1], min(len(text), span[1] + 120)))[:AFTER]
     before = list(WORD.finditer(text, max(0, span[0] - 160), span[0]))[-BEFORE:][::-1]
     return _near(text, span[1], after, told) + _near(text, span[0], before, told)

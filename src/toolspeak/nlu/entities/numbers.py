@@ -1,6 +1,6 @@
-"""The numbers that a text tells, in digits or in English words, and the lists that it writes out.
+"""Finds the numbers in a text, in digits or in English words, and the lists that it writes out.
 
-A number keeps where it stands, so that what stands around it can tell which argument it belongs to.
+Each number has its place, so that the words around it can show which argument it belongs to.
 """
 
 from __future__ import annotations
@@ -27,48 +27,48 @@ IN_WORDS = re.compile(
 SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "k": 1000}
 SCALE = re.compile(rf"[ -]?((?i:{'|'.join(list(SCALES)[:-1])}))\b|(k)\b")
 POWER = re.compile(r"(?:\s?[x×*]\s?10\s?(?:\^|\*\*)\s?|[eE])([-+]?\d{1,3})(?![\w.])", re.ASCII)
-"""How a number goes on that is written with a power of ten: 6.4e23, 6.4 x 10^23."""
+"""The part of a number after its digits if it has a power of ten: 6.4e23, 6.4 x 10^23."""
 PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
 HALF = re.compile(r" and a half\b", re.IGNORECASE)
 SECONDS = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600, "hr": 3600, "day": 86400, "week": 604800}
 TIMED = re.compile(rf"[ -]?({'|'.join(SECONDS)})s?\b", re.IGNORECASE)
 GLUED = re.compile(r"[xX×]\d|\.\d|-?[A-Za-z]*\d|[A-Za-z]{4,}")
-"""What follows a number that is part of another thing: 2x2, 4b7, 3rdparty."""
+"""What follows digits that are part of something else: 2x2, 4b7, 3rdparty."""
 MOST_WHOLE = 10**15
-"""Below it a number with an exponent is a whole one where it is; above, it is written with its exponent."""
+"""A whole number with an exponent becomes an integer below this; above it stays a float."""
 LONGEST_NUMBER = 40
-"""Characters of what is read as a number."""
+"""The most characters of a number."""
 MOST_SCALES = 2
-"""Words such as thousand and million in a row."""
+"""The most scale words (thousand, million) in a row."""
 LONGEST_LIST = 2000
-"""Characters of a list that is read as one."""
+"""The most characters of a list."""
 LONGEST_JOINT = 12
-"""Characters between two numbers of a run."""
+"""The most characters between two numbers of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of a text: where it stands with its sign and scale, what it is, and whether a percent sign follows."""
+    """A number in a text: its place with sign and scale, its value, and whether a percent sign follows."""
 
     span: Span
     value: int | float
     percent: bool = False
     seconds: int = 0
-    """The seconds of the unit of time that follows, 0 where none does."""
+    """The seconds of the unit of time after it; 0 if there is none."""
 
 
 def numbers(text: str) -> list[Number]:
-    """The numbers of a text in its order."""
+    """The numbers in a text, in order."""
     found: list[Number] = []
     for match in DIGITS.finditer(text):
         if found and match.start() < found[-1].span[1]:
-            continue  # the exponent of the last
+            continue  # the exponent of the number before
         power = POWER.match(text, match.end())
         if len(match[0]) > LONGEST_NUMBER:
             continue
         if power:
             value = float(f"{_value(match[0])}e{power[1]}")
-            if math.isfinite(value):  # JSON knows no infinity
+            if math.isfinite(value):  # JSON has no infinity
                 whole = value.is_integer() and abs(value) < MOST_WHOLE
                 found.append(Number((match.start(), power.end()), int(value) if whole else value))
         elif not GLUED.match(text, match.end()):
@@ -81,7 +81,7 @@ def numbers(text: str) -> list[Number]:
 
 
 def _whole(text: str, start: int, end: int, value: int | float) -> Number:
-    """The number with the scale and the percent sign that follow it."""
+    """The number with the scale and the percent sign after it."""
     for _ in range(MOST_SCALES):
         if not (scale := SCALE.match(text, end)):
             break
@@ -102,7 +102,7 @@ def _value(text: str) -> int | float:
 
 
 def written_lists(text: str) -> list[tuple[Span, list[Any]]]:
-    """The lists that a text writes out in brackets, `[1, 2]` or `['a', 'b']`, with their places."""
+    """The lists that a text writes in brackets, `[1, 2]` or `['a', 'b']`, with their places."""
     found: list[tuple[Span, list[Any]]] = []
     opened: list[int] = []
     for bracket in re.finditer(r"[\[\]]", text):
@@ -112,7 +112,7 @@ def written_lists(text: str) -> list[tuple[Span, list[Any]]]:
             start, end = opened.pop(), bracket.end()
             value = _read(text[start:end]) if end - start <= LONGEST_LIST else None
             if value is not None:
-                while found and found[-1][0][0] > start:  # what is inside is a part of it
+                while found and found[-1][0][0] > start:  # inner lists are part of this one
                     found.pop()
                 found.append(((start, end), value))
     return found
@@ -128,7 +128,7 @@ def _read(text: str) -> list[Any] | None:
 
 
 def runs(text: str, found: list[Number]) -> list[list[Number]]:
-    """Numbers that follow one another with nothing but commas, blanks and "and" between them, two or more."""
+    """Runs of two or more numbers with only commas, spaces and "and" between them."""
     together: list[list[Number]] = []
     for number in found:
         before = together[-1][-1] if together else None

@@ -1,4 +1,4 @@
-"""The pieces of a request that an argument may be copied from: words, numbers, quotations, series.
+"""Finds the spans of a request that an argument may be copied from: words, numbers, quotations, series.
 
 A span is (start, end) in characters of the request.
 """
@@ -16,20 +16,20 @@ QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|‘([^’]+)’|(?<!\w)'((?:[
 CLAUSE = re.compile(r"[.;:!?]\s|[.;:!?]$|\n")
 JOINT = re.compile(r"\s*[,、]\s*(?:(?:and|or)\s+)?|\s+(?:and|or|&)\s+", re.IGNORECASE)
 SERIES = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b|&)?\s*", re.IGNORECASE)
-"""What stands between the pieces of a series of quoted ones or of codes."""
+"""The text between the items of a series of quotations or codes."""
 LONGEST_SPAN = 8
-"""Words in a piece of the request that may be copied as a string."""
+"""The most words of a span that may be copied as a string."""
 LONGEST_ITEM = 4
-"""Words in an item of a series."""
+"""The most words of an item in a series."""
 SIDES = re.compile(r"\b(true|false)\b", re.IGNORECASE)
-"""Where a description of a boolean tells what each value stands for."""
+"""The places where a boolean's description explains its two values."""
 DENIES = re.compile(
     r"\b(?:not|no|never|without|don['’]?t|doesn['’]?t|exclud\w*|disabl\w*|ignor\w*|skip\w*|avoid\w*|nor)\b",
     re.IGNORECASE,
 )
-"""Words that deny what follows them."""
+"""Words that negate what follows."""
 DENIED_WITHIN = 30
-"""Characters from a word that denies to what it denies."""
+"""Characters from a negating word to what it negates."""
 HARDLY = frozenset(
     [
         "default",
@@ -49,18 +49,18 @@ HARDLY = frozenset(
         "result",
     ]
 )
-"""Words in the description of a switch that tell neither of its sides."""
+"""Words in the description of a boolean that are specific to neither of its values."""
 ENDING = 4
-"""Letters by which two forms of one word may differ: run and running."""
+"""Letters by which two forms of a word may differ: run and running."""
 
 
 def overlap(one: Span, other: Span) -> bool:
-    """Whether two pieces share a letter."""
+    """Whether two spans overlap."""
     return one[0] < other[1] and other[0] < one[1]
 
 
 def find(text: str, piece: str) -> Span | None:
-    """Where `piece` stands in `text` as whole words, whatever its case."""
+    """The span of `piece` in `text` as whole words, ignoring case."""
     if not piece.strip():
         return None
     before = rf"(?<!{LETTER})" if re.match(LETTER, piece) else ""
@@ -70,7 +70,7 @@ def find(text: str, piece: str) -> Span | None:
 
 
 def find_form(text: str, piece: str) -> Span | None:
-    """As `find`, or where another form of a one-word `piece` stands: miles for mile, run for running."""
+    """Like `find`, or the span of another form of a one-word `piece`: miles for mile, run for running."""
     if exact := find(text, piece):
         return exact
     wanted = piece.casefold()
@@ -90,8 +90,8 @@ def _telling_words(text: str) -> set[str]:
 
 
 def side(text: str, description: str) -> bool | None:
-    """The value whose words in a description ("True to lock, false to unlock") alone stand in `text`; None if
-    unclear."""
+    """The boolean value whose words in the description ("True to lock, false to unlock") occur in `text`; None if both
+    or neither do."""
     halves = SIDES.split(description)[1:]
     told = {head.lower(): _telling_words(body) for head, body in zip(halves[::2], halves[1::2], strict=True)}
     if told.keys() != {"true", "false"}:
@@ -104,7 +104,7 @@ def side(text: str, description: str) -> bool | None:
 
 
 def denied(text: str, stems: Set[str]) -> bool | None:
-    """Whether what one of `stems` begins a word of is denied in `text`; None where no word begins so."""
+    """Whether a word that starts with one of `stems` is negated in `text`; None if there is no such word."""
     for found in WORD.finditer(text):
         if any(found[0].casefold().startswith(stem) for stem in stems if len(stem) > 2):
             return denied_at(text, found.span())
@@ -112,28 +112,28 @@ def denied(text: str, stems: Set[str]) -> bool | None:
 
 
 def denied_at(text: str, span: Span) -> bool:
-    """Whether a word that denies stands in front of a piece."""
+    """Whether a negating word precedes the span."""
     return DENIES.search(text, max(0, span[0] - DENIED_WITHIN), span[1]) is not None
 
 
 CODED = re.compile(r"[@/_\\:]|[a-z][A-Z]|[A-Za-z]-?\d|\d-?[A-Za-z]|\w\.\w")
-"""What a word has that is no plain one: a path, an address, an identifier."""
+"""Matches in a word that is no plain word: a path, an address, an identifier."""
 PLAIN_NUMBER = re.compile(r"[\d.,:/-]+(?:[a-zA-Z]{1,3})?", re.ASCII)
 """A number, a date or a time, with its unit."""
 SERIAL = re.compile(r"[A-Z]{2,}\d*$")
 DIGITS_ON = re.compile(r"(?: \d+)+(?![\w.])")
-"""How a sign of capitals goes on: ICE 774."""
+"""The digits after a code of capital letters: ICE 774."""
 HOUSE = re.compile(r"(?<![\w.])\d+[a-zA-Z]? $")
 STREET = re.compile(
     r"\b(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|square|place|way|court)\.?$", re.IGNORECASE
 )
-"""What the name of a street ends in; a number in front of it is the house's."""
+"""The end of a street's name; a number before it is the house number."""
 NAMED = re.compile(r"[A-Z][\w'’&.-]*(?: (?:of |de |la |the )?[A-Z][\w'’&-]*)*")
-"""A name: words with capitals in a row."""
+"""A name: consecutive capitalized words."""
 
 
 def marked(text: str) -> list[tuple[Span, str]]:
-    """The pieces that are meant word for word: what is quoted, and words that are no plain ones, such as paths."""
+    """The verbatim texts: quotations, and words that are no plain words, such as paths."""
     quoted = quotations(text)
     coded = [
         (found.span(), found[0])
@@ -146,7 +146,7 @@ def marked(text: str) -> list[tuple[Span, str]]:
 
 
 def grown(text: str, span: Span) -> Span:
-    """A piece with the rest of the word, the name or the quotation that it is a part of; without an article."""
+    """The span extended to the whole word, name or quotation that it is a part of, without an article."""
     for (start, end), piece in quotations(text):
         if start <= span[0] and span[1] <= end and len(piece) > span[1] - span[0] and span[0] - start <= 2:
             return (start + 1, end - 1)
@@ -167,12 +167,12 @@ def grown(text: str, span: Span) -> Span:
 
 
 def _serial(piece: str) -> bool:
-    """Whether a piece is a code of letters and digits, which no name goes on."""
+    """Whether the text is a code of letters and digits, after which no name continues."""
     return re.search(r"\d", piece) is not None and re.search(r"[A-Za-z]", piece) is not None and " " not in piece
 
 
 def with_region(text: str, span: Span) -> Span | None:
-    """A place with the region that stands behind it, or in front of the region that `span` is: Paris, France."""
+    """The span of a place together with the region after it: Paris, France. `span` may also be the region."""
     place = r"[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*"
     for found in re.finditer(rf"{place}, ?{place}", text):
         if found.start() <= span[0] and span[1] <= found.end():
@@ -181,7 +181,7 @@ def with_region(text: str, span: Span) -> Span | None:
 
 
 def abbreviation(text: str, description: str) -> str | None:
-    """The short form that a description gives for what `text` says: 'CA' by "'CA' for California"."""
+    """The abbreviation that a description defines for the text: 'CA' by "'CA' for California"."""
     for found in re.finditer(
         r"['\"“‘]([^'\"”’]{1,20})['\"”’] (?:for|as|means|is) (?:the )?([A-Z]\w*(?: [A-Z]\w*)*)", description
     ):
@@ -191,29 +191,29 @@ def abbreviation(text: str, description: str) -> str | None:
 
 
 def shaped(text: str, written: str, description: str) -> bool:
-    """Whether `written` has the form of an example in the description ('San Francisco, CA'), nothing in the text has,
-    and its first word is the text's."""
+    """Whether `written` has the format of an example in the description ('San Francisco, CA') which nothing in the
+    text has, and starts with a word of the text."""
     examples = {form(piece) for _, piece in quotations(description) if form(piece) not in ("a", "A", "Aa", "0")}
     first = WORD.match(written)
     return bool(first and find(text, first[0]) and form(written) in examples)
 
 
 def form(text: str) -> str:
-    """The form of a text: `Aa, A` for Berlin, DE; words beyond the first make no difference."""
+    """The format of a text: `Aa, A` for Berlin, DE. Further words do not change it."""
     cased = "".join("a" if one.islower() else "A" if one.isupper() else "0" if one.isdigit() else one for one in text)
     shape = re.sub(r"a+|A+|0+", lambda found: found[0][0], cased)
     return re.sub(r"(Aa)(?: Aa)+", r"\1", shape)
 
 
 def quoted_series(text: str) -> list[str]:
-    """The longest series of quoted pieces ('Age', 'Income' and 'Education'), [] where there is none."""
+    """The longest series of quotations ('Age', 'Income' and 'Education'); [] if there is none."""
     several = [run for run in in_series(text, quotations(text)) if len(run) > 1]
     return [piece for _, piece in max(several, key=len)] if several else []
 
 
 def in_series(text: str, found: Sequence[tuple[Span, str]]) -> list[list[tuple[Span, str]]]:
-    """Pieces with their places in a text, in their order; those that nothing but a comma, "and" or "or" parts
-    together."""
+    """The texts with their spans, in order, grouped into series: only a comma, "and" or "or" is between items of a
+    group."""
     runs: list[list[tuple[Span, str]]] = []
     for span, piece in found:
         if runs and SERIES.fullmatch(text[runs[-1][-1][0][1] : span[0]]):
@@ -224,21 +224,21 @@ def in_series(text: str, found: Sequence[tuple[Span, str]]) -> list[list[tuple[S
 
 
 def quotations(text: str) -> list[tuple[Span, str]]:
-    """What stands in quotation marks, with the places of the whole."""
+    """The texts in quotation marks, with the spans including the marks."""
     return [
         (found.span(), next(filter(None, found.groups())))
         for found in QUOTED.finditer(text)
-        if len(found[0]) < 0.8 * len(text)  # a whole request in quotation marks quotes nothing
+        if len(found[0]) < 0.8 * len(text)  # quotation marks around the whole request are no quotation
     ]
 
 
 def quoted(text: str) -> list[str]:
-    """What stands in quotation marks, be it the whole text."""
+    """The texts in quotation marks, also if it is the whole text."""
     return [next(filter(None, found.groups())) for found in QUOTED.finditer(text)]
 
 
 def runs(text: str) -> list[Span]:
-    """Every run of a few words that no punctuation breaks."""
+    """Every span of a few words without punctuation."""
     words = [found.span() for found in WORD.finditer(text)]
     return [
         (words[i][0], words[j][1])
@@ -249,9 +249,9 @@ def runs(text: str) -> list[Span]:
 
 
 def series(text: str) -> list[Span]:
-    """The parts of the longest series in a text ("eggs, spinach and feta"), [] where there is none.
+    """The items of the longest series in a text ("eggs, spinach and feta"); [] if there is none.
 
-    The first and the last part hold more than their item: the words of the clause before and after it.
+    The first and the last item also have the words of the sentence before and after the series.
     """
     best: list[Span] = []
     for start, end in _clauses(text):
@@ -260,7 +260,9 @@ def series(text: str) -> list[Span]:
         parts = list(zip(edges[::2], edges[1::2], strict=True))
         anded = [bool(joint[0].strip(" ,、")) for joint in joints]
         for one, joined in _unbroken(text, parts, anded):
-            told = not any(text[slice(*part)].strip().isdigit() for part in one[1:])  # numbers are no texts
+            told = not any(
+                text[slice(*part)].strip().isdigit() for part in one[1:]
+            )  # a series of numbers is not one of texts
             if told and len(one) >= max(len(best), 2 if joined else 3):
                 best = one
     return best
@@ -273,9 +275,9 @@ def _clauses(text: str) -> list[Span]:
 
 
 def _unbroken(text: str, parts: list[Span], anded: list[bool]) -> list[tuple[list[Span], bool]]:
-    """The parts as series, each with whether a word joins two of it.
+    """The parts grouped into series, each with whether a conjunction joins two of its items.
 
-    A part too long for an item ends one and begins another; a comma after "and" parts two.
+    A part that is too long for an item ends a series and begins another; so does a comma after "and".
     """
     found: list[tuple[list[Span], bool]] = [(parts[:1], False)]
     for part, before, joined in zip(parts[1:], parts, anded, strict=False):
@@ -290,12 +292,12 @@ def _unbroken(text: str, parts: list[Span], anded: list[bool]) -> list[tuple[lis
 
 
 def beginnings(text: str, part: Span) -> list[Span]:
-    """The item at the begin of a part: its first words, one to a few."""
+    """Candidates for the item at the beginning of a part: its first word, first two words, and so on."""
     words = [found.span() for found in WORD.finditer(text, *part)][:LONGEST_ITEM]
     return [(words[0][0], end) for _, end in words]
 
 
 def endings(text: str, part: Span) -> list[Span]:
-    """The item at the end of a part: its last words, one to a few."""
+    """Candidates for the item at the end of a part: its last word, last two words, and so on."""
     words = [found.span() for found in WORD.finditer(text, *part)][-LONGEST_ITEM:]
     return [(start, words[-1][1]) for start, _ in words]

@@ -1,6 +1,6 @@
 """Uses the words right beside a number to find its argument, if the argument's own words are missing.
 
-Kilometers are a distance though no word says so, "the top 3" is a limit, "a table for 6" a number of people.
+Kilometers are a distance even if no word says so, "the top 3" is a limit, "a table for 6" a number of people.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...stems import WORD
 from .numbers import Number
 
 WORTH = 0.6
-"""What a unit is worth, where a word of the argument right beside a number is worth 1."""
+"""The score of a matching unit; a word of the argument right beside a number scores 1."""
 PRICES = "price cost amount money budget rent salary income fee total balance investment principal payment"
 MEASURES = (
     (
@@ -36,7 +36,7 @@ MEASURES = (
     ("force", "newton"),
     ("pressure", "pascal pa bar psi"),
 )
-"""What arguments are called, and the units that they are measured in."""
+"""Words in the names of arguments, and the units that these are measured in."""
 COUNTS = (
     (
         "people guests passengers persons party adults travelers travellers attendees participants diners seats",
@@ -44,7 +44,7 @@ COUNTS = (
     ),
     ("percent percentage rate tip discount tax", "percent"),
 )
-"""The same of what is counted, and of shares."""
+"""The same for counted things, and for shares."""
 MONEY = f"{PRICES} value"
 PEOPLE = "people guests passengers persons party diners seats attendees participants size"
 COUNTED = "limit count top n number num max quantity results result size page"
@@ -54,11 +54,11 @@ FULL = {
     "km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter", "ft": "feet", "kg": "kilogram",
     "g": "gram", "lb": "pound", "lbs": "pound", "ml": "milliliter", "l": "liter", "mi": "mile", "hz": "hertz",
 }  # fmt: skip
-"""What a unit's sign stands for."""
+"""The names of abbreviated units."""
 OF_US = re.compile(r"\s+of (?:us|them)\b", re.IGNORECASE)
 FOR = re.compile(r"\b(?:for|of|we['’]re|we are|us)\s+$", re.IGNORECASE)
 BEFORE = 24
-"""Characters before a number in which the word that leads it is looked for."""
+"""Characters before a number in which its introducing word is looked for."""
 
 _QUANTITIES = tuple((stems.stems_of(names), stems.each(units)) for names, units in (*MEASURES, *COUNTS))
 _SHARES = _QUANTITIES[-1][0]
@@ -67,8 +67,8 @@ _MONEY, _PEOPLE, _COUNTED, _LEADS = *map(stems.stems_of, (MONEY, PEOPLE, COUNTED
 
 
 def spoken_for(text: str, one: Number, name: str, told: Container[str]) -> float:
-    """How much the unit of a number, or the word that leads it, speaks for the argument of that `name`, whose
-    description's stems are `told`."""
+    """How strongly a number's unit, or the word that introduces it, supports the argument `name`, whose description
+    has the stems `told`."""
     named = {stems.stem(part) for part in stems.parts(name)}
     unit = _unit(text, one)
     if one.percent and named & _SHARES:
@@ -90,7 +90,7 @@ def spoken_for(text: str, one: Number, name: str, told: Container[str]) -> float
 
 
 def _unit(text: str, one: Number) -> str:
-    """The word behind a number, without a plural's s."""
+    """The word after a number, without a plural s."""
     found = WORD.match(text, one.span[1] + (text[one.span[1] : one.span[1] + 1] in tuple(" -")))
     unit = found[0].casefold() if found else ""
     return unit[:-1] if len(unit) > 3 and unit.endswith("s") else unit

@@ -1,1 +1,1 @@
-"""Requests that want several calls: how many, and the arguments of each."""
+"""Requests that need several calls: how many, and the arguments of each."""

@@ -1,7 +1,7 @@
-"""Finds how many calls a request wants, and how each further call differs from the first.
+"""Finds how many calls a request needs, and how each further call differs from the first.
 
-A weak model cannot tell when to stop. The request itself tells: what is named side by side ("water and
-iron", "at 0 and at 1000 meters"), or told one after another ("the first … the second …"), wants a call each.
+A weak model cannot tell when to stop, but the request can. Things that are named side by side ("water and iron", "at 0
+and at 1000 meters"), or one after another ("the first … the second …"), need one call each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .mentions import mentions
 from .rows import MOST, rows
 
 MOST_CLAUSES = 6
-"""Parts of a request that is for several calls; one with more is a text."""
+"""The most parts of a request for several calls; one with more is ordinary text."""
 SENTENCE = re.compile(r"(?<=[.?!;])[\"'”]?\s+(?=[\"'“A-Z(])|\n+")
 COUNTED = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|lastly|last one|other one|another one)\b", re.IGNORECASE
@@ -30,17 +30,17 @@ FURTHER = re.compile(
     r"[,;]?\s+and\s+(?=the [A-Za-z]+(?: [A-Za-z]+)? ['\"“])|(?<=[.?!;])[\"'”]?\s+(?=(?:what|how|can|could|who|when|where|which|repeat|do the same)\b)",
     re.IGNORECASE,
 )
-"""Where a request goes on to a further thing."""
+"""Where a request moves on to something else."""
 COUNTS = re.compile(r"(?=\bthe (?:first|second|third|fourth|fifth|sixth|last) )", re.IGNORECASE)
 """Where a request counts things within a sentence."""
 MOST_WORDS_OF_NOTHING = 2
-"""Words of a part that is none by itself."""
+"""A part with at most so many words needs no call of its own."""
 
 
 def calls_for(
     tool: Tool[..., Any], text: str, *, several: bool = True
 ) -> Plan[tuple[list[dict[str, Any]], tuple[Note, ...]]]:
-    """The arguments of each call to `tool` that `text` asks for, one or `several`, and what is doubtful about them."""
+    """The arguments of each call to `tool` that `text` needs (one, or `several`), and notes on doubtful ones."""
     first, notes = yield from fill(tool, text)
     if not several:
         return [first], notes
@@ -49,14 +49,15 @@ def calls_for(
     end = end or (text.find(parts[1]) if 1 < len(parts) <= MOST_CLAUSES else 0)
     if not end:
         return calls, notes
-    # Told of several things at once, the model mixes them up: the first call is what the request tells up to the second.
+    # Given several things at once, the model mixes them up. So the first call is read from the text before the second.
     opening, _ = yield from fill(tool, text[:end].rstrip(), part=True)
     again, _ = alternatives(tool, text, {**first, **_bettered(tool, first, opening)})
     return again if len(again) > 1 else calls, notes
 
 
 def _bettered(tool: Tool[..., Any], first: Mapping[str, Any], opening: Mapping[str, Any]) -> dict[str, Any]:
-    """What the opening tells of the arguments of the first call, and of those required; nothing of it twice."""
+    """The arguments of the first call: those that its own part of the request has, and the required ones. No value is
+    used twice."""
     required = tool.parameters.get("required", ())
     known = {name: value for name, value in opening.items() if name in first or name in required}
     values = [value for value in opening.values() if isinstance(value, str)]
@@ -64,8 +65,8 @@ def _bettered(tool: Tool[..., Any], first: Mapping[str, Any], opening: Mapping[s
 
 
 def clauses(text: str) -> list[str]:
-    """The parts of a request that may each want a call of their own, [] where it is one: sentences that count ("the
-    second …"), or what follows "and then", "how does it compare to"."""
+    """The parts of a request that may each need a call: sentences that count ("the second …"), or what follows "and
+    then" or "how does it compare to". [] if the request is a single part."""
     sentences = [part.strip() for part in SENTENCE.split(text) if part and part.strip()]
     told = [part for part in sentences if COUNTED.search(part)]
     if len(told) > 1:
@@ -78,8 +79,8 @@ def clauses(text: str) -> list[str]:
 
 
 def alternatives(tool: Tool[..., Any], text: str, first: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
-    """The arguments of every call, told by the `first` of them, and where the request goes on to its second clause: 0
-    where it is one."""
+    """The arguments of every call, derived from the `first` one, and the position of the request's second clause (0 if
+    there is only one)."""
     schemas = schemas_of(tool.parameters)
     needed = set[str](tool.parameters.get("required", ()))
     found = mentions(text, schemas, first)

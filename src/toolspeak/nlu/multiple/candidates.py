@@ -14,19 +14,19 @@ from ..entities.spans import Span
 from .span_similarity import BROKEN, COMPOUND, REGION, free_of, kind, left_words, right_words
 
 LONGEST = 4
-"""Words of a piece of plain words."""
+"""The most words of a span of plain words."""
 LONGEST_ALIKE = 8
-"""Words of a piece that others may be like; longer ones are told once."""
+"""The most words of a span that others may resemble; a longer one occurs once."""
 FAR = 2000
-"""Characters from a piece of plain words to those that may be like it."""
+"""The distance in characters between a span of plain words and those that may resemble it."""
 ENDS = 4
-"""Places whose surroundings tell where a piece of plain words begins and ends."""
+"""The most places whose surroundings show where a span of plain words begins and ends."""
 MOST = 60
-"""Pieces of one kind that are compared."""
+"""The most spans of one kind that are compared."""
 
 
 def candidates(text: str, of: str, places: Sequence[Span], told: Collection[str] = ()) -> list[Span]:
-    """The pieces of a kind."""
+    """The spans of the kind `of`."""
     match of:
         case "quoted":
             listed = [span for span, _ in written_lists(text)]
@@ -46,7 +46,7 @@ def candidates(text: str, of: str, places: Sequence[Span], told: Collection[str]
 
 
 def _names(text: str, places: Sequence[Span]) -> list[Span]:
-    """The names of a text, with their regions where the first has one."""
+    """The names in a text, with their regions if the first one has a region."""
     quoted = [span for span, _ in spans.quotations(text)]
     region = "," in text[slice(*places[0])]
     found = [_in_sentence(text, one.span()) for one in spans.NAMED.finditer(text)]
@@ -65,12 +65,12 @@ def _names(text: str, places: Sequence[Span]) -> list[Span]:
 
 
 def _opening(text: str, span: Span) -> bool:
-    """Whether a word has its capital for standing first in a sentence."""
+    """Whether a word is capitalized only because it begins a sentence."""
     return text[slice(*span)].casefold() in stems.STOP and not left_words(text, span[0])
 
 
 def _in_sentence(text: str, span: Span) -> Span:
-    """A name up to the end of its sentence."""
+    """A name, cut at the end of its sentence."""
     found = re.search(r"[a-z]{3}\.\s", text[slice(*span)])
     return (span[0], span[0] + found.end() - 2) if found else span
 
@@ -102,20 +102,22 @@ def _plain(text: str, places: Sequence[Span], told: Collection[str]) -> list[Spa
 
 
 def _says(text: str, span: Span) -> bool:
-    """Whether a word is a plain one that says something."""
+    """Whether a word is a plain content word."""
     word = text[slice(*span)]
     return word[:1].islower() and word not in stems.STOP and not spans.CODED.search(word)
 
 
 def _begins(text: str, before: Span, start: int, places: Sequence[Span]) -> bool:
-    """Whether a piece may begin there: behind a mark, behind a word that says nothing, or as the first call's does."""
+    """Whether a span may begin there: after punctuation, after a function word, or after the same words as in the
+    first call."""
     if text[before[1] : start].strip() or not _says(text, before):
         return True
     return any(left_words(text, one[0])[:1] == [stems.stem(text[slice(*before)])] for one in places)
 
 
 def _ends(text: str, end: int, following: Span | None, places: Sequence[Span], told: Collection[str]) -> bool:
-    """Whether a piece may end there: before a mark, before a word that says nothing, or as the first call's does."""
+    """Whether a span may end there: before punctuation, before a function word, or before the same words as in the
+    first call."""
     if following is None or text[end : following[0]].strip():
         return True
     word = text[slice(*following)].casefold()

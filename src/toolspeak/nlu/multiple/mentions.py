@@ -1,8 +1,8 @@
 """Finds where a request mentions the values of a call's arguments, and further values of the same arguments.
 
-One call tells what each argument's value looks like (a name, a code, what is quoted, a number with its unit,
-an option) and what stands around it. What looks alike and stands in like surroundings, past a word that goes on to
-another thing ("and", "then", "the second"), is another value of that argument.
+A first call shows what each argument's value looks like (a name, a code, a quotation, a number with its unit, an
+option) and which words surround it. A similar span in similar surroundings, after a word that moves on to something
+else ("and", "then", "the second"), is a further value of that argument.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from .candidates import MOST, candidates
 from .span_similarity import alike, alike_numbers, free_of, kind, side_by_side, two_units, unit_of
 
 ALIKE = 0.8
-"""How much the surroundings of two pieces of one kind must agree for them to be values of one argument."""
+"""The similarity of surroundings at which two spans of one kind are values of one argument."""
 ALIKE_WORDS = 1.1
 """The same for plain words, of which a request has many."""
 ALIKE_NUMBERS = 1.6
-"""The same for numbers, the words of the argument counted: more than a unit alone."""
+"""The same for numbers, with the argument's words counted: more than an equal unit alone."""
 ALIKE_FURTHER = 1.2
-"""The same past a word that surely goes on to another thing."""
+"""The same after a word that certainly moves on to something else."""
 ROUNDS = 3
-"""How often places are compared with those found."""
+"""How often spans are compared with those that were accepted."""
 ONWARDS = re.compile(
     r"[,;:\n]|\b(?:and|or|then|also|while|whereas|but|versus|vs|against|compared?|second|third|fourth|fifth|sixth|next|finally|"
     r"lastly|last one|other one|another|again|instead|repeat|plus|as well|what if|how about|what about|that of|followed)\b|\d\)",
     re.IGNORECASE,
 )
-"""What goes on to another thing."""
+"""Words that may move on to something else."""
 DENIED = re.compile(
     r"\b(?:not|nor|never|instead of|rather than|except|without) (?:(?:in|an?|the|as) )*['\"]?$", re.IGNORECASE
 )
-"""What says that an option is not meant."""
+"""Text before an option that excludes it."""
 PRONOUN = re.compile(r"\b(?:first|second|third|other|another|last|this|that|each|every|which) one$", re.IGNORECASE)
-"""A one that is no number."""
+"""Phrases in which "one" is a pronoun and no number."""
 FURTHER = re.compile(
     r"\b(?:then|second|third|fourth|fifth|another|again|instead|repeat|finally|lastly|what if|after that|how (?:does|do|would|will|did)|does it)\b",
     re.IGNORECASE,
 )
-"""What surely goes on to another thing."""
+"""Words that certainly move on to something else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A place of the request that tells a value of an argument."""
+    """A span of the request with a value of an argument."""
 
     name: str
     span: Span
@@ -61,7 +61,7 @@ class Mention:
 
 
 def mentions(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> list[Mention]:
-    """The places of the request that tell the values of the `first` call, and further values of its arguments."""
+    """The spans with the values of the `first` call, and with further values of its arguments."""
     own = _own(text, schemas, first)
     taken = [one.span for one in own]
     found = list(own)
@@ -77,7 +77,7 @@ def mentions(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any])
 
 
 def _onwards(text: str, found: Sequence[Mention], own: Sequence[Mention]) -> list[Mention]:
-    """Without the places between which and the one before nothing goes on to another thing."""
+    """The mentions without those that no word separates from the one before."""
     kept: list[Mention] = []
     last: dict[str, Mention] = {}
     for one in found:
@@ -92,7 +92,7 @@ def _onwards(text: str, found: Sequence[Mention], own: Sequence[Mention]) -> lis
 
 
 def _own(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> list[Mention]:
-    """The places of the first call's own values; no place is two arguments'."""
+    """The spans of the first call's own values. No span belongs to two arguments."""
     told = word_weights(schemas)
     taken: list[Span] = []
     found: list[Mention] = []
@@ -116,7 +116,7 @@ def _own(text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any]) -> 
 
 
 def _place(text: str, schema: Schema, value: Any) -> Span | None:
-    """Where a value stands."""
+    """The span of a value."""
     if isinstance(value, str):
         if "enum" in schema:
             return pieces.find_form(text, value.replace("_", " "))
@@ -134,7 +134,7 @@ def _place(text: str, schema: Schema, value: Any) -> Span | None:
 
 
 def _dates(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
-    """The other dates, where one argument takes a date."""
+    """The other dates, if exactly one argument takes a date."""
     layouts = {
         name: layout
         for name, schema in schemas.items()
@@ -154,7 +154,8 @@ def _dates(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], tak
 def _options(
     text: str, schemas: Mapping[str, Schema], first: Mapping[str, Any], own: Sequence[Mention], taken: Sequence[Span]
 ) -> list[Mention]:
-    """Where the options stand of arguments that have one in the first call; an option of two arguments is neither's."""
+    """The spans of options, for arguments with an option in the first call. An option of two arguments belongs to
+    neither."""
     enums = {
         name: [one for one in schemas[name]["enum"] if isinstance(one, str)]
         for name in schemas
@@ -176,13 +177,13 @@ def _options(
 
 
 def _defaults(text: str, schema: Schema, first: Mapping[str, Any], name: str) -> bool:
-    """Whether an option is left out of the first call for being the default, which the request says."""
+    """Whether the first call lacks an option that the request names because it is the default."""
     default = schema.get("default")
     return name not in first and isinstance(default, str) and pieces.find(text, default.replace("_", " ")) is not None
 
 
 def _every(text: str, piece: str, cased: bool) -> list[Span]:
-    """Everywhere that a piece stands as whole words."""
+    """Every occurrence as whole words."""
     start = r"(?<!\w)" if piece[:1].isalnum() else ""
     end = r"(?!\w)" if piece[-1:].isalnum() else ""
     found = re.finditer(f"{start}{re.escape(piece)}{end}", text, 0 if cased else re.IGNORECASE)
@@ -190,13 +191,13 @@ def _every(text: str, piece: str, cased: bool) -> list[Span]:
 
 
 def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
-    """The pieces that look like a text of the first call and stand in surroundings like its."""
+    """The spans that look like a string of the first call and have similar surroundings."""
     mine = [one for one in own if is_text(schemas.get(one.name, {})) and isinstance(one.value, str)]
     told = word_weights(schemas)
     accepted: dict[str, list[Mention]] = {one.name: [one] for one in mine}
     barred = [*taken, *_spoken_for(text, schemas)]
     found: list[Mention] = []
-    for _ in range(ROUNDS):  # what is like a place that was found is found the next time
+    for _ in range(ROUNDS):  # a span that resembles an accepted one is accepted in the next round
         scored: list[tuple[float, int, Mention]] = []
         for name, places in accepted.items():
             of = kind(text, places[0].span)
@@ -220,8 +221,8 @@ def _texts(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], tak
 
 
 def _worth(text: str, of: str, places: Sequence[Mention], span: Span, told: Collection[str]) -> float:
-    """How much a piece is like the places of an argument; plain words stand around many things, so theirs are compared
-    with the first call's alone."""
+    """The similarity of a span to an argument's mentions. Plain words occur in many surroundings, so they are compared
+    with the first call's mention only."""
     if of != "words":
         return max(alike(text, one.span, span, told) for one in places)
     listed = max(
@@ -231,7 +232,7 @@ def _worth(text: str, of: str, places: Sequence[Mention], span: Span, told: Coll
 
 
 def _spoken_for(text: str, schemas: Mapping[str, Schema]) -> list[Span]:
-    """Where options stand, which are no texts."""
+    """The spans of options, which are not available as strings."""
     options = {
         str(one).replace("_", " ") for schema in schemas.values() for one in schema.get("enum", ()) if len(str(one)) > 2
     }
@@ -247,8 +248,7 @@ def _one_place(text: str, places: Sequence[Mention]) -> bool:
 
 
 def _lists(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention]) -> list[Mention]:
-    """The other lists that the request writes out, or its other series in quotation marks, where only one argument
-    takes a list."""
+    """The other lists in the request, or its other series of quotations, if only one argument takes a list."""
     names = [name for name in schemas if schemas[name].get("type") == "array"]
     mine = [one for one in own if one.name in names]
     if len(names) != 1 or not mine:
@@ -261,13 +261,13 @@ def _lists(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention]) -> 
 
 
 def _quoted_lists(text: str) -> list[tuple[Span, list[str]]]:
-    """The series of quoted pieces, each with its place inside the outer marks."""
+    """The series of quotations, each with its span inside the outer marks."""
     runs = pieces.in_series(text, pieces.quotations(text))
     return [((run[0][0][0] + 1, run[-1][0][1] - 1), [piece for _, piece in run]) for run in runs]
 
 
 def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], taken: Sequence[Span]) -> list[Mention]:
-    """The numbers that are the same thing as a number of the first call."""
+    """The numbers that measure the same thing as a number of the first call."""
     told = word_weights(schemas)
     inside = [*taken, *(span for span, _ in written_lists(text)), *(one.span for one in dates.dates(text))]
     inside += [span for span, _ in pieces.quotations(text)]
@@ -307,7 +307,8 @@ def _numbers(text: str, schemas: Mapping[str, Schema], own: Sequence[Mention], t
 def _rounds(
     text: str, schemas: Mapping[str, Schema], firsts: Mapping[str, Number], every: Sequence[Number]
 ) -> list[Mention]:
-    """Where the request tells a number for each argument, and then one for each again: 3 out of 12, 5 out of 20."""
+    """Mentions where the request gives a number for each argument, and then again one for each: 3 out of 12, 5 out of
+    20."""
     names = sorted(firsts, key=lambda name: firsts[name].span)
     size = len(names)
     if size < 2 or len(every) < 2 * size or len(every) % size or [firsts[name] for name in names] != list(every[:size]):
@@ -324,13 +325,13 @@ def _rounds(
 
 
 def _further(text: str, one: Number, name: str, last: Number, firsts: Mapping[str, Number]) -> bool:
-    """Whether a request surely goes on to another thing before a number, whose unit no other argument has."""
+    """Whether the request certainly moves on to something else before a number whose unit no other argument has."""
     others = [unit_of(text, number) for other, number in firsts.items() if other != name]
     return FURTHER.search(text, last.span[1], one.span[0]) is not None and unit_of(text, one) not in others
 
 
 def _another_unit(text: str, one: Number, name: str, firsts: Mapping[str, Number]) -> bool:
-    """Whether a number has the unit of another argument's, and not that of this one's."""
+    """Whether a number has the unit of another argument, and not that of this one."""
     unit = unit_of(text, one)
     others = [unit_of(text, number) for other, number in firsts.items() if other != name]
     return unit != "" and unit in others and unit != unit_of(text, firsts[name])

@@ -1,8 +1,8 @@
-"""The calls that the mentions of a request amount to.
+"""Combines the mentions of a request into calls.
 
-Mentions of one argument in a row are its group. A group of an argument that was told before begins a new clause, which
-has a call for every combination of its groups; what a clause does not tell is what the clause before had, or what the
-request tells once for all.
+Consecutive mentions of one argument are a group. A second group of the same argument begins a new clause. A clause
+gives one call for every combination of its groups. What a clause lacks comes from the clause before it, or from what
+the request says once for all calls.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from .mentions import FURTHER, ONWARDS, Mention
 from .span_similarity import JOINED, alike, alike_numbers, free_of, kind, left_words, side_by_side, together, two_units
 
 MOST = 12
-"""Calls that one request may come to: a request for more is misread."""
+"""The most calls for one request: more would be a misreading."""
 RESPECTIVELY = re.compile(r"\brespectively\b|\bin (?:that|this|the same) order\b", re.IGNORECASE)
-"""Where as many values of two arguments are paired in their order; elsewhere they are crossed."""
+"""Where equally many values of two arguments are paired in order. Otherwise they are combined in every way."""
 AGAIN = re.compile(r"\b(?:same|again|repeat|instead|once more|what if|how (?:would|does|do|will))\b", re.IGNORECASE)
-"""Where a clause keeps what the one before had."""
+"""Where a clause keeps the values of the one before."""
 TRAILING = re.compile(r"^[^.?!]{0,20},\s*(?:while\s+|but\s+)?(?:\w+ing|all|both|each)\b")
-"""What follows the last clause and holds for all: ", ignoring the weights"."""
+"""Text after the last clause that applies to all: ", ignoring the weights"."""
 LEAST = 0.6
-"""How much a piece of a clause must be like that of another, where each has one."""
+"""The similarity at which a span of one clause takes the place of a value in another."""
 ALL = re.compile(r"\b(?:both|each|all|every|either)\b", re.IGNORECASE)
-"""Where something holds for all clauses."""
+"""Words that say that something applies to all clauses."""
 BESIDE = re.compile(r"[^.?!;]{0,20}(?:,|\band\b|\bor\b)[^.?!;,]{0,40}")
-"""What may stand between two mentions behind the same words."""
+"""The text that may separate two mentions after the same words."""
 SENTENCE = re.compile(r"[.?!;][\"'”)]?\s+|\n")
 
 
 @dataclass(slots=True)
 class Clause:
-    """A part of a request that tells calls: its groups of mentions, and where it stands."""
+    """A part of a request that gives calls: its groups of mentions, and its span."""
 
     groups: dict[str, list[Mention]] = field(default_factory=dict[str, list[Mention]])
     span: Span = (0, 0)
@@ -56,7 +56,7 @@ class Clause:
         return max(one.span[1] for group in self.groups.values() for one in group)
 
     def holds(self, place: Span) -> bool:
-        """Whether a place begins in this part."""
+        """Whether a span begins in this part."""
         return self.span[0] <= place[0] < self.span[1]
 
 
@@ -67,8 +67,8 @@ def rows(
     required: set[str],
     first: Mapping[str, Any],
 ) -> tuple[list[dict[str, Any]], int]:
-    """The arguments of every call, told by the mentions `found` of the request and by the `first` call; and where the
-    second clause begins, 0 where there is one."""
+    """The arguments of every call, derived from the mentions `found` and the `first` call; and the position of the
+    second clause, 0 if there is only one."""
     varied = _varied(found)
     parts = clauses(text, [one for one in found if one.name in varied])
     if not parts or len(parts) > MOST:
@@ -106,13 +106,13 @@ def rows(
 
 
 def _varied(found: Sequence[Mention]) -> set[str]:
-    """The arguments that have several values."""
+    """The arguments with several values."""
     values = {one.name: one.value for one in found}
     return {one.name for one in found if one.value != values[one.name]}
 
 
 def clauses(text: str, found: Sequence[Mention]) -> list[Clause]:
-    """The mentions in groups, cut where an argument comes again, not side by side with where it came."""
+    """The mentions in groups, split where an argument occurs again, unless it is side by side with its last mention."""
     parts: list[Clause] = []
     last: Mention | None = None
     for one in found:
@@ -127,7 +127,7 @@ def clauses(text: str, found: Sequence[Mention]) -> list[Clause]:
 
 
 def _goes_on(text: str, parts: Sequence[Clause], last: Mention | None, one: Mention) -> bool:
-    """Whether a further thing begins between two mentions, where the second was told of before."""
+    """Whether a new clause begins between two mentions, where the argument of the second already has a mention."""
     if last is None or not any(one.name in part.groups for part in parts):
         return False
     order = list(parts[0].groups)
@@ -137,7 +137,8 @@ def _goes_on(text: str, parts: Sequence[Clause], last: Mention | None, one: Ment
 
 
 def _beside(text: str, one: Mention, other: Mention) -> bool:
-    """Whether two mentions stand side by side: with a joint between, and behind the same words, or none."""
+    """Whether two mentions are side by side: only a conjunction separates them, and the same words or none precede
+    them."""
     if isinstance(one.value, str):
         if side_by_side(text, one.span, other.span):
             return True
@@ -151,10 +152,12 @@ def _beside(text: str, one: Mention, other: Mention) -> bool:
 def completed(
     text: str, found: Sequence[Mention], parts: Sequence[Clause], schemas: Mapping[str, Schema], names: set[str]
 ) -> list[Mention]:
-    """What each clause has for an argument that is told in one, where each has something of its kind."""
+    """The mentions, completed for arguments that only one clause has, if every clause has something of that kind."""
     taken = [one.span for one in found]
     more: list[Mention] = []
-    for name in (name for name in schemas if name in names):  # in their order: what one takes the next has no more
+    for name in (
+        name for name in schemas if name in names
+    ):  # in schema order: a span that one argument takes is gone for the next
         mine = [one for one in found if one.name == name]
         if not mine or "enum" in schemas.get(name, {}):
             continue
@@ -170,7 +173,7 @@ def completed(
 def _weak(
     text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
 ) -> list[Mention]:
-    """The likest piece of a clause of the kind that an argument has elsewhere, and those side by side with it."""
+    """The span of a clause that resembles an argument's values elsewhere most, and the spans side by side with it."""
     scored: list[tuple[float, Mention]] = []
     if is_number(schema):
         scored = _weak_numbers(text, name, mine, part, schema, taken)
@@ -193,8 +196,8 @@ def _weak(
 def _weak_numbers(
     text: str, name: str, mine: Sequence[Mention], part: Clause, schema: Schema, taken: Sequence[Span]
 ) -> list[tuple[float, Mention]]:
-    """The numbers of a clause that may be an argument's, with their worth: the only ones there need not be much like
-    its own."""
+    """The numbers of a clause that may belong to an argument, with their scores. If they are the only ones they need
+    not be very similar."""
     every = numbers(text)
     own = [number for number in every for one in mine if number.span == one.span]
     if not own:
@@ -212,18 +215,18 @@ def _weak_numbers(
 
 
 def _one_group(text: str, free: Sequence[Number]) -> bool:
-    """Whether the numbers are one, or stand side by side."""
+    """Whether the numbers are a single one, or side by side."""
     return all(together(text, one.span, other.span) for one, other in pairwise(free))
 
 
 def _apart(text: str, one: Number, other: Number) -> float:
-    """How much two numbers are the same thing, below zero for those of two units."""
+    """The similarity of two numbers; negative if their units differ."""
     alike = alike_numbers(text, one, other)
     return -9.0 if alike == 0.0 and two_units(text, one, other) else alike
 
 
 def _bound(text: str, parts: Sequence[Clause]) -> None:
-    """Sets where each clause stands: from the last word before it that goes on to another thing."""
+    """Sets the span of each clause: from the last separating word before it."""
     starts = [0]
     for one, other in pairwise(parts):
         begin, end = one.ends(), other.begins()
@@ -243,7 +246,8 @@ def _values(group: Sequence[Mention]) -> list[Any]:
 
 
 def _for_all(text: str, part: Clause, name: str, parts: Sequence[Clause]) -> bool:
-    """Whether what one clause alone tells holds for the others: before all, in a sentence of its own, or said so."""
+    """Whether what only one clause says applies to all: it comes before all, in a sentence of its own, or the request
+    says so."""
     return _everywhere(text, part.groups[name][0].span, part.groups[name][-1].span[1], parts)
 
 
@@ -259,7 +263,7 @@ def _everywhere(text: str, span: Span, end: int, parts: Sequence[Clause]) -> boo
 
 
 def _sentence(text: str, span: Span) -> Span:
-    """The sentence around a place."""
+    """The sentence around a span."""
     start = max((found.end() for found in SENTENCE.finditer(text, 0, span[0])), default=0)
     after = SENTENCE.search(text, span[1])
     return start, after.start() if after else len(text)
@@ -275,7 +279,8 @@ def _local(
     i: int,
     again: bool,
 ) -> dict[str, Any]:
-    """What the clauses share, as far as it holds for clause `i`: an option told in another clause alone does not."""
+    """The values shared by all clauses, without those that do not apply to clause `i`: an option that only another
+    clause mentions."""
     if len(parts) == 1:
         return dict(shared)
     kept: dict[str, Any] = {}
@@ -294,7 +299,7 @@ def _local(
 
 
 def _switch(text: str, name: str, schema: Schema, value: Any, parts: Sequence[Clause], i: int) -> Any:
-    """What a switch is in clause `i`, None where another clause alone tells of it."""
+    """The value of a boolean in clause `i`; None if only another clause mentions it."""
     told = [_switch_state(text[slice(*part.span)], name, schema) for part in parts]
     if TRAILING.search(text[parts[-1].ends() :]) and all(one is None for one in told[:-1]):
         return value
@@ -312,7 +317,8 @@ def _switch_state(text: str, name: str, schema: Schema) -> bool | None:
 
 
 def _combined(text: str, told: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """As many values are paired in their order where the request says so, others are crossed."""
+    """The calls of a clause: equally many values are paired in order if the request says so, otherwise combined in
+    every way."""
     lengths: dict[int, list[str]] = {}
     pair = RESPECTIVELY.search(text) is not None
     for k, (name, values) in enumerate(told.items()):

@@ -13,9 +13,9 @@ from ..entities.numbers import Number
 from ..entities.spans import Span, overlap
 
 AROUND = 48
-"""Characters on either side of a piece that are compared."""
+"""Characters on either side of a span that are compared."""
 ABOUT = re.compile(r"\b(?:how|what) about (?:(?:in|for|at|with|the) ){0,2}$", re.IGNORECASE)
-"""What asks the same of another thing."""
+"""Text that asks the same about something else."""
 HEAD = re.compile(r"\s+([a-z]+)\b")
 CURRENCY = "$€£¥"
 JOINED = re.compile(
@@ -23,16 +23,16 @@ JOINED = re.compile(
     r"(?:(?:the|a|an|in|at|for|of|on|from|with|to|by|into|another|that of|also|between)\s+)*['\"“‘]?",
     re.IGNORECASE,
 )
-"""All that stands between two pieces side by side."""
+"""All the text between two spans that are side by side."""
 COMPOUND = re.compile(r"\s(?:and|&)\s")
-"""What joins two words into one name."""
+"""A conjunction that joins two words into one name."""
 REGION = re.compile(r"[A-Z]{2}\b")
-"""A state or a country in two letters behind its city."""
+"""A two-letter code of a state or country after its city."""
 REGIONAL = re.compile(r", [A-Z]{2}$")
 BROKEN = re.compile(r"[.?!;:]\s|\n")
 ARTICLES = frozenset(["the", "a", "an"])
 COPULAS = frozenset(["is", "are", "was", "were", "be"])
-"""Words that say nothing of what stands behind them."""
+"""Words that say nothing about what follows."""
 FOLLOWS = frozenset(["and", "or", "as", "if", "using"])
 STOP_STEMS = frozenset(stems.stem(word) for word in stems.STOP)
 PREPOSITIONS = frozenset(
@@ -57,17 +57,17 @@ PREPOSITIONS = frozenset(
     ]
 )
 TOGETHER = re.compile(r"\s*[\w°/³²^%]*\s*(?:,|and|or|,\s*and)\s*((?:\w+\s+){0,2})[$€£]?")
-"""What stands between two numbers side by side."""
+"""The text between two numbers that are side by side."""
 UNIT = re.compile(r"[\s-]*([^\W\d_]+|%|°)")
 
 
 def free_of(span: Span, taken: Sequence[Span]) -> bool:
-    """Whether a place has no character in common with those taken."""
+    """Whether a span overlaps none of those taken."""
     return not any(overlap(span, one) for one in taken)
 
 
 def kind(text: str, span: Span) -> str:
-    """What kind of piece stands there: quoted, a name, digits, a code, or plain words."""
+    """The kind of a span: quoted, a name, digits, a code, or plain words."""
     if span[0] > 0 and text[span[0] - 1] in "\"'“‘":
         return "quoted"
     piece = text[slice(*span)]
@@ -79,8 +79,8 @@ def kind(text: str, span: Span) -> str:
 
 
 def alike(text: str, one: Span, other: Span, told: Collection[str] = ()) -> float:
-    """How much two pieces stand in the same surroundings: side by side, or behind and before the same words. `told` is
-    what words say of the argument."""
+    """The similarity of two spans' surroundings: they are side by side, or the same words are around them. `told` are
+    the words of the argument."""
     first, second = text[slice(*one)], text[slice(*other)]
     shapes, late = (_shape(first), _shape(second)), max(one[0], other[0])
     shaped = shapes[0] == shapes[1] and spans.CODED.search(first) is not None and not re.search(r"[ @]", shapes[0])
@@ -92,7 +92,7 @@ def alike(text: str, one: Span, other: Span, told: Collection[str] = ()) -> floa
 
 
 def surroundings(text: str, one: Span, other: Span) -> float:
-    """How much the words before and behind two pieces are the same."""
+    """The similarity of the words before and after two spans."""
     rights = right_words(text, one[1]), right_words(text, other[1])
     says = bool(rights[0]) and rights[0][0] not in STOP_STEMS
     return _shared(left_words(text, one[0]), left_words(text, other[0]), 0.8) + _shared(*rights, 0.8 if says else 0.6)
@@ -103,7 +103,7 @@ def _regional(text: str, end: int) -> bool:
 
 
 def _joined(text: str, one: Span, other: Span, told: Collection[str]) -> bool:
-    """Whether two pieces are parts of one list. A list says nothing twice, nor from one place to another."""
+    """Whether two spans are items of one list. A list has no item twice, and does not go from one place to another."""
     early, late = sorted((one, other))
     if text[slice(*one)].casefold() == text[slice(*other)].casefold():
         return False
@@ -121,33 +121,33 @@ def _joined(text: str, one: Span, other: Span, told: Collection[str]) -> bool:
 
 
 def _plainly(text: str, early: Span, late: Span, told: Collection[str]) -> bool:
-    """Whether two pieces of plain words side by side are a list, and not the end and the begin of clauses: as many
-    words, and behind them nothing but a mark, a preposition or a word of the argument."""
+    """Whether two spans of plain words side by side are a list, and not the end of one clause and the start of
+    another: they have equally many words, followed only by punctuation, a preposition or a word of the argument."""
     sizes = {len(WORD.findall(text[slice(*span)])) for span in (early, late)}
     bare = text[early[1] : late[0]].strip(" ") == "," and not re.match(r"\s*(?:,|and\b|or\b)", text[late[1] :])
     return len(sizes) == 1 and not bare and _closed(text, late[1], told)
 
 
 def _closed(text: str, end: int, told: Collection[str]) -> bool:
-    """Whether nothing but a mark, a preposition or one word `told` follows a piece."""
+    """Whether only punctuation, a preposition or one word in `told` follows a span."""
     found = WORD.match(text, end + 1) if end < len(text) and text[end] == " " else None
     word = found[0].casefold() if found else ""
     return not word or word in PREPOSITIONS or word in FOLLOWS or stems.stem(word) in told
 
 
 def _shape(piece: str) -> str:
-    """The form of a code: AZ208 and KL1017 have one."""
+    """The format of a code: AZ208 and KL1017 have the same."""
     return re.sub(r"\d+", "0", re.sub(r"[a-z]+", "a", re.sub(r"[A-Z]+", "A", piece)))
 
 
 def side_by_side(text: str, one: Span, other: Span) -> bool:
-    """Whether nothing stands between two pieces but a joint."""
+    """Whether only a conjunction or a comma separates two spans."""
     early, late = sorted((one, other))
     return JOINED.fullmatch(text, early[1], late[0]) is not None or _sharing(text, early, late)
 
 
 def _sharing(text: str, early: Span, late: Span) -> bool:
-    """Whether two pieces stand side by side before a word that they share: a neuron cell and a muscle cell."""
+    """Whether two spans side by side precede a word that they share: a neuron cell and a muscle cell."""
     head, other = HEAD.match(text, early[1]), HEAD.match(text, late[1])
     if not head or not other or head[1] != other[1]:
         return False
@@ -161,7 +161,7 @@ def _shared(one: Sequence[str], other: Sequence[str], worth: float) -> float:
 
 
 def left_words(text: str, start: int) -> list[str]:
-    """The two words before a place in its sentence, the nearer first; articles do not count."""
+    """The two words before a position in its sentence, the closer first, without articles."""
     before = BROKEN.split(text[max(0, start - AROUND) : start])[-1]
     skipped = ARTICLES | COPULAS
     found = [stems.stem(word) for word in WORD.findall(before) if word.casefold() not in skipped]
@@ -169,15 +169,15 @@ def left_words(text: str, start: int) -> list[str]:
 
 
 def right_words(text: str, end: int) -> list[str]:
-    """The two words behind a place, up to a mark."""
+    """The two words after a position, up to punctuation."""
     after = re.split(r"[.?!;:,]\s|\n", text[end : end + AROUND])[0]
     found = [stems.stem(word) for word in WORD.findall(after) if word.casefold() not in ARTICLES]
-    return ["0" if word.isdigit() else word for word in found[:2]]  # which number it is makes no difference
+    return ["0" if word.isdigit() else word for word in found[:2]]  # the value of a number makes no difference
 
 
 def alike_numbers(text: str, one: Number, other: Number) -> float:
-    """How much two numbers stand in the same surroundings: the same unit, the same words before or behind, or side by
-    side. Two units that differ make two things."""
+    """The similarity of two numbers' surroundings: the same unit, the same words around them, or side by side.
+    Different units mean different things."""
     if two_units(text, one, other):
         return 0.0
     units = unit_of(text, one), unit_of(text, other)
@@ -190,7 +190,7 @@ def alike_numbers(text: str, one: Number, other: Number) -> float:
 
 
 def two_units(text: str, one: Number, other: Number) -> bool:
-    """Whether two numbers have units that differ."""
+    """Whether two numbers have different units."""
     units = unit_of(text, one), unit_of(text, other)
     differ = all(units) and units[0] != units[1]
     return differ or one.percent is not other.percent or (one.percent and _two_shares(text, one, other))
@@ -204,7 +204,7 @@ def _two_shares(text: str, one: Number, other: Number) -> bool:
 
 
 def together(text: str, one: Span, other: Span) -> bool:
-    """Whether two numbers stand side by side; those of a range do not count."""
+    """Whether two numbers are side by side; the ends of a range are not."""
     early, late = sorted((one, other))
     found = TOGETHER.fullmatch(text, early[1], late[0])
     said = found is not None and all(word.casefold() in stems.STOP for word in WORD.findall(found[1]))
@@ -212,7 +212,7 @@ def together(text: str, one: Span, other: Span) -> bool:
 
 
 def unit_of(text: str, one: Number) -> str:
-    """What a number counts: the word behind it that says something, or a sign."""
+    """What a number counts: the content word after it, or a symbol."""
     if one.percent:
         return "%"
     if one.span[0] > 0 and text[one.span[0] - 1] in CURRENCY:
@@ -222,7 +222,7 @@ def unit_of(text: str, one: Number) -> str:
 
 
 def _ahead(text: str, start: int) -> list[str]:
-    """The last two words before a place that say something, the nearer first."""
+    """The last two content words before a position, the closer first."""
     before = WORD.findall(text[max(0, start - AROUND) : start])
     return [stems.stem(word) for word in reversed(before) if word.casefold() not in stems.STOP and not word.isdigit()][
         :2
