@@ -1,4 +1,4 @@
-"""Choosing the tools for a request out of many: an index of tools that answers questions."""
+"""Selects the tools for a request from many: an index of tools that is searched by questions."""
 
 from .index import ToolIndex as ToolIndex
 

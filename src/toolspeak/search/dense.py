@@ -1,4 +1,4 @@
-"""Search by meaning: a vector for each tool, and its score combined with that of the words."""
+"""Search by meaning: a vector for each tool, and a score that combines it with the score of the words."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ if TYPE_CHECKING:
     from .postings import Bools, Floats
 
 WORDS = 0.4
-"""The share of the words' score in both together, tuned on half of the leaderboard's questions."""
+"""The weight of the word score in the combined score, tuned on half of the leaderboard's questions."""
 FARTHEST = np.float32(1e-6)
-"""The nearness of the farthest tool: it comes last, it is not left out."""
+"""The similarity of the farthest tool: not 0, so that it comes last and is not left out."""
 QUERY_PREFIX = "tool: "
-"""What a question is put behind, so that its vector points more to where descriptions of tools lie. Of the beginnings
-tried on the same half three that name a tool or a function brought up to 0.4 points of recall, a bare verb nothing; a
-question took up to one.
-"""
+"""Text before a question, which moves its vector toward the descriptions of tools. Of the prefixes tried on the same
+half, three that name a tool or a function gained up to 0.4 points of recall, a bare verb nothing; one in the form of a
+question cost up to one point."""
 
 
 class Checked:
-    """An embedder whose answers are looked at: ServerFailed where they are no vectors of the texts."""
+    """An embedder whose results are checked. Raises ServerFailed if they are not one vector for each text."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
 
     @property
     def name(self) -> str:
-        """The embedder's."""
+        """The embedder's name."""
         return self.embedder.name
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """A row for each text."""
+        """One row per text."""
         came = self.embedder.embed(texts)
         try:
             made = np.asarray(came, np.float32)
@@ -51,11 +50,12 @@ class Checked:
 
 
 class DenseVectors:
-    """A vector for each tool, which is known by its place as in `Postings`. Those of tools are kept, not of questions.
+    """A vector for each tool, by its place as in `Postings`. Only the tools' vectors are stored, not those of
+    questions.
 
-    A tool's vector is the mean of two, of all that is said of it and of its name and description alone: parameters
-    tell much of most tools, and drown what those are for that have many. The mean's product with a question's vector
-    is the mean of both likenesses.
+    A tool's vector is the mean of two: one of its full text, one of its name and description alone. Parameters
+    describe most tools well, but drown the purpose of tools with many. The product of the mean with a question's
+    vector is the mean of both similarities.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -65,7 +65,7 @@ class DenseVectors:
         self._new: list[Floats] = []
 
     def of_tools(self, whole: Sequence[str], brief: Sequence[str]) -> Floats:
-        """The vectors of tools, which `add` takes, by two texts of each. Raises what the embedder raises."""
+        """The vectors of tools, for `add`, from the full and the brief text of each. Raises the embedder's errors."""
         made = self._kept.embed([*whole, *brief])
         return (made[: len(whole)] + made[len(whole) :]) * np.float32(0.5)
 
@@ -74,7 +74,7 @@ class DenseVectors:
         return self._embedder.embed([QUERY_PREFIX + text])[0]
 
     def add(self, made: Floats) -> None:
-        """Adds the vectors of tools behind those that are there. Raises ServerFailed where they have another width."""
+        """Appends the vectors of tools. Raises ServerFailed if they have another width."""
         if len(made):
             last = self._new[-1] if self._new else self._rows
             if len(last) and last.shape[1] != made.shape[1]:
@@ -82,7 +82,7 @@ class DenseVectors:
             self._new.append(made)
 
     def close_up(self, kept: Sequence[int]) -> None:
-        """Keeps the rows of these places alone."""
+        """Keeps only the rows of these places."""
         self._rows = self.rows[np.asarray(kept, np.int64)]
 
     @property
@@ -95,13 +95,13 @@ class DenseVectors:
         return self._rows
 
     def likeness(self, question: Floats) -> Floats:
-        """For each place, how like a question the tool is: the mean of its two cosines."""
+        """For each place, the similarity of question and tool: the mean of the two cosines."""
         rows = self.rows
         if not len(rows):
             return np.zeros(0, np.float32)
         if rows.shape[1] != len(question):
             raise self._of_another_width()
-        # row by row: a matrix product adds up some rows in another order, and equal tools would not come out equal
+        # einsum sums every row in the same order. A matrix product does not, so that equal tools would differ.
         return np.einsum("ij,j->i", rows, question)
 
     def _of_another_width(self) -> ServerFailed:
@@ -109,10 +109,10 @@ class DenseVectors:
 
 
 def together(words: Floats, likeness: Floats, there: Bools) -> Floats:
-    """Both scores as one, from 0 to 1: each is put on the scale from 0 to its best, as their ranges differ.
+    """Both scores combined, from 0 to 1. Each is scaled to the range from 0 to its maximum, since their ranges differ.
 
-    Scores are put together and not ranks, since ranks hide how sure each side is: where no word is met, likeness
-    decides alone. A likeness counts from the least that any tool has.
+    Scores are combined and not ranks, because ranks hide how certain each side is: if no word matches, similarity
+    alone decides. A similarity counts from the lowest one of any tool.
     """
     if not there.any():
         return words

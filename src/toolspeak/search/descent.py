@@ -1,9 +1,9 @@
-"""A choice by levels: which group of tools, which group in it, which tool, with what; each over a short list.
+"""Hierarchical selection: the model chooses a group of tools, then a group in it, then a tool, each from a short list.
 
-A model that is shown tools is shown groups as tools without arguments; calling one opens it, `none_of_these` goes back
-up. Whatever it answers besides is its reply, so that small talk costs one question. A model that decides by likelihood
-is asked how likely each member of a list makes the request, and goes on with the best that it has seen anywhere.
-Where no branch fits, the model that the driver knows as `search` is asked, with all the tools.
+A model with tool calling sees each group as a tool without arguments. Calling it opens the group; `none_of_these` goes
+back up. Anything else is its reply, so that small talk takes one request. A model that scores by likelihood is asked
+how likely each member of a list makes the request, and continues with the best member seen in any list. If no branch
+fits, the model that the driver knows as `search` is asked, with all the tools.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ..wire.reading.collect import add_usage
 from .group_tree import Group, Member, tools_in
 
 LOOKS = 6
-"""Lists that are looked into for one reply."""
+"""The most lists that are opened for one reply."""
 MOST_CHARACTERS = 300
-"""Characters of the names in a group that are told of it."""
+"""Characters of a group's description that list the names in it."""
 BACK = "none_of_these"
 SEARCH_ALL = "Call this if none of the others is about what is needed: all tools are searched then."
 GO_BACK = "Call this if none of the others does what is needed: the other groups are shown again."
@@ -35,9 +35,11 @@ UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 def levels(
     request: Request, root: Group, *, can: Collection[str] = (), beside: Sequence[AnyTool] = (), looks: int = LOOKS
 ) -> Plan[None]:
-    """Tells the events of the reply to a request whose tools are in `root`. `beside` are tools shown in every list,
-    such as those that the conversation has used. `can` is what the model can do; at most `looks` lists are looked
-    into."""
+    """Passes on the events of the reply to a request whose tools are in `root`.
+
+    `beside` are tools that are offered in every list, such as those that the conversation has used. `can` are the
+    model's capabilities. At most `looks` lists are opened.
+    """
     if request.choice == "none":
         yield from _handed_on(replace(request, tools=tuple(beside)), Usage())
     elif "scored" in can:
@@ -46,12 +48,13 @@ def levels(
         yield from _descent(request, root, beside, looks)
 
 
-# ------------------------------------------------------------------ a list, as a model is shown it
+# ------------------------------------------------------------------ a list as it is offered to a model
 
 
 @dataclass(slots=True)
 class OfferedTools:
-    """The tools that are offered, the groups among them by the names that they have there, and the way back's."""
+    """The offered tools, the groups among them by the names of their tools, and the name of the tool that goes back
+    up."""
 
     tools: tuple[AnyTool, ...]
     opens: dict[str, Group]
@@ -61,7 +64,7 @@ class OfferedTools:
 def listed(
     members: Iterable[Member], beside: Sequence[AnyTool], taken: Collection[str], *, first: bool
 ) -> OfferedTools:
-    """A list with the groups as tools, by names that no tool has."""
+    """A list with its groups as tools, with names that no other tool has."""
     shown = {tool.name: tool for tool in beside}
     opens: dict[str, Group] = {}
     for member in members:
@@ -77,7 +80,7 @@ def listed(
 
 
 def as_tool(group: Group, taken: Collection[str] = ()) -> AnyTool:
-    """A group as a tool that opens it: named after it, told by what is in it."""
+    """A group as a tool that opens it. It is named after the group, and its description says what is in it."""
     name = _free((UNSAFE.sub("_", group.name).strip("_")[:50] or "more") + "_tools", taken)
     said = group.description.strip() or (group.name if UNSAFE.search(group.name) else "")
     count = sum(1 for _ in tools_in(group))
@@ -86,7 +89,8 @@ def as_tool(group: Group, taken: Collection[str] = ()) -> AnyTool:
 
 
 def _by_turns(group: Group) -> list[str]:
-    """The names of what is in a group; of groups alone, the first tool of each, then the second of each."""
+    """The names of a group's members. If all members are groups: the first tool of each, then the second of each, and
+    so on."""
     inner = [member for member in group.members if isinstance(member, Group)]
     if len(inner) < len(group.members):
         return [member.name for member in group.members]
@@ -95,7 +99,7 @@ def _by_turns(group: Group) -> list[str]:
 
 
 def _names(group: Group) -> str:
-    """The names of what is in a group, as far as there is room, each of its groups having its part."""
+    """The names in a group up to the limit of characters, with a share for each of its subgroups."""
     told: list[str] = []
     room = MOST_CHARACTERS
     for name in _by_turns(group):
@@ -114,12 +118,12 @@ def _free(name: str, taken: Collection[str]) -> str:
     return free
 
 
-# ------------------------------------------------------------------ models that are shown tools
+# ------------------------------------------------------------------ models with tool calling
 
 
 @dataclass(slots=True)
 class ReplyListener:
-    """Listens to one reply: calls that open something stay here, the rest goes on."""
+    """Reads one reply: calls that open a group are kept here, all other events are passed on."""
 
     listed: OfferedTools
     hidden: Collection[str]
@@ -130,11 +134,11 @@ class ReplyListener:
 
     @property
     def finish(self) -> Finish:
-        """How the reply ended for who asked: calls that stayed here are none."""
+        """The finish reason for the caller, to whom the calls that were kept here do not exist."""
         return "stop" if self.end.finish == "tool_calls" and not self.called else self.end.finish
 
     def hear(self, event: Event | None) -> Iterable[Event]:
-        """The events that go on."""
+        """The events to pass on."""
         match event:
             case None:
                 return ()
@@ -157,13 +161,16 @@ class ReplyListener:
         return (event,)
 
     def _opens(self, name: str) -> bool:
-        """A tool's name that a group told of opens the list that the tool is in: its arguments were not shown yet."""
+        """Records a call that opens a group. A tool that only a group's description mentions opens its group, since
+        its arguments were not shown yet."""
         return name in self.listed.opens or name == self.listed.back or name in self.hidden
 
 
 def _descent(request: Request, root: Group, beside: Sequence[AnyTool], looks: int) -> Plan[None]:
     homes = _homes(root)
-    path: list[Sequence[Group]] = [[root]]  # those opened at each step: what is in the first, and the others beside it
+    path: list[Sequence[Group]] = [
+        [root]
+    ]  # the groups opened at each step: the members of the first, beside the other groups
     shut: set[Group] = set()
     spent = Usage()
     for _ in range(looks):
@@ -187,7 +194,7 @@ def _descent(request: Request, root: Group, beside: Sequence[AnyTool], looks: in
 def _on(
     path: list[Sequence[Group]], shut: set[Group], shown: OfferedTools, ear: ReplyListener, homes: Mapping[str, Group]
 ) -> Plan[None]:
-    """Goes where the reply says: into a group, or into several at once, or back up."""
+    """Follows the reply: into a group, into several at once, or back up."""
     groups = [shown.opens.get(name) or homes[name] for name in ear.opened if name != shown.back]
     groups = list(dict.fromkeys(group for group in groups if group is not path[-1][0]))
     if not groups:
@@ -205,7 +212,7 @@ def _opened(group: Group) -> Note:
 
 
 def _homes(root: Group) -> dict[str, Group]:
-    """The group that each tool stands in."""
+    """The group of each tool."""
     homes: dict[str, Group] = {}
     left = [root]
     while left:
@@ -219,7 +226,7 @@ def _homes(root: Group) -> dict[str, Group]:
 
 
 def _handed_on(request: Request, spent: Usage, by: str = "") -> Plan[None]:
-    """The reply to a request as it is, with what was spent before."""
+    """The reply to a request unchanged, with the usage of the earlier requests added."""
     ear = ReplyListener(OfferedTools((), {}, ""), ())
     yield Ask(request, live=True, read=ear.hear, recorded=False, by=by)
     yield from tell(Finished(ear.end.finish, add_usage(spent, ear.end.usage)))
@@ -230,7 +237,7 @@ def _handed_on(request: Request, spent: Usage, by: str = "") -> Plan[None]:
 
 def _weighed(request: Request, root: Group, beside: Sequence[AnyTool], looks: int) -> Plan[None]:
     question, results = last_question(request.messages)
-    if results and request.choice == "auto":  # the results are put into words
+    if results and request.choice == "auto":  # the model only has to put the results into words
         yield from _handed_on(replace(request, tools=tuple(beside) or tuple(tools_in(root))[:1]), Usage())
         return
     best, opened = yield from _descended(root, beside, question, looks)
@@ -246,7 +253,7 @@ def _weighed(request: Request, root: Group, beside: Sequence[AnyTool], looks: in
 def _descended(
     root: Group, beside: Sequence[AnyTool], question: str, looks: int
 ) -> Plan[tuple[AnyTool | None, list[Group]]]:
-    """The best tool that is wanted more than needed, going on with the best branch seen; and what was opened."""
+    """The best tool with a positive surplus, searched best branch first; and the opened groups."""
     opened: list[Group] = []
     best: tuple[float, AnyTool] | None = None
     members: Sequence[Member] = (*beside, *root.members)

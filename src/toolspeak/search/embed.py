@@ -1,4 +1,4 @@
-"""Embedders by name: `minilm` in this process, or an embeddings endpoint by its address."""
+"""Embedders by name: `minilm` in this process, or the embeddings endpoint of a server."""
 
 from __future__ import annotations
 
@@ -23,33 +23,34 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TEXTS = 96
-"""Texts in one request: what every provider takes."""
+"""Texts per request: every provider accepts this many."""
 ABREAST = 4
-"""Requests under way at once."""
+"""Concurrent requests."""
 LENGTHS = (6_000, 1_500, 375)
-"""Characters of a text that are sent: fewer where the server refuses, since models differ in what they hold."""
+"""Characters of a text that are sent. If the server rejects a text, the next shorter length is tried: context sizes
+differ."""
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """What gives vectors of texts. `name` says which model it is, in which version: vectors are kept under it."""
+    """Computes vectors of texts. `name` identifies the model and its version: vectors are cached under it."""
 
     @property
     def name(self) -> str: ...
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """A row of float32 for each text, all of one width, each of length 1. May be called from any thread."""
+        """One float32 row per text, all of the same width and of length 1. May be called from any thread."""
         ...
 
 
 def embedder(spec: str | Embedder) -> Embedder:
-    """What `spec` names; an embedder is itself.
+    """The embedder that `spec` names; an embedder is returned as it is.
 
-    - `minilm`: all-MiniLM-L6-v2 in this process, fetched once (84 MB); needs the extra `dense`
-    - `http://host/v1#model`, `openai:MODEL`, `ollama:MODEL` and the other servers that `ts.model` knows: their endpoint
-      for embeddings, with the key of the environment
+    - `minilm`: all-MiniLM-L6-v2 in this process, downloaded once (84 MB); needs the extra `dense`
+    - `http://host/v1#model`, `openai:MODEL`, `ollama:MODEL` and the other servers that `ts.model` knows: their
+      embeddings endpoint, with the key from the environment
 
-    Raises UnknownModel for a name that means none, UsageError for a server without embeddings, MissingExtra.
+    Raises UnknownModel for an unknown name, UsageError for a server without embeddings, and MissingExtra.
     """
     if not isinstance(spec, str):
         if isinstance(spec, Embedder):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -74,10 +75,9 @@ def embedder(spec: str | Embedder) -> Embedder:
 
 
 class Remote:
-    """An endpoint for embeddings of a server like OpenAI's, or Ollama's.
+    """The embeddings endpoint of a server with the API of OpenAI or Ollama.
 
-    A text that is too long for the server's model is cut. A row of zeros, which no direction can be read from, stays
-    one.
+    A text that is too long for the server's model is truncated. A row of zeros, which has no direction, stays zeros.
     """
 
     def __init__(self, model: Http) -> None:
@@ -93,7 +93,7 @@ class Remote:
 
     @property
     def name(self) -> str:
-        """Server and model. A server that was named without a model is asked for the one it has, once."""
+        """Server and model. A server that was named without a model is asked once for the one that it has."""
         with self._asking:
             if not self.model.model:
                 self.model.model = run_sync(self.model.only_model())
@@ -101,12 +101,12 @@ class Remote:
             return self._told
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """A row for each text. Raises a ModelError where the server cannot be asked or answers something else."""
+        """One row per text. Raises ModelError if the server cannot be reached or sends something else."""
         import numpy as np
 
         if not texts:
             return np.empty((0, self._width), np.float32)
-        # An empty text is refused by most servers; half a surrogate pair is no text.
+        # Most servers reject an empty text, and lone surrogates cannot be encoded.
         clean = [text.encode("utf-8", "replace").decode() or " " for text in texts]
         rows = run_sync(self._all([clean[at : at + TEXTS] for at in range(0, len(clean), TEXTS)]))
         widths: set[int] = {len(row) for row in rows} | ({self._width} if self._width else set())
@@ -121,7 +121,7 @@ class Remote:
         return found.astype(np.float32)
 
     async def _all(self, batches: Sequence[Sequence[str]]) -> list[tuple[float, ...]]:
-        """The rows of all batches, in their order; the first that fails ends the others."""
+        """The rows of all batches, in order. The first one that fails cancels the others."""
         turn = asyncio.Semaphore(ABREAST)
 
         async def one(texts: Sequence[str]) -> Vectors:
@@ -136,7 +136,7 @@ class Remote:
         return [row for task in tasks for row in task.result().rows]
 
     async def _some(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of one batch, its texts cut shorter while the server refuses and that changes them."""
+        """The vectors of one batch. While the server rejects it, its texts are cut shorter, if that changes them."""
         longest = max(map(len, texts))
         first: BadRequest | None = None
         for length in LENGTHS:

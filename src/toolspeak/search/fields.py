@@ -1,9 +1,9 @@
-"""The searchable text of a tool, and the weight of each of its words.
+"""The searchable text of a tool, and the weight of each of its terms.
 
-A word counts by the field it stands in: the name, the description, what the parameters are called and which values they
-may have, what is said of them, the example questions. The fields' counts are put together before they level off (BM25F:
-Robertson, Zaragoza and Taylor, 2004), so that a word in every field does not count thrice. A field's usual length is a
-constant here and not the mean of the index: what a tool weighs then depends on the tool alone.
+A term counts by the field it is in: the name, the description, the names and possible values of parameters, their
+descriptions, the example questions. The weighted counts of all fields are added before they saturate (BM25F:
+Robertson, Zaragoza and Taylor, 2004), so that a word in every field does not count several times. The usual length of
+a field is a constant, not the mean over the index, so that a tool's weights depend only on the tool.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..types import Schema, Tool
 from .terms import MAX_TEXT, spoken, terms, visible
 
 MAX_NODES = 500
-"""Parts of a parameters' schema that are read."""
+"""The most nodes of a parameters' schema that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """How much a field counts: its `weight`, its `usual` length in words, and how far length matters (0 to 1)."""
+    """The influence of a field: its `weight`, its `usual` length in words, and how much length matters (0 to 1)."""
 
     weight: float
     usual: float
@@ -31,13 +31,13 @@ class Field:
 
 NAME, DESCRIPTION, EXAMPLES = Field(4.0, 5, 0.3), Field(1.0, 12, 0.6), Field(1.0, 40, 0.6)
 VALUES, PARAMETERS = Field(1.0, 8, 0.6), Field(0.5, 20, 0.6)
-"""What parameters are called and the values that they may have, and what is said of them."""
+"""The names and possible values of parameters; and their descriptions."""
 LEVEL = 1.0
-"""BM25's k1: the weighted count at which a word has half of the most that it can have."""
+"""BM25's k1: the weighted count at which a term reaches half of its maximal weight."""
 
 
 def weights(tool: Tool[..., Any], examples: Sequence[str] = ()) -> dict[str, float]:
-    """Each term of a tool with its weight, from 0 to below 1."""
+    """Each term of a tool with its weight, at least 0 and below 1."""
     values, told = parameters(tool.parameters)
     counted: dict[str, float] = {}
     for field, found in (
@@ -54,7 +54,7 @@ def weights(tool: Tool[..., Any], examples: Sequence[str] = ()) -> dict[str, flo
 
 
 def text(tool: Tool[..., Any], examples: Sequence[str] = ()) -> str:
-    """A tool as one text, for what embeds text: its name in words, then what is said of it, the most telling first."""
+    """A tool as one text for embedding: its name in words, then everything else, the most specific first."""
     values, told = parameters(tool.parameters)
     asked = "\n".join(examples)[:MAX_TEXT]
     parts = (spoken(tool.name), visible(tool.description), visible(asked), spoken(values), visible(told))
@@ -62,14 +62,14 @@ def text(tool: Tool[..., Any], examples: Sequence[str] = ()) -> str:
 
 
 def brief(tool: Tool[..., Any]) -> str:
-    """The name and the description alone: what a tool is for, without the details of how it is called."""
+    """The name and the description only: what a tool is for, without how it is called."""
     return "\n".join(part for part in (spoken(tool.name), visible(tool.description)) if part)
 
 
 def parameters(schema: Schema) -> tuple[str, str]:
-    """The names of parameters with the values of their enums, and their descriptions, within a bound.
+    """The names of parameters with their enum values, and their descriptions, within a limit.
 
-    Those inside others too, level by level, so that what is outside comes first.
+    Nested parameters are included level by level, so that outer ones come first.
     """
     values, told = _Text(), _Text()
     level: list[Any] = [schema]
@@ -85,7 +85,7 @@ def parameters(schema: Schema) -> tuple[str, str]:
 
 
 class _Text:
-    """A text that grows to a bound."""
+    """A text that grows up to a limit."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -106,7 +106,7 @@ def _read(node: Schema, values: _Text, told: _Text, below: list[Any]) -> None:
         for value in cast("Sequence[Any]", listed)[:MAX_NODES]:
             values.add(value)
     for key in ("properties", "$defs", "definitions"):
-        # Most are not there, and to ask whether nothing is a mapping is slow.
+        # Most keys are missing, and isinstance(None, Mapping) is slow.
         if (inner := node.get(key)) and isinstance(inner, Mapping):
             for name, schema in itertools.islice(cast("Schema", inner).items(), MAX_NODES):
                 if key == "properties":

@@ -1,8 +1,8 @@
-"""Tools in groups: the tree that a choice by levels goes down through.
+"""Trees of tool groups, for hierarchical selection.
 
-A list of members, tools and groups, is short: it is what a model chooses from at once. Groups come from whoever gives
-the tools (`plain`, `given`), from what names begin with (`by_prefix`), and for what neither of these orders from a
-`Split`, which parts a list in a few named groups: see `search.groups` for one by words.
+A list of members (tools and groups) is short: a model chooses from it at once. Groups come from the user (`plain`,
+`given`), from common prefixes of names (`by_prefix`), and for the rest from a `Split` function, which divides a list
+into a few named groups; `search.groups` has one that groups by words.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..schema.suggestions import did_you_mean, near
 from ..types import Tool
 
 LIST = 8
-"""Members of a list, about: a list may hold half as many more."""
+"""The usual number of members in a list; it may have half as many more."""
 LEAST = 3
-"""Tools that a common beginning of their names makes a group of."""
+"""The number of tools with a common prefix that become a group."""
 LONGEST_NAME, DEEP = 200, 8
-"""Characters of a name, and words of it, that are looked at."""
+"""Characters of a name, and words in it, that are compared."""
 VERBS = frozenset(
     [
         "add",
@@ -117,14 +117,14 @@ VERBS = frozenset(
         "write",
     ]
 )
-"""What many names of tools hold whatever they are about."""
+"""Verbs in the names of tools, which say nothing about their subject."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Tools under a name. `members` are tools and further groups, `description` says in words what they are for.
+    """Tools under a name. `members` are tools and further groups; `description` says what they are for.
 
-    Where groups are given by hand, members may also be names and patterns of names: `Group("mail", ["mail_*"])`.
+    In groups from a user, members may also be names and patterns of names: `Group("mail", ["mail_*"])`.
     """
 
     name: str
@@ -134,11 +134,11 @@ class Group:
 
 Member = Tool[..., Any] | Group
 Split = Callable[[Sequence[Member], int], Sequence[Group]]
-"""Parts a list in at most so many groups, at least two. Each is named, and none is empty."""
+"""Divides a list into at least two and at most so many groups. Each has a name, and none is empty."""
 
 
 def tools_in(group: Group) -> Iterator[AnyTool]:
-    """All tools of a group, those of the groups in it too."""
+    """All tools in a group and in its subgroups."""
     for member in group.members:
         if isinstance(member, Group):
             yield from tools_in(member)
@@ -146,15 +146,15 @@ def tools_in(group: Group) -> Iterator[AnyTool]:
             yield member
 
 
-# ------------------------------------------------------------------ groups that are given
+# ------------------------------------------------------------------ groups from the user
 
 
 def plain(spec: Any) -> tuple[Group, ...]:
-    """Groups that somebody wrote down, with nothing but names, patterns and further groups in them.
+    """The groups that a user specifies, with only names, patterns and further groups as members.
 
     `spec` is a mapping of names to members, or a list of Groups. Members are names and patterns (`mail_*`) of tools;
     Tools, functions and dicts; a Toolbox or another list of these; or a mapping of further groups. Raises UsageError
-    for what is none of these.
+    for anything else.
     """
     if not (_is_groups(spec) or isinstance(spec, Group) or _is_list(spec)) or not spec:
         raise UsageError(f"groups: expected a mapping such as {{'mail': ['mail_*']}}, received {short(spec)}")
@@ -175,7 +175,7 @@ def _plain_members(spec: Any) -> tuple[Any, ...]:
 
 
 def own_tools(spec: Any) -> Iterator[AnyTool]:
-    """The tools that groups hold themselves, not by name."""
+    """The tools that are in groups as objects, not by name."""
     for one in _each(spec):
         if isinstance(one, Group):
             yield from own_tools(one.members)
@@ -184,8 +184,8 @@ def own_tools(spec: Any) -> Iterator[AnyTool]:
 
 
 def resolve_groups(spec: Iterable[Group], tools: Iterable[AnyTool], *, strict: bool = True) -> Group:
-    """Plain groups with tools in place of names, as one group. A tool is in the first group that names it. If `strict`,
-    a name of no tool is a UsageError."""
+    """One group with the given groups, in which tools replace names. A tool is in the first group that names it. If
+    `strict`, a name without a tool raises UsageError."""
     known = {tool.name: tool for tool in tools}
     left = dict(known)
 
@@ -218,7 +218,7 @@ def _is_list(spec: Any) -> bool:
 
 
 def _is_groups(spec: Any) -> TypeGuard[Mapping[Any, Any]]:
-    """Whether it is a mapping of groups, and not a tool as a dict."""
+    """Whether it is a mapping of groups, and not a dict that describes a tool."""
     if not isinstance(spec, Mapping):
         return False
     said = cast("Mapping[Any, Any]", spec)
@@ -226,7 +226,7 @@ def _is_groups(spec: Any) -> TypeGuard[Mapping[Any, Any]]:
 
 
 def _each(spec: Any) -> Iterator[Any]:
-    """What a mapping of groups, a list, with those in it, or a single thing holds."""
+    """The members in a mapping of groups, a list (also a nested one), or a single member."""
     if _is_groups(spec):
         yield from (one if isinstance(one, Group) else Group(str(name), one) for name, one in spec.items())
     elif isinstance(spec, (str, Tool, Group, Mapping)) or not isinstance(spec, Iterable):
@@ -236,13 +236,14 @@ def _each(spec: Any) -> Iterator[Any]:
             yield from _each(one)
 
 
-# ------------------------------------------------------------------ groups that are made
+# ------------------------------------------------------------------ computed groups
 
 
 def by_prefix(tools: Sequence[AnyTool], long: int = LIST) -> list[Member]:
-    """The tools with those in groups whose names begin alike: `github_…`, `stripe.customers.…`.
+    """The tools, with tools that share a prefix in groups: `github_…`, `stripe.customers.…`.
 
-    Groups stand where their first tool stood. One that is longer than `long` is parted by how the names go on.
+    A group is at the place of its first tool. One that is longer than `long` is divided by the next parts of the
+    names.
     """
     return _by_piece(tools, [_pieces(tool.name) for tool in tools], 0, long)
 
@@ -253,7 +254,7 @@ def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int
         if len(said) > at:
             places.setdefault(_alike(said[at]), []).append(place)
     if len(places) == 1 and all(len(said) > at for said in pieces):
-        return _by_piece(tools, pieces, at + 1, long)  # they all begin so
+        return _by_piece(tools, pieces, at + 1, long)  # all names share this part
     grouped: dict[int, Group] = {}
     inside: set[int] = set()
     for found in places.values():
@@ -271,19 +272,19 @@ def _by_piece(tools: Sequence[AnyTool], pieces: Sequence[Sequence[str]], at: int
 
 
 def _pieces(name: str) -> list[str]:
-    """What a name says, without its verbs: `list_users` is about what `create_user` is about."""
+    """The parts of a name without its verbs: `list_users` has the same subject as `create_user`."""
     pieces = [piece.lower() for piece in stems.PART.findall(name[:LONGEST_NAME])[:DEEP]]
     return [piece for piece in pieces if piece not in VERBS] or pieces
 
 
 def _alike(piece: str) -> str:
-    """What a word has in common with its plural."""
+    """A key that a word shares with its plural."""
     return piece[:-1] if len(piece) > 3 and piece.endswith("s") and piece[-2] not in "su" else piece
 
 
 def tree(root: Group, tools: Iterable[AnyTool], split: Split, most: int = LIST) -> Group:
-    """The groups of `root` with all `tools` in them and no others: those in no group are put in groups by their names,
-    and lists that are longer than half as much again as `most` are parted."""
+    """The groups of `root`, with exactly the given `tools` in them. Tools in no group are grouped by their names, and
+    lists that are more than half longer than `most` are divided."""
     wanted = {tool.name: tool for tool in tools}
     kept = only(root, wanted) or Group("")
     grouped = {tool.name for tool in tools_in(kept)}
@@ -292,7 +293,7 @@ def tree(root: Group, tools: Iterable[AnyTool], split: Split, most: int = LIST) 
 
 
 def only(group: Group, wanted: Collection[str]) -> Group | None:
-    """The group with those of its tools that are wanted; None where there are none."""
+    """The group with only the wanted tools; None if it has none of them."""
     members: list[Member] = []
     for member in group.members:
         if not isinstance(member, Group):
@@ -303,14 +304,14 @@ def only(group: Group, wanted: Collection[str]) -> Group | None:
 
 
 def _shaped(members: Sequence[Member], split: Split, most: int) -> tuple[Member, ...]:
-    """A list that is short, of groups whose lists are."""
+    """The members as a short list of groups with short lists."""
     long = most + most // 2
     if len(members) > long:
         groups, tools = _apart(members)
         members = [*groups, *by_prefix(tools, long)]
     if len(members) > long:
         groups, tools = _apart(members)
-        # Where there is room the groups stay where they are, and the tools beside them go into some.
+        # If there is room, the groups keep their places, and the single tools beside them are put into groups.
         members = (
             [*groups, *split(tools, most - len(groups))] if len(groups) <= most - 2 else list(split(members, most))
         )
@@ -323,7 +324,7 @@ def _apart(members: Sequence[Member]) -> tuple[list[Group], list[AnyTool]]:
 
 
 def _plain(member: Member, split: Split, most: int) -> Member:
-    """A member with short lists in it; what stands in a group alone stands for itself."""
+    """A member with short lists. A group of one member is replaced by that member."""
     if not isinstance(member, Group):
         return member
     inner = _shaped(member.members, split, most)
@@ -331,7 +332,7 @@ def _plain(member: Member, split: Split, most: int) -> Member:
 
 
 def in_order(members: Sequence[Member], most: int) -> list[Group]:
-    """A list in parts of equal length, as it stands: the Split that knows nothing."""
+    """Divides a list into parts of equal length, in order: the Split that uses no knowledge."""
     parts = min(most, max(2, -(-len(members) // LIST)))
     ends = [len(members) * part // parts for part in range(parts + 1)]
     return [Group(f"part_{i + 1}", tuple(members[ends[i] : ends[i + 1]])) for i in range(parts)]

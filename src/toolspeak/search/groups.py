@@ -1,8 +1,8 @@
-"""Groups of tools that belong together by their words, for tools that nobody has put in any.
+"""Groups tools by the words they have in common, for tools that the user has not grouped.
 
-Each tool is a vector: its terms, weighed by their fields and by how rare they are, thrown together into a few hundred
-numbers by signs that depend on the term alone (a random projection that is the same everywhere). Vectors are parted by
-spherical k-means, begun with those farthest from each other; nothing is drawn at random.
+Each tool is a vector: its terms, weighted by field and by rarity, are projected to a few hundred numbers with signs
+that depend only on the term (a random projection that is the same everywhere). The vectors are divided by spherical
+k-means, starting with vectors that are far apart. Nothing is random.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from .terms import terms
 
 Floats = NDArray[np.float32]
 WIDTH = 256
-"""Numbers of a vector."""
+"""Numbers in a vector."""
 ROUNDS = 12
-"""How often k-means goes over its vectors at most."""
+"""The most iterations of k-means."""
 TOLD, WORDS = 3, 12
-"""Words that name a group, and that tell of it."""
+"""Words in a group's name, and in its description."""
 CROWDED = 15
-"""Tenths of the mean that a part may hold."""
+"""The largest size of a part, in tenths of the mean."""
 LONGEST_NAME = 40
-"""Characters of the name of a group."""
+"""Characters of a group's name."""
 LONGEST = 200
-"""Characters of the name of a tool that a group can be named by."""
+"""The most characters of a tool's name from which a group's name may be taken."""
 
 
 def grouped(tools: Sequence[AnyTool], groups: Group | None = None, most: int = LIST) -> Group:
-    """All the tools in groups: those of `groups`, then by how their names begin, then by words. Lists hold about
-    `most`."""
+    """All the tools in groups: those of `groups`, then by common prefixes of names, then by words. Lists have about
+    `most` members."""
     return tree(groups or Group(""), tools, by_words(tools), most)
 
 
 def by_words(tools: Sequence[AnyTool]) -> Split:
-    """What parts a list of these tools, and of groups of them, by what they say."""
+    """A Split that divides a list of these tools, or of groups of them, by their words."""
     known = Words(tools)
 
     def split(members: Sequence[Member], most: int) -> Sequence[Group]:
@@ -61,14 +61,14 @@ def by_words(tools: Sequence[AnyTool]) -> Split:
 
 
 def _written_terms(tools: Sequence[AnyTool]) -> dict[str, str]:
-    """The terms of the tools' names, each as it is written there."""
+    """The terms in the tools' names, each with its original spelling."""
     return {
         term: piece.lower() for tool in tools for piece in PART.findall(tool.name[:LONGEST]) for term in terms(piece)
     }
 
 
 class Words:
-    """What tools say: a vector for each, and the words that tell some from others."""
+    """The words of tools: a vector for each tool, and the words that distinguish tools."""
 
     def __init__(self, tools: Sequence[AnyTool]) -> None:
         self.rows = {tool.name: weights(tool) for tool in tools}
@@ -78,7 +78,9 @@ class Words:
             for term in row:
                 held[term] = held.get(term, 0) + 1
         self.rare = {term: math.log(len(self.rows) / n) for term, n in held.items() if n < len(self.rows)}
-        shared = {term: worth for term, worth in self.rare.items() if held[term] > 1}  # others put nothing together
+        shared = {
+            term: worth for term, worth in self.rare.items() if held[term] > 1
+        }  # a term of a single tool connects nothing
         self.vectors = np.zeros((len(self.rows), WIDTH), np.float32)
         signs: dict[str, Floats] = {}
         for place, row in enumerate(self.rows.values()):
@@ -88,11 +90,11 @@ class Words:
                 self.vectors[place] = _of_length_one(np.array([worth for *_, worth in told], np.float32) @ found)
 
     def vector(self, tools: Sequence[AnyTool]) -> Floats:
-        """That of some tools: their mean, of length 1."""
+        """The vector of several tools: their mean, scaled to length 1."""
         return _of_length_one(self.vectors[[self.places[tool.name] for tool in tools]].mean(axis=0))
 
     def question(self, text: str) -> Floats:
-        """That of a question, by those of its words that tools have."""
+        """The vector of a question, from those of its words that tools have."""
         vector = np.zeros(WIDTH, np.float32)
         for term in dict.fromkeys(terms(text)):
             if term in self.rare:
@@ -100,7 +102,7 @@ class Words:
         return _of_length_one(vector)
 
     def _counted(self, tools: Sequence[AnyTool], whole: dict[str, float]) -> dict[str, float]:
-        """How much each term that tells tools apart weighs in all of these; the same is added to `whole`."""
+        """The total weight of each distinguishing term in these tools. The weights are also added to `whole`."""
         counts: dict[str, float] = {}
         for tool in tools:
             for term, worth in self.rows[tool.name].items():
@@ -110,7 +112,7 @@ class Words:
         return counts
 
     def telling(self, parts: Sequence[Sequence[AnyTool]]) -> list[list[str]]:
-        """For each part the words that tell it from the others, as they are written in the names of its tools."""
+        """For each part, the words that distinguish it from the others, as they are spelled in the names of its tools."""
         whole: dict[str, float] = {}
         counted = [self._counted(part, whole) for part in parts]
         found: list[list[str]] = []
@@ -130,13 +132,14 @@ def _of_length_one(vector: Floats) -> Floats:
 
 
 def _signs(term: str) -> Floats:
-    """As many +1 and -1 as a vector has numbers, the same for a term wherever it is met."""
+    """A vector of +1 and -1 that depends only on the term."""
     bits = np.frombuffer(hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=WIDTH // 8).digest(), np.uint8)
     return np.unpackbits(bits).astype(np.float32) * np.float32(2) - np.float32(1)
 
 
 def _parts(vectors: Floats, count: int) -> list[list[int]]:
-    """The places of the vectors in at most `count` parts, each in order, the parts by their first."""
+    """The places of the vectors in at most `count` parts. Each part is in order, and parts are in the order of their
+    first."""
     centres = _far_apart(vectors, count)
     nearest = np.zeros(len(vectors), np.int64)
     for turn in range(ROUNDS):
@@ -150,7 +153,7 @@ def _parts(vectors: Floats, count: int) -> list[list[int]]:
 
 
 def _nearest(near: Floats) -> NDArray[np.int64]:
-    """For each row the column that is highest and has room: so that no part is much longer than the others."""
+    """For each row, the highest column that is not full, so that no part is much larger than the others."""
     count, parts = near.shape
     room = [-(-count * CROWDED // (parts * 10))] * parts
     chosen = np.full(count, -1, np.int64)
@@ -163,9 +166,11 @@ def _nearest(near: Floats) -> NDArray[np.int64]:
 
 
 def _far_apart(vectors: Floats, count: int) -> Floats:
-    """To begin with: the vector that is nearest to all of them, then always one that is farthest from those taken.
+    """Initial centers: first the vector that is closest to all, then always one of those farthest from the chosen
+    ones.
 
-    Of the farthest those that have most near them, so that a tool like no other does not begin a group of its own.
+    Of the farthest it takes the one with the most close neighbors, so that an outlier does not start a group of its
+    own.
     """
     taken = [int(np.argmax(vectors @ vectors.mean(axis=0)))]
     near = vectors @ vectors[taken[0]]

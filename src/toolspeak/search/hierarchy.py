@@ -1,10 +1,10 @@
-"""A model that chooses among many tools by levels: which group, which group in it, which tool, with what.
+"""A model wrapper for hierarchical selection: the model chooses a group, then a group in it, then a tool.
 
     index = ts.ToolIndex(groups={"mail": mail_box, "home": ["light_*", "heating_*"]}, tools=tools)
-    ts.run("Turn the lamp on", tools=index)                       # groups were given: by levels
-    ts.run("Turn the lamp on", tools=tools, model=HierarchyRouter(ts.model("ollama:NAME")))    # groups are made
+    ts.run("Turn the lamp on", tools=index)                       # with groups from the user
+    ts.run("Turn the lamp on", tools=tools, model=HierarchyRouter(ts.model("ollama:NAME")))    # with computed groups
 
-Where no branch fits it searches, as `ToolRouter` does.
+If no branch fits, it searches all tools like `ToolRouter`.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from .query import used
 from .router import ToolRouter
 
 BESIDE = 6
-"""Tools that are shown in every list at most: the pinned ones, and those that the conversation used last."""
+"""The most tools that are offered in every list: the pinned ones, and those that the conversation used last."""
 
 
 Spec = tuple[Group, ...]
 
 
 class Trees:
-    """Makes the groups of each set of tools, and keeps those that were used last. Threads may share one; whoever comes
-    while groups are made waits for them."""
+    """Computes the groups of each set of tools, and caches those that were used last. Threads may share one; a thread
+    that needs groups while they are being computed waits."""
 
     def __init__(self, sets: int = 16) -> None:
         self._sets = sets
@@ -48,22 +48,26 @@ class Trees:
         self._lock = threading.Lock()
 
     def known(self, spec: Spec, tools: Toolset, most: int) -> Group | None:
-        """The groups, if they are kept; never waits."""
+        """The groups if they are cached; never waits."""
         key = _key(spec, tools, most)
         kept = self._kept.get(key)
         if kept is None:
             return None
-        # A thread that makes others, which holds the lock, may just have dropped it.
+        # The thread that holds the lock may just have evicted the entry.
         with contextlib.suppress(KeyError):
             self._kept.move_to_end(key)
         return kept[2]
 
     def of(self, spec: Spec, tools: Toolset, most: int) -> Group:
-        """The groups. Raises MissingExtra."""
+        """The groups, from the cache or computed. Raises MissingExtra."""
         key = _key(spec, tools, most)
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = (spec, tools, _grouped(spec, tools, most))  # holds what the key is made of
+                self._kept[key] = (
+                    spec,
+                    tools,
+                    _grouped(spec, tools, most),
+                )  # keeps alive the objects whose ids are the key
             self._kept.move_to_end(key)
             while len(self._kept) > self._sets:
                 self._kept.popitem(last=False)
@@ -83,16 +87,17 @@ def _grouped(spec: Spec, tools: Toolset, most: int) -> Group:
 
 
 TREES = Trees()
-"""The groups of this process."""
+"""The cache of this process."""
 
 
 class HierarchyRouter(ToolRouter):
-    """A model that is shown the groups of many tools, then what is in the one it opens, and so on; all where they are
-    few.
+    """A model wrapper that offers the groups of many tools, then the members of the group that the model opens, and so
+    on. A few tools are offered all at once.
 
-    `groups` is a mapping of names to tools, names or patterns (see `search.group_tree.given`), else those of the `index`; what
-    is in none of them is put in groups by how names begin, then by words. `most` is about how many members a list has,
-    `looks` how many lists are opened for one reply, before all tools are searched. The rest is as for ToolRouter.
+    `groups` maps names to tools, names or patterns (see `search.group_tree.given`); the default is the groups of
+    `index`. Tools in no group are grouped by common prefixes of names, then by words. `most` is the usual length of a
+    list, `looks` the number of lists that are opened for one reply before all tools are searched. Other parameters are
+    those of ToolRouter.
     """
 
     def __init__(
@@ -109,14 +114,14 @@ class HierarchyRouter(ToolRouter):
 
     @property
     def _by_room(self) -> bool:
-        return False  # who asks for levels wants them wherever a list would be long
+        return False  # whoever uses this class wants groups whenever a list would be long
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
-        """The reply's events; see the protocol."""
+        """The events of the reply; see the protocol."""
         return super().stream(request) if self._at_once(request) else self._by_levels(request)
 
     async def narrowed(self, request: Request) -> Request:
-        """The request as the model is asked it first: with the first list."""
+        """The first request to the inner model, with the first list."""
         if self._at_once(request):
             return await super().narrowed(request)
         return self._first(request, await self._tree(request))
@@ -132,7 +137,7 @@ class HierarchyRouter(ToolRouter):
         return effect.request if isinstance(effect, Ask) else request
 
     def _at_once(self, request: Request) -> bool:
-        """Whether there is nothing to choose by levels: few tools, or one that is demanded."""
+        """Whether there is nothing to select: there are few tools, or one is required."""
         return self.fits(request) or request.choice not in ("auto", "required")
 
     async def _by_levels(self, request: Request) -> AsyncGenerator[Event]:
@@ -169,7 +174,7 @@ class HierarchyRouter(ToolRouter):
 
 
 class _Searching:
-    """The same model, shown what a search finds."""
+    """The same model with tools that a search selects."""
 
     def __init__(self, levelled: HierarchyRouter) -> None:
         self.levelled = levelled

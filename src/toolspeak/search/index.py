@@ -1,9 +1,10 @@
-"""An index of tools: which of many may answer a question.
+"""An index that finds the tools for a question.
 
     index = ToolIndex(tools)
     for tool, score in index.search("Will it rain in Xiamen?", k=5): ...
 
-By words (BM25 over names, descriptions, parameters and example questions) unless it is given what embeds text.
+It searches by words (BM25 over names, descriptions, parameters and example questions), and with an embedder also by
+meaning.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
     from .postings import Postings
 
 MOST_TERMS = 256
-"""Different terms of a question that are looked up: of a longer one those that come first and last, half each."""
+"""The most distinct terms of a question that are looked up; of a longer question half of them from each end."""
 
 EACH = 400
 """Bytes that the places of a tool take."""
 
 
 class Hits(list[tuple[AnyTool, float]]):
-    """Tools that a search found, each with its score, best first: a list that can be read."""
+    """The tools that a search found, each with its score, best first. A list with a readable display."""
 
     def __repr__(self) -> str:
         return hits_text(self)
@@ -50,11 +51,11 @@ class Hits(list[tuple[AnyTool, float]]):
 class ToolIndex:
     """Tools that can be searched by what they do. `tools` are functions, Tools, dicts, or a Toolbox.
 
-    `examples` are questions that a tool answers, by its name. `embed` is what turns texts into vectors, or its name
-    (`"minilm"`, `"http://host/v1#model"`; see `search.embed`): what a question means counts then beside its words.
-    `groups` is a mapping of names to tools, or to names and patterns of tools, such as `{"mail": mail_box, "home":
-    ["light_*"]}`: a model then chooses by levels (see `search.hierarchy`), and tools that only stand in a group are added.
-    Two tools of one name are a DuplicateTool. Raises MissingExtra without the extra `search`, or `dense` with `embed`.
+    `examples` maps the names of tools to questions that they answer. `embed` is an embedder or its name (`"minilm"`,
+    `"http://host/v1#model"`; see `search.embed`): then the meaning of a question counts beside its words. `groups`
+    maps names to tools, or to names and patterns of tools, such as `{"mail": mail_box, "home": ["light_*"]}`: then a
+    model selects hierarchically (see `search.hierarchy`), and tools that are only in a group are added. Raises
+    DuplicateTool for two tools of one name, and MissingExtra without the extra `search`, or `dense` for `embed`.
     Threads may share an index.
     """
 
@@ -67,10 +68,10 @@ class ToolIndex:
         groups: Any = None,
     ) -> None:
         self.groups: tuple[Group, ...] = plain(groups) if groups is not None else ()
-        """The groups that the tools are in, by their names and patterns: a model then chooses by levels."""
+        """The groups of the tools, for hierarchical selection, with their names and patterns."""
         self._tools: dict[str, AnyTool] = {}
         self._examples: dict[str, tuple[str, ...]] = {}
-        self._placed: list[AnyTool] = []  # by place; a removed tool's stays until the places are closed up
+        self._placed: list[AnyTool] = []  # by place; a removed tool stays until `_close_up`
         self._places: dict[str, int] = {}
         self._lock = threading.RLock()
         self._postings: Postings = _postings()
@@ -81,13 +82,13 @@ class ToolIndex:
     # what is in it
 
     def add(self, *tools: Any, examples: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Adds tools behind those that are there: all of them, or none where one cannot be added."""
+        """Adds tools after the present ones: all of them, or none if one cannot be added."""
         new = tuple(Toolbox(*tools))
         asked = _examples(examples, [tool.name for tool in new])
         self._check_new(new)
         rows = [weights(tool, asked.get(tool.name, ())) for tool in new]
         made = None
-        if self._meanings and new:  # may take long, while others search
+        if self._meanings and new:  # may take long; searches go on meanwhile
             whole = [text(tool, asked.get(tool.name, ())) for tool in new]
             made = self._meanings.of_tools(whole, [brief(tool) for tool in new])
         with self._lock:
@@ -111,7 +112,7 @@ class ToolIndex:
                 )
 
     def remove(self, *names: str) -> None:
-        """Removes tools: all of them, or none where one is not there (UnknownTool)."""
+        """Removes tools: all of them, or none if one is not in the index (UnknownTool)."""
         if strays := [name for name in names if not isinstance(name, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"expected names of tools, such as index.remove('a', 'b'); got {short(strays[0])}")
         with self._lock:
@@ -131,14 +132,14 @@ class ToolIndex:
         self._places = {name: place for place, name in enumerate(self._tools)}
 
     def __sizeof__(self) -> int:
-        """Bytes that it takes in memory besides its tools, about."""
+        """The approximate bytes of the index in memory, without its tools."""
         return EACH * len(self._placed) + sys.getsizeof(self._postings)
 
     def __len__(self) -> int:
         return len(self._tools)
 
     def __bool__(self) -> bool:
-        return True  # an index is one, empty or not
+        return True  # an empty index counts as an index too
 
     def __iter__(self) -> Iterator[AnyTool]:
         return iter(tuple(self._tools.values()))
@@ -155,15 +156,15 @@ class ToolIndex:
     def __repr__(self) -> str:
         return f"<ToolIndex of {len(self)} tools>"
 
-    # asking it
+    # searching
 
     def search(self, question: str, k: int = 10) -> Hits:
-        """The at most `k` tools that fit a question best, with their scores, best first; equals in the order of adding.
+        """The best tools for a question with their scores, at most `k`, best first. Ties are in the order of adding.
 
-        A score says what share of the question's weight a tool covers, from 0 to 1, where a word weighs as much as it
-        is rare among the tools. Tools that share no word with the question are left out. With `embed` it joins that
-        share of the best one's with how near the tool's vector is to the question's, from the farthest tool to the
-        nearest.
+        A score from 0 to 1 is the share of the question's weight that a tool covers; a rare word among the tools
+        weighs more. Tools that share no word with the question are left out. With `embed` the score combines that
+        share, relative to the best one, with the similarity of the vectors, scaled from the least to the most similar
+        tool.
         """
         if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"a question is a text; got {short(question)}, a {type(question).__name__}")
@@ -182,10 +183,10 @@ class ToolIndex:
                 scores = together(scores, self._meanings.likeness(meant), self._postings.there)
             return Hits((self._placed[place], score) for place, score in best(scores, k))
 
-    # keeping it
+    # saving and loading
 
     def save(self, path: str | Path) -> None:
-        """Writes the index into one file, whole or not at all. Functions are not kept: see `load`."""
+        """Writes the index into one file, atomically. Functions are not saved: see `load`."""
         from .index_file import write
 
         with self._lock:
@@ -193,10 +194,10 @@ class ToolIndex:
 
     @classmethod
     def load(cls, path: str | Path, tools: Any = None, *, embed: str | Embedder | None = None) -> ToolIndex:
-        """The index that `save` wrote. `tools`, where given, lend their functions to the tools of their names.
+        """The index that `save` wrote. `tools` provide the functions for the tools of the same names.
 
-        `embed` is as for a new index: a file names nothing that texts would be sent to. Raises UsageError for a file
-        that is none, or of another version.
+        `embed` is given as for a new index: a file must not decide where texts are sent. Raises UsageError for a file
+        that is no index, or of another version.
         """
         from .index_file import read
 
@@ -207,7 +208,7 @@ class ToolIndex:
 
 
 def _looked_up(question: str) -> list[str]:
-    """The terms of a question, as many as are looked up: what is asked may stand before or behind a long text."""
+    """The terms of a question that are looked up: the question may be before or after a long text."""
     words = list(dict.fromkeys(terms(question)))
     if len(words) > MOST_TERMS:
         return [*words[: MOST_TERMS // 2], *words[-MOST_TERMS // 2 :]]
@@ -215,7 +216,7 @@ def _looked_up(question: str) -> list[str]:
 
 
 def _with_own(tools: Any, groups: Any) -> list[AnyTool]:
-    """The tools, and those that only stand in a group."""
+    """The tools, with those that are only in a group."""
     box = {tool.name: tool for tool in Toolbox(tools)}
     return [*box.values(), *(tool for tool in unique(own_tools(groups)).values() if box.get(tool.name) != tool)]
 

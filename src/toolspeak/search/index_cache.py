@@ -1,4 +1,4 @@
-"""Indexes of the tools of requests: made once for each set, off the event loop, and kept within a bound."""
+"""Caches indexes of the tools in requests: computed once for each set of tools, off the event loop, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .priority import own
 Toolset = tuple[Tool[..., Any], ...]
 
 QUESTIONS = 64
-"""Questions whose findings are kept, for each set of tools."""
+"""Questions whose results are cached for each set of tools."""
 
 QUESTION, FOUND, VIEWED = 2_100, 120, 130
-"""Bytes that a question takes, and each of the tools found for it, of which there are at most so many."""
+"""Bytes of a cached question, bytes of each of its results, and the most results."""
 
 
 @runtime_checkable
 class Finder(Protocol):
-    """What finds tools for a question: a ToolIndex."""
+    """Finds tools for a question: a ToolIndex."""
 
     def search(self, question: str, k: int = 10) -> list[tuple[Tool[..., Any], float]]:
-        """The at most `k` best with their scores, best first."""
+        """The best tools with their scores, at most `k`, best first."""
         ...
 
     def __len__(self) -> int: ...
@@ -40,7 +40,7 @@ class Finder(Protocol):
 
 
 class IndexedTools:
-    """The tools of a request, where each stands among them, and what finds them: at once if `quick`."""
+    """The tools of a request, their places among them, and their index. `quick`: a search does not take long."""
 
     def __init__(self, tools: Toolset, finder: Finder, *, quick: bool) -> None:
         self.tools = tools
@@ -52,28 +52,28 @@ class IndexedTools:
         self._searched: dict[tuple[str, int], list[tuple[int, float]]] = {}
 
     def size(self, place: int) -> int:
-        """About how many tokens the definition of a tool has."""
+        """The estimated tokens of a tool's definition."""
         if place not in self._sizes:
             self._sizes[place] = about_tool(self.tools[place])
         return self._sizes[place]
 
     def matching(self, patterns: tuple[str, ...]) -> tuple[int, ...]:
-        """The places of the tools whose names are among the patterns, or fit one."""
+        """The places of the tools whose names match one of the patterns."""
         known, found = self._matching
         if known != patterns:
             found = tuple(place for name, place in self.places.items() if _fits(name, patterns))
-            self._matching = patterns, found  # as one: other threads ask with other patterns
+            self._matching = patterns, found  # a single assignment, since other threads use other patterns
         return found
 
     @cached_property
     def own(self) -> list[int]:
-        """The places of the tools that are the client's own; see `priority.own`."""
+        """The places of the client's own tools; see `priority.own`."""
         return own([tool.name for tool in self.tools])
 
     def search(self, question: str, k: int) -> list[tuple[int, float]]:
-        """The places of the at most `k` tools that fit a question best, with their scores. The questions of a
-        conversation come again with each request of it: what they found is kept for the latest."""
-        others = max(0, len(self.finder) - len(self.tools))  # that the finder knows, and that are not offered
+        """The places of the best tools for a question with their scores, at most `k`. Every request of a conversation
+        repeats its questions, so the results of the latest ones are cached."""
+        others = max(0, len(self.finder) - len(self.tools))  # in the index, but not offered
         if (kept := self._searched.get((question, k + others))) is not None:
             return kept
         found = self.finder.search(question, k + others)
@@ -89,11 +89,11 @@ def _fits(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 class Indexes:
-    """Makes an index for each set of tools, and keeps those used last, `sets` with `tools` in all that take `size` bytes
-    in memory, by an estimate: the tools are held as long as their index is.
+    """Builds an index for each set of tools, and caches those used last: at most `sets`, with at most `tools` in all,
+    and `size` estimated bytes. Tools stay in memory as long as their index.
 
-    A set is known again when it holds the same tools, or tools that say the same. Threads and event loops may share
-    one; whoever comes while an index is made waits for it.
+    A set is recognized if it has the same tool objects, or tools with the same content. Threads and event loops may
+    share one; whoever needs an index while it is being built waits for it.
     """
 
     def __init__(self, sets: int = 64, tools: int = 50_000, size: int = 96_000_000) -> None:
@@ -107,12 +107,12 @@ class Indexes:
         return len(self._kept)
 
     async def of(self, tools: Toolset, finder: Finder | None = None) -> IndexedTools:
-        """The set with an index of it: `finder` where that knows all of its tools. Raises MissingExtra."""
+        """The set of tools with its index: `finder` if that has all the tools. Raises MissingExtra."""
         made = self._begun(tools, finder)
         return made.result() if made.done() else await asyncio.wrap_future(made)
 
     def now(self, tools: Toolset, finder: Finder | None = None) -> IndexedTools:
-        """As `of`, waited for."""
+        """As `of`, blocking."""
         return self._begun(tools, finder).result()
 
     def _begun(self, tools: Toolset, finder: Finder | None) -> Future[IndexedTools]:
@@ -146,7 +146,7 @@ class Indexes:
                 with self._lock:
                     entry.size += sys.getsizeof(finder)
                     self._let_go()
-            # One that was made here finds by words alone; one that was given may have to ask a model.
+            # An index built here searches by words only; one from the caller may have to call an embedder.
             entry.made.set_result(IndexedTools(entry.tools, finder, quick=finder is not entry.finder))
         except BaseException as error:  # noqa: BLE001 - handed to those who wait
             with self._lock:
@@ -170,24 +170,24 @@ class Indexes:
 
 
 class _Entry:
-    """A set that is kept, and its index, made or being made."""
+    """A cached set of tools, and its index, complete or being built."""
 
     def __init__(self, key: tuple[int, ...], tools: Toolset, finder: Finder | None) -> None:
         self.key = key
-        self.tools = tools  # holds them, so that no other tool gets the id of one of them
+        self.tools = tools  # keeps them alive, so that no other tool gets one of their ids
         self.finder = finder
         self.digest, self.size = b"", 0
         self.made: Future[IndexedTools] = Future()
-        self.made.set_running_or_notify_cancel()  # one who no longer waits must not take it from the others
+        self.made.set_running_or_notify_cancel()  # a waiter that is cancelled must not cancel it for the others
 
 
 def in_memory(count: int, said: int) -> int:
-    """Bytes that so many tools take in memory that say so much, and what is found for their questions, at most."""
+    """The most bytes that so many tools with so much text take, with the cached results of their questions."""
     return 1_000 * count + 8 * said + QUESTIONS * (QUESTION + FOUND * min(count, VIEWED))
 
 
 def _content_key(tools: Toolset) -> tuple[bytes, int]:
-    """The same for tools that say the same, and how many bytes they say."""
+    """A key that is equal for tools with equal content, and the bytes of that content."""
     made, size = hashlib.blake2b(digest_size=16), 0
     for tool in tools:
         told = repr((tool.name, tool.description, tool.parameters, tool.examples)).encode("utf-8", "replace")

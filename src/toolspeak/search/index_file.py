@@ -1,7 +1,7 @@
-"""An index in a file: its tools and their example questions, as JSON in one zip file.
+"""Stores an index in a file: its tools and their example questions, as JSON in a zip file.
 
-Terms and weights are not kept. They are made anew from the tools when the file is read, in about the time that reading
-them would take: so an index gives the same answers after loading, and no file can hold weights that do not fit.
+Terms and weights are not stored. They are recomputed when the file is read, in about the time that reading them would
+take. So an index gives the same results after loading, and a file cannot contain wrong weights.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .group_tree import Group
 FORMAT, VERSION = "toolspeak-index", 1
 MEMBER = "index.json"
 MOST = 1 << 30
-"""Bytes of a file's text that are read: a small zip file can hold far more than it seems."""
+"""The most bytes of uncompressed text that are read: a small zip file can expand to far more."""
 BROKEN = (OSError, LookupError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
-"""What reading a file raises that is no zip file, or a damaged one (a ValueError: its text is no JSON)."""
+"""Errors from reading a file that is no zip file or is damaged (ValueError: its text is no JSON)."""
 
 
 def write(
     path: Path, tools: Iterable[AnyTool], examples: Mapping[str, Iterable[str]], groups: Iterable[Group] = ()
 ) -> None:
-    """Writes the file whole or not at all."""
+    """Writes the file atomically."""
     said = {
         "format": FORMAT,
         "version": VERSION,
@@ -48,12 +48,13 @@ def write(
 
 def _put(path: Path, text: str) -> None:
     with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(zipfile.ZipInfo(MEMBER), text, zipfile.ZIP_DEFLATED)  # no time: equal indexes, equal files
+        archive.writestr(
+            zipfile.ZipInfo(MEMBER), text, zipfile.ZIP_DEFLATED
+        )  # without a time, so that equal indexes give equal files
 
 
 def read(path: Path, functions: Toolbox) -> tuple[list[AnyTool], dict[str, list[str]], tuple[Group, ...]]:
-    """The tools, the examples and the groups in a file, each tool with the function of the one of its name in
-    `functions`."""
+    """The tools, examples and groups in a file. Each tool gets the function of the tool of its name in `functions`."""
     said = _read_content(path)
     if said.get("format") != FORMAT:
         raise UsageError(f"{path} is no index of tools: ToolIndex.save writes one")

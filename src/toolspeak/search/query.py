@@ -1,4 +1,8 @@
-"""Search queries of a conversation: its questions, the tools that it has used, and its beginning."""
+"""Search queries from a conversation: its questions, the tools that it has used, and its beginning.
+
+Also the cache of internal calls (`AnsweredCalls`). Clients never see these calls, so no later request contains them,
+and they are found again by a digest of the conversation's beginning.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +22,33 @@ from ..types import Message
 from .terms import length
 
 LONGEST = 2_000
-"""Characters of a text that are searched by: its beginning and its end, half each."""
+"""Characters of a text that are searched for: half of them from each end."""
 SHORT = 4
-"""Words up to which a question may point back to the one before it: "and in Paris?"."""
+"""A question with at most so many words may refer to the one before it: "and in Paris?"."""
 EARLIER = 0.5
-"""What the question before a short one counts."""
+"""The weight of the question before a short one."""
 ERRORS = 3
-"""Errors of tools that are searched by, the last ones."""
+"""The most tool errors that are searched for, the latest ones."""
 TAG = re.compile(r"<([A-Za-z][\w-]{0,60})[^<>]{0,200}>")
-"""How a text begins that a program put beside what the user typed."""
+"""The start of a text that a program added beside the user's own text."""
 FAILED = re.compile(r'\s*(?:\{\s*"error"|(?:Error|Exception|Traceback)\b)')
-"""How a tool's result begins that is an error."""
+"""The start of a tool result that is an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A text to search by, and what its scores count."""
+    """A text to search for, and the weight of its scores."""
 
     text: str
     weight: float = 1.0
 
 
 LONGEST_MESSAGE = 20_000
-"""Characters of a message with searches that are kept."""
+"""The most characters of a cached message with internal calls."""
 
 
 def questions(messages: Sequence[Message]) -> list[Question]:
-    """What the user asked last and, where that is short, before it at a lower weight."""
+    """The user's last question; if it is short, also the one before it at a lower weight."""
     said = _user_texts(messages)
     found = [Question(text, weight) for text, weight in zip(said, (1.0, EARLIER), strict=False)]
     return found[:2] if found and length(found[0].text) <= SHORT else found[:1]
@@ -53,7 +57,7 @@ def questions(messages: Sequence[Message]) -> list[Question]:
 def ranked(
     search: Callable[[str, int], Iterable[tuple[int, float]]], messages: Sequence[Message], k: int
 ) -> list[tuple[int, float]]:
-    """The at most `k` places, with their scores, that a search finds best for what a conversation asks, best first."""
+    """The best places for the questions of a conversation with their scores, at most `k`, best first."""
     scores: dict[int, float] = {}
     for question in questions(messages):
         for place, score in search(question.text, k):
@@ -62,14 +66,14 @@ def ranked(
 
 
 def error(message: Message) -> str:
-    """The error that a tool's result tells, "" for none."""
+    """The error in a tool result; "" if there is none."""
     if message.get("role") != "tool" or not FAILED.match(text := text_of(message)):
         return ""
     return bounded(text)
 
 
 def errors(messages: Sequence[Message]) -> list[str]:
-    """The errors that tools gave since the user spoke last, the latest first."""
+    """The errors of tools since the last user message, the latest first."""
     found: list[str] = []
     for message in reversed(messages):
         if message.get("role") == "user" or len(found) == ERRORS:
@@ -80,7 +84,7 @@ def errors(messages: Sequence[Message]) -> list[str]:
 
 
 def used(messages: Sequence[Message]) -> list[str]:
-    """The names of the tools that were called in a conversation, the one called last first."""
+    """The names of the tools that a conversation has called, the latest first."""
     found: dict[str, None] = {}
     for message in reversed(messages):
         found |= dict.fromkeys(reversed(called(message)))
@@ -88,7 +92,7 @@ def used(messages: Sequence[Message]) -> list[str]:
 
 
 def bounded(text: str) -> str:
-    """A text as far as it is searched by."""
+    """The part of a text that is searched for."""
     text = text.strip()
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} {text[-LONGEST // 2 :]}"
 
@@ -99,10 +103,11 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRound(Generic[T]):
-    """One reply of a model with calls that were answered here (searches, reads): the message with these calls, and what
-    each of them found (a search: the names of tools).
+    """One reply with internal calls (searches, reads): the message with these calls, and the result of each (of a
+    search: the names of tools).
 
-    `beside`: the reply went on to the client, for it held other calls too, or was the last."""
+    `beside`: the reply was passed on to the client, because it had other calls too or was the last one.
+    """
 
     message: Message
     results: tuple[T, ...]
@@ -110,12 +115,12 @@ class AnsweredRound(Generic[T]):
 
 
 Remember = Callable[[str, Sequence[str], Sequence[AnsweredRound[T]]], None]
-"""Keeps the rounds of a reply that ended with a text and calls of these names."""
+"""Caches the rounds of a reply that ended with a text and with calls of these names."""
 
 
 class AnsweredCalls(Generic[T]):
-    """The calls that were answered here in conversations, which stand in none of their messages: kept by how a
-    conversation began and was answered then, for the `most` latest of them."""
+    """A cache of the internal calls of conversations, whose messages do not contain them. The key is the beginning of
+    the conversation and the answer to it; the `most` latest are stored."""
 
     def __init__(self, most: int = 4_096) -> None:
         self._most = most
@@ -123,7 +128,7 @@ class AnsweredCalls(Generic[T]):
         self._lock = threading.Lock()
 
     def recall(self, messages: Sequence[Message]) -> dict[int, tuple[AnsweredRound[T], ...]]:
-        """The calls that were made in the conversation that these messages go on, by the place of the answer that
+        """The internal calls in the conversation that these messages continue, by the index of the answer that
         followed them."""
         found: dict[int, tuple[AnsweredRound[T], ...]] = {}
         if not self._kept:
@@ -142,7 +147,8 @@ class AnsweredCalls(Generic[T]):
     def remember(
         self, messages: Sequence[Message], text: str, calls: Sequence[str], rounds: Sequence[AnsweredRound[T]]
     ) -> None:
-        """Keeps what was called here while these messages were answered by a text, and calls of these names."""
+        """Stores the internal calls that were made before these messages were answered with a text and calls of these
+        names."""
         digest = hashlib.blake2b(digest_size=16)
         for message in messages:
             digest.update(_written(message))
@@ -155,7 +161,7 @@ class AnsweredCalls(Generic[T]):
 
 
 def _small(one: AnsweredRound[T]) -> AnsweredRound[T]:
-    """The same without its words where these are many: what is kept is bounded."""
+    """The round without its text if that is long, to limit the size of the cache."""
     if len(json.dumps(one.message, default=str)) <= LONGEST_MESSAGE:
         return one
     calls = one.message.get("tool_calls") or []
@@ -167,7 +173,8 @@ def _written(message: Message) -> bytes:
 
 
 def _answered(begun: hashlib.blake2b, text: str, calls: Sequence[str]) -> bytes:
-    """A key for the answer to what has begun so. What clients write anew, such as ids and blanks, does not count."""
+    """A key for the answer to a conversation with this beginning. Ids and whitespace, which clients change, do not
+    count."""
     digest = begun.copy()
     digest.update(repr(list(calls) or text.strip()).encode("utf-8", "replace"))
     return digest.digest()
@@ -180,8 +187,7 @@ def called(message: Message) -> list[str]:
 
 
 def _user_texts(messages: Sequence[Message]) -> list[str]:
-    """What the user said, the last first, as far as it is looked at; where that is nothing, what programs said
-    there."""
+    """The user's texts, the last first, within the limit; if there are none, the texts that programs added."""
     return _texts(messages, typed) or _texts(messages, text_of)
 
 
@@ -189,7 +195,7 @@ def _texts(messages: Sequence[Message], read: Callable[[Message], str]) -> list[
     found: list[str] = []
     for message in reversed(messages):
         text = bounded(read(message)) if message.get("role") == "user" else ""
-        if text and not text.startswith((NO_CALL, NO_FIT)):  # what we say in the user's place asks for nothing new
+        if text and not text.startswith((NO_CALL, NO_FIT)):  # our own messages in the user's role are no questions
             found.append(text)
             if len(found) == 2:
                 break
@@ -197,8 +203,8 @@ def _texts(messages: Sequence[Message], read: Callable[[Message], str]) -> list[
 
 
 def typed(message: Message) -> str:
-    """The text of a user's message, without the parts that a program put beside it: those that stand in one tag whole,
-    as `<environment>…</environment>`."""
+    """The text of a user message without the parts that a program added, which are enclosed in one tag, as in
+    `<environment>…</environment>`."""
     content = message.get("content")
     if not isinstance(content, list):
         return "" if _enclosed(text := text_of(message)) else text
@@ -207,7 +213,7 @@ def typed(message: Message) -> str:
 
 
 def _enclosed(text: str) -> bool:
-    """Whether all of a text stands within one tag."""
+    """Whether one tag encloses the whole text."""
     text = text.strip()
     if not (opened := TAG.match(text)):
         return False

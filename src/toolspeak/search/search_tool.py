@@ -32,13 +32,14 @@ NOTHING = "No further tool was found."
 OTHER_WORDS = "Search in other words, or answer without."
 ENOUGH = "No more can be searched for this answer."
 LONGEST = 200
-"""Characters of a tool's description that a search tells: its definition is shown beside it."""
+"""Characters of a tool's description in a search result; its definition is shown as well."""
 HEAD = 40
-"""Characters of a server's name that are told."""
+"""Characters of a server's name that are shown."""
 
 
 def search_tool(taken: Collection[str], count: int, servers: Sequence[tuple[str, int]] = ()) -> Tool[..., Any]:
-    """The tool, by a name that no other has. It says that `count` tools are not shown, and of which servers."""
+    """The search tool, with a name that no other tool has. It says that `count` tools are not shown, and of which
+    servers."""
     name, number = NAME, 1
     while name in taken:
         number += 1
@@ -48,13 +49,13 @@ def search_tool(taken: Collection[str], count: int, servers: Sequence[tuple[str,
 
 
 def query(call: ToolCall) -> str:
-    """What a call searches for: whatever text it holds."""
+    """The query of a call: whatever text it has."""
     texts = [value for value in _texts(call.arguments) if value.strip()]
     return bounded(" ".join(texts) if call.arguments else call.json.strip('{} "'))
 
 
 def result_text(found: Sequence[Tool[..., Any]], *, last: bool = False) -> str:
-    """What a search found, for the model."""
+    """The result of a search, for the model."""
     if not found:
         return f"{NOTHING} {ENOUGH if last else OTHER_WORDS}"
     enough = f"\n{ENOUGH}" if last else ""
@@ -63,7 +64,7 @@ def result_text(found: Sequence[Tool[..., Any]], *, last: bool = False) -> str:
 
 
 def results(indexed: IndexedTools, one: AnsweredRound[Names], *, last: bool) -> list[Message]:
-    """The results of the searches in one reply, as the conversation goes on."""
+    """The results of the searches in one reply, as messages."""
     made: list[Message] = []
     for call, names in zip(records(one.message.get("tool_calls")), one.results, strict=False):
         found = [indexed.tools[indexed.places[name]] for name in names if name in indexed.places]
@@ -73,8 +74,8 @@ def results(indexed: IndexedTools, one: AnsweredRound[Names], *, last: bool) -> 
 
 
 def replayed(view: View, messages: Sequence[Message], most: int) -> tuple[list[Message], dict[str, int]]:
-    """The conversation with its searches where they were made, and by the names of the tools that were added the place
-    of the message that brought each."""
+    """The conversation with its searches at their places; and for each added tool the index of the message that
+    introduced it."""
     made: list[Message] = []
     late: dict[str, int] = {}
     places: list[int] = []
@@ -82,7 +83,7 @@ def replayed(view: View, messages: Sequence[Message], most: int) -> tuple[list[M
         before = ""
         for number, one in enumerate(view.rounds.get(place, ()), 1):
             if one.beside:
-                continue  # nothing followed the search: the answer itself was that reply
+                continue  # nothing followed the search: the reply was passed on as the answer
             made += [one.message, *results(view.indexed, one, last=number >= most)]
             late |= dict.fromkeys((name for found in one.results for name in found), len(made) - 1)
             before += text_of(one.message)
@@ -97,7 +98,7 @@ def replayed(view: View, messages: Sequence[Message], most: int) -> tuple[list[M
 
 
 class SearchConversation:
-    """What a model has been told within one reply: the conversation, the tools, and those that came late."""
+    """The conversation within one reply: its messages, its tools, and the tools that were added."""
 
     def __init__(self, messages: list[Message], late: dict[str, int], tools: list[Tool[..., Any]]) -> None:
         self.messages = messages
@@ -105,14 +106,14 @@ class SearchConversation:
         self.tools = tools
 
     def add(self, indexed: IndexedTools, one: AnsweredRound[Names], *, last: bool) -> None:
-        """Goes on behind a search."""
+        """Appends a search."""
         self.messages = [*self.messages, one.message, *results(indexed, one, last=last)]
         for name in dict.fromkeys(name for found in one.results for name in found):
             self.tools.append(indexed.tools[indexed.places[name]])
             self.late[name] = len(self.messages) - 1
 
     def next_request(self, request: Request, without: Tool[..., Any] | None) -> Request:
-        """The request as it goes on, without the search where there is enough of it."""
+        """The request with the conversation so far; without the search tool after the last round."""
         tools = tuple(tool for tool in self.tools if tool is not without)
         names = {tool.name for tool in tools}
         hidden = tuple(tool for tool in request.hidden if tool.name not in names)
@@ -120,7 +121,7 @@ class SearchConversation:
 
 
 def _spot(made: Sequence[Message], places: Sequence[int], at: int) -> int | None:
-    """The place of the message that may hold definitions, from the one that brought them on."""
+    """The index of a message that may contain definitions, at or after the one that introduced them."""
     start = places[at] if at < len(places) else len(made)
     return next((spot for spot in range(start, len(made)) if made[spot].get("role") in ("user", "tool")), None)
 

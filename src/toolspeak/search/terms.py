@@ -1,7 +1,8 @@
-"""Text as the terms that an index counts: words split, folded and stemmed; bigrams where a script has no spaces.
+"""Splits text into the terms of the index: words are split, case-folded and stemmed; scripts without spaces give
+bigrams.
 
-`getHTTPStatus` and `get_http_status` are the same terms. Marks on letters do not count, nor do the characters that
-nobody sees: a word cannot be hidden by a zero-width space, a control or a bidi mark inside it.
+`getHTTPStatus` and `get_http_status` give the same terms. Accents are ignored, and so are invisible characters: a word
+cannot be hidden by a zero-width space, a control character or a bidi mark inside it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import unicodedata
 from typing import Any
 
 MAX_TEXT = 8_000
-"""Characters of one text that are read: of a longer one its beginning counts."""
+"""Characters of a text that are read, from its beginning."""
 MAX_WORD = 40
-"""Characters of one word that count: what is longer is no word, but data."""
+"""The most characters of a word: anything longer is data."""
 
 _STOP = frozenset(
     ["a", "an", "the", "this", "that", "these", "those", "it", "its", "itself", "i", "me", "my", "mine", "we", "us", "our", "ours", "you", "your", "yours", "he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs", "who", "whom", "whose", "which", "what", "when", "where", "why", "how", "is", "am", "are", "was", "were", "be", "been", "being", "do", "does", "did", "doing", "done", "have", "has", "had", "having", "will", "would", "shall", "should", "can", "could", "may", "might", "must", "and", "or", "but", "nor", "if", "then", "than", "so", "because", "while", "of", "in", "on", "at", "to", "from", "by", "with", "for", "into", "onto", "about", "as", "up", "out", "off", "over", "under", "again", "there", "here", "all", "any", "both", "each", "more", "most", "other", "some", "such", "no", "not", "only", "own", "same", "too", "very", "just", "also", "s", "t", "d", "m", "ll", "re", "ve", "don", "doesn", "didn", "isn", "aren", "wasn", "won", "please", "want", "need", "like", "let", "help", "know", "tell"]
@@ -32,14 +33,14 @@ _UNSPACED = (
     "\u0e00-\u0fff\u1000-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-"""Thai, Lao, Tibetan, Burmese, Khmer, Korean, Japanese, Chinese: no spaces between words, or endings grown onto
-them."""
+"""Thai, Lao, Tibetan, Burmese, Khmer, Korean, Japanese, Chinese: scripts without spaces between words, or with
+suffixes attached to them."""
 _SPACED = "\u0900-\u0963\u0966-\u0dff"
-"""The scripts of India: spaces between words, and vowels that are marks and no letters to Python."""
+"""The scripts of India: with spaces between words, and with vowel signs that Python does not count as letters."""
 _ANY = re.compile(rf"([{_UNSPACED}]+)|((?:[^\W_{_UNSPACED}]|[{_SPACED}])+)")
 
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]+")
-"""Accents, and the vowels that Hebrew and Arabic are mostly written without."""
+"""Accents, and the vowel points that Hebrew and Arabic usually omit."""
 _HAN_KANA = re.compile(
     "[\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -48,15 +49,15 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
 )
-"""Controls, zero widths, bidi marks, fillers, selectors and tags."""
+"""Control characters, zero-width characters, bidi marks, fillers, variation selectors and tags."""
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
-"""Those of ASCII: looked for in a third of the time."""
+"""The ASCII control characters, which can be searched in a third of the time."""
 
 
 def terms(text: str, *, joined: bool = False) -> list[str]:
-    """The terms of a text, in its order, each as often as it stands there; linear in its length, and bounded.
+    """The terms of a text in order, with repetitions. Takes time linear in its length, which is bounded.
 
-    `joined` adds each two words that are neighbours as one, so that `data base` and `database` meet.
+    `joined` also adds each pair of neighboring words as one term, so that `data base` matches `database`.
     """
     text = visible(text)
     if text.isascii() and not joined:
@@ -70,26 +71,27 @@ def terms(text: str, *, joined: bool = False) -> list[str]:
 
 
 def visible(text: str) -> str:
-    """The beginning of a text, without the characters that nobody sees."""
+    """The beginning of a text without invisible characters."""
     text = text[:MAX_TEXT]
     return text if text.isascii() and not _CONTROL.search(text) else _UNSEEN.sub("", text)
 
 
 def spoken(name: str) -> str:
-    """A name as one would say it: `get weather` for `getWeather` and `get_weather`."""
+    """A name in words: `get weather` for `getWeather` and `get_weather`."""
     words = _NAMED.findall(visible(name))
     return " ".join(piece for word in words for piece in (_PIECE.findall(word) if word.isascii() else [word]))
 
 
 def length(text: str) -> int:
-    """How many words a text has, about: two characters are one in Chinese and Japanese, four in Thai and its like."""
+    """The approximate number of words: two characters count as one in Chinese and Japanese, four in Thai and similar
+    scripts."""
     rest, han = _HAN_KANA.subn(" ", text)
     rest, thai = _THAI_KHMER.subn(" ", rest)
     return sum(any(map(str.isalnum, word)) for word in rest.split()) + -(-han // 2) + -(-thai // 4)
 
 
 def _words(text: str) -> list[str]:
-    """The words of a visible text, folded and not yet stemmed, and the bigrams of what has no spaces."""
+    """The words of a visible text, folded but not stemmed, and the bigrams of scripts without spaces."""
     if text.isascii():
         return _of_ascii(text)
     found: list[str] = []
@@ -111,20 +113,21 @@ def _of_ascii(text: str) -> list[str]:
 
 @functools.lru_cache(maxsize=1 << 15)
 def _pieces(word: str) -> tuple[str, ...]:
-    """A word in small letters; the words in `getWeather`, `EC2`, `H2O`, and the whole, which others write as one."""
+    """The word in lower case; the words in `getWeather`, `EC2`, `H2O`, and also the whole, which others write as one
+    word."""
     pieces = [piece.lower() for piece in _PIECE.findall(word)]
     return (*pieces, word.lower()) if len(pieces) > 1 else tuple(pieces)
 
 
 @functools.lru_cache(maxsize=1 << 15)
 def _terms(word: str) -> tuple[str, ...]:
-    """The terms of a word as it is written, ASCII all of it."""
+    """The terms of an ASCII word as it is written."""
     return tuple(term for piece in _pieces(word) if (term := _term(piece)))
 
 
 @functools.lru_cache(maxsize=1 << 15)
 def _term(word: str) -> str:
-    """A lower-case word's stem, or "" for one that says nothing."""
+    """The stem of a lower-case word; "" for a stop word."""
     if word in _STOP:
         return ""
     if not word.isascii() or word.isdigit():
@@ -133,7 +136,7 @@ def _term(word: str) -> str:
         return _stemmer().stemWord(word)
 
 
-_stemming = threading.Lock()  # the library's object is for one thread at a time
+_stemming = threading.Lock()  # the library's object is not thread-safe
 
 
 @functools.cache

@@ -1,5 +1,5 @@
-"""The ratio of a model's tokens to estimated ones. The tokenizer is asked once, when definitions come close to the
-budget."""
+"""The ratio of a model's real tokens to estimated ones. The tokenizer is asked once, when definitions come close to
+the token limit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from .index_cache import Toolset
 log = logging.getLogger(__name__)
 
 NEAR = 0.5
-"""From which share of their bound definitions are counted: an estimate is hardly ever wrong by more than half."""
+"""The share of the limit from which definitions are counted. An estimate is rarely wrong by more than a factor of two.
+"""
 MOST = 256
-"""Models whose ratio is remembered."""
+"""Models whose ratio is stored."""
 PLAIN: Message = {"role": "user", "content": "Hi"}
 
 _ratios: OrderedDict[str, float] = OrderedDict()
@@ -25,17 +26,17 @@ _ratios: OrderedDict[str, float] = OrderedDict()
 
 
 def ratio(model: Model) -> float:
-    """Tokens of the model's for an estimated one, 1 where it was not asked."""
+    """Real tokens per estimated token; 1 if the model was not asked."""
     return _ratios.get(model.name, 1.0)
 
 
 def known(model: Model, told: float, bound: float) -> bool:
-    """Whether it is known well enough that definitions of `told` estimated tokens stay within a bound."""
+    """Whether it is certain enough that definitions of `told` estimated tokens stay within a limit."""
     return model.name in _ratios or _counter(model) is None or told < NEAR * bound
 
 
 def _counter(model: Model) -> Counter | None:
-    """The model, if it counts tokens; what is put around it only passes that on."""
+    """The model if it counts tokens. Its wrappers only pass counting on."""
     inner = model
     while isinstance(inner, Around):
         inner = inner.model
@@ -45,13 +46,13 @@ def _counter(model: Model) -> Counter | None:
 
 
 async def learn(model: Model, tools: Toolset, bound: int) -> bool:
-    """Asks the model's tokenizer, where that can tell and the `tools` come near the `bound`; whether anything was
-    learnt."""
+    """Asks the model's tokenizer if it can count, and if the `tools` come close to the limit `bound`. Returns whether
+    the ratio was learned."""
     told = sum(map(about_tool, tools))
     counter = _counter(model)
     if counter is None or model.name in _ratios or told < NEAR * bound:
         return False
-    if "scored" in model.capabilities:  # it is shown one tool at a time
+    if "scored" in model.capabilities:  # it reads one tool at a time
         return False
     _ratios[model.name] = found = await _measured(counter, tools, told)
     while len(_ratios) > MOST:

@@ -1,10 +1,9 @@
-"""Chooses the tools that a model sees over a whole conversation: some at its beginning, later ones only added.
+"""Selects the tools that a model sees over a whole conversation: some at its beginning, later ones only added.
 
-The view is made anew of the messages in each request, in the order in which they came, so that any process gives the
-same. What begins a conversation chooses what stands at the head of the prompt. Whatever comes into view later, because
-it was searched, called, or fits a later question, is added at the message that brought it: a server that keeps the
-beginning of a prompt keeps it. Only where the room for additions is used up is all chosen again: one break in many
-turns.
+The view is recomputed from the messages in each request, in order, so that any process gets the same one. The first
+messages decide which tools are at the head of the prompt. A tool that comes into view later, because it was searched
+for, called, or matches a later question, is added at the message that introduced it, so that a server's prefix cache
+still applies. Only when the room for additions is used up is everything selected anew: one cache miss in many turns.
 """
 
 from __future__ import annotations
@@ -18,18 +17,17 @@ from .priority import named
 from .query import AnsweredRound, Names, called, error, ranked, typed
 
 MOST = 127
-"""Tools that are shown at most, `search_tools` beside them: some providers refuse more than 128."""
+"""The most shown tools, beside `search_tools`: some providers reject more than 128."""
 LATER = 5
-"""Tools that a later question brings at most."""
+"""The most tools that a later question adds."""
 AFTER_ERROR = 3
-"""Tools that an error of a tool brings at most."""
+"""The most tools that a tool error adds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What may be shown: `count` tools beside those that stay, the definitions of all within `whole` tokens (None:
-    any), those that a question brings within `tokens`. Tokens are estimated ones. `all`: there is room for every tool
-    that is not deferred."""
+    """The limits of a view: `count` selected tools, `whole` tokens for all definitions (None: no limit), `tokens` for
+    those that match a question. Tokens are estimated. `all`: there is room for every tool that is not deferred."""
 
     count: int
     tokens: float
@@ -39,12 +37,13 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a model is shown of the tools of a request.
+    """The tools of a request that a model sees.
 
-    `first` are the places of those at the head of the prompt, in the order of all; `later` the places of those that
-    were added, in the order in which they came, each with the place of the message that brought it (None: of none);
-    `best` the scores of those that fit what was asked, best first; `rounds` the searches that were made, by the place
-    of the answer that followed them.
+    - `first`: the places of those at the head of the prompt, in the order of all tools
+    - `later`: the places of those that were added, in the order of adding, each with the index of the message that
+      introduced it (None: no message)
+    - `best`: the scores of those that match the questions, best first
+    - `rounds`: the searches that were made, by the index of the answer that followed them
     """
 
     indexed: IndexedTools
@@ -57,12 +56,12 @@ class View:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The places of all that are shown, those at the head first."""
+        """The places of all shown tools, those at the head first."""
         return (*self.first, *self.later)
 
     @property
     def hidden(self) -> int:
-        """How many are not at the head."""
+        """The number of tools that are not at the head."""
         return len(self.indexed.tools) - len(self.first)
 
     def at_head(self) -> Toolset:
@@ -81,7 +80,7 @@ def view(
     pinned: tuple[str, ...],
     room: Room,
 ) -> View:
-    """What is shown for a request, `rounds` being the searches that were made in its conversation."""
+    """The tools to show for a request. `rounds` are the searches in its conversation."""
     made = _Making(indexed, request, pinned, room)
     begun = _begun(request.messages)
     for place in range(begun):
@@ -97,7 +96,7 @@ def view(
 
 
 def weighed(indexed: IndexedTools, request: Request, pinned: tuple[str, ...], room: Room) -> View:
-    """What is shown to a model that reads one tool at a time: what fits the last question, whatever was shown
+    """The tools for a model that scores one tool at a time: those that match the last question, whatever was shown
     before."""
     made = _Making(indexed, replace(request, deferred={}), pinned, room)
     made.choose(len(request.messages), request.choice)
@@ -105,7 +104,7 @@ def weighed(indexed: IndexedTools, request: Request, pinned: tuple[str, ...], ro
 
 
 def _begun(messages: Sequence[Message]) -> int:
-    """The place of the first answer to the user; a greeting that stands before all questions is none."""
+    """The index of the first answer to the user. A greeting before all questions does not count."""
     spoken = False
     for place, message in enumerate(messages):
         spoken = spoken or message.get("role") == "user"
@@ -119,7 +118,7 @@ def _places(indexed: IndexedTools, names: Iterable[str]) -> list[int]:
 
 
 class _Making:
-    """A view that is being made, message by message."""
+    """Builds a view, message by message."""
 
     def __init__(self, indexed: IndexedTools, request: Request, pinned: tuple[str, ...], room: Room) -> None:
         self.indexed = indexed
@@ -139,13 +138,13 @@ class _Making:
         self._used: dict[int, None] = {}
 
     def head(self) -> tuple[int, ...]:
-        """The places of those at the head, in the order of all."""
+        """The places of the tools at the head, in the order of all."""
         return tuple(sorted(self.taken))
 
-    # where a conversation begins
+    # the beginning of a conversation
 
     def begin(self, upto: int) -> None:
-        """Chooses what stands at the head, by the messages up to that place: what stays, what fits, then any."""
+        """Selects the head, by the messages up to that index: permanent tools, matching tools, then any."""
         self.taken, self.later, self._added = {}, {}, 0.0
         self._take(self.indexed.matching(self.pinned), None)
         whole = self.room.whole
@@ -160,7 +159,7 @@ class _Making:
         self._take([*found, *self._open], tokens, self.room.count)
 
     def _best_for_errors(self, upto: int) -> None:
-        """Adds to the best what fits the errors that came since the user said something."""
+        """Adds to the best tools those that match errors since the last user message."""
         for message in self.messages[:upto][::-1]:
             if message.get("role") == "user":
                 break
@@ -169,12 +168,12 @@ class _Making:
                     self.best.setdefault(place, score)
 
     def choose(self, upto: int, choice: str) -> None:
-        """As `begin`, for a model that is scored: nothing that fits nothing, unless a call is required."""
+        """As `begin`, for a model that scores by likelihood: only matching tools, unless a call is required."""
         demanded = _places(self.indexed, [choice])
         self._take([*demanded, *self.indexed.matching(self.pinned)], None)
         self.best = dict(ranked(self._search, self.messages[:upto], self.room.count))
         self._best_for_errors(upto)
-        if not self.best and choice == "required":  # one of them must be called, whatever was asked
+        if not self.best and choice == "required":  # one of them must be called, whether or not any matches
             self.best = dict.fromkeys(range(min(self.room.count, len(self.indexed.tools))), 0.0)
         used = dict.fromkeys(name for message in self.messages[::-1] for name in reversed(called(message)))
         whole = self.room.tokens if self.room.whole is None else self.room.whole
@@ -182,21 +181,20 @@ class _Making:
         self.best = {place: score for place, score in self.best.items() if place in self.taken}
 
     def _standing(self, upto: int) -> list[int]:
-        """The places of those that stay whatever is asked: named in the instructions, most often first, and own
-        ones."""
+        """The places of permanent tools: those in the instructions, the most frequent first, and the client's own."""
         words = named(self.messages[:upto])
         names = [(-words[name], place) for name, place in self.indexed.places.items() if name in words]
         standing = [*(place for _, place in sorted(names)), *self.indexed.own]
         return [place for place in standing if place not in self._closed]
 
     def _search(self, text: str, k: int) -> list[tuple[int, float]]:
-        """What fits a text of all that is not deferred."""
+        """The tools that match a text, without deferred ones."""
         found = self.indexed.search(text, k + len(self._closed))
         return [(place, score) for place, score in found if place not in self._closed][:k]
 
     def _take(self, places: Iterable[int], left: float | None, count: int = MOST) -> float | None:
-        """Takes of these places as many as there is room for, and gives what is left of it. One that is too large is
-        passed over."""
+        """Takes as many of these places as there is room for, skipping tools that are too large, and returns the
+        remaining room."""
         for place in places:
             if count == 0 or len(self.taken) >= self._most:
                 break
@@ -211,10 +209,10 @@ class _Making:
     def _size(self, places: Iterable[int]) -> float:
         return sum(map(self.indexed.size, places))
 
-    # as it goes on
+    # later messages
 
     def read(self, place: int) -> None:
-        """Adds what one message brings."""
+        """Adds the tools that one message introduces."""
         self.refer(place)
         message = self.messages[place]
         if message.get("role") == "assistant":
@@ -231,27 +229,27 @@ class _Making:
         self.keep(self._referred.get(place, ()), place)
 
     def keep(self, places: Sequence[int], at: int) -> None:
-        """Adds what stays as long as the conversation lasts."""
+        """Adds permanent tools."""
         self._used |= dict.fromkeys(places)
         self.add(places, at)
 
     def add(self, places: Iterable[int], at: int) -> None:
-        """Adds these at that message, whatever room they take."""
+        """Adds these tools at that message, regardless of room."""
         for place in places:
             if place not in self.taken and place not in self.later and len(self.taken) + len(self.later) < self._most:
                 self.later[place] = at
                 self._added += self.indexed.size(place)
 
     def demand(self, place: int) -> None:
-        """Adds the one that is demanded, which is never one too many."""
+        """Adds the required tool, for which there is always room."""
         if place not in self.taken and place not in self.later:
             if len(self.taken) + len(self.later) >= self._most:
                 (self.later or self.taken).popitem()
             self.later[place] = None
 
     def _bring(self, places: Sequence[int], at: int) -> None:
-        """Adds what fits a question, as far as there is room for it; where additions have used that up, all is chosen
-        again."""
+        """Adds tools that match a question, as far as there is room. If additions have used up the room, everything is
+        selected anew."""
         new = [place for place in places if place not in self.taken and place not in self.later]
         left = (
             self.room.tokens if self.room.whole is None else min(self.room.tokens, self.room.whole)

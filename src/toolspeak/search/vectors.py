@@ -1,4 +1,4 @@
-"""Vectors that need not be made twice: by embedder and text, in the user's cache folder."""
+"""A cache of vectors on disk, by embedder and text, in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BYTES = 128 << 20
-"""The largest file: 85,000 vectors of 384 numbers, 21,000 of 1,536. The oldest go first."""
+"""The largest file: 85,000 vectors of 384 numbers, or 21,000 of 1,536. The oldest are dropped first."""
 TOGETHER = 32
-"""New vectors that are written at once: the file is written whole, which a single one is not worth."""
+"""New vectors that are written at once. The whole file is rewritten, which is too much for a single vector."""
 KEY = 16
 
 
 class CachingEmbedder:
-    """An embedder that asks another one only for texts that are new; itself an Embedder, for texts that come again.
+    """An embedder that calls another one only for new texts.
 
-    The vectors of one embedder are one file, which appears whole or not at all; several processes add to it one after
-    the other. A file that cannot be read or written is done without. `folder` is `vectors` in the cache where not
-    given.
+    The vectors of one embedder are one file, which is replaced atomically; several processes add to it in turn.
+    Without a readable or writable file it works without a cache. The default `folder` is `vectors` in the cache
+    folder.
     """
 
     def __init__(self, embedder: Embedder, folder: Path | None = None) -> None:
         self.embedder = embedder
         self._folder = folder
         self._lock = threading.RLock()
-        self._seen: tuple[int, int, int] | None = None  # which state of the file `_found` and `_rows` tell of
+        self._seen: tuple[int, int, int] | None = None  # the state of the file that `_found` and `_rows` have
         self._found: dict[bytes, int] = {}
         self._rows: Any = None
         self._new: dict[bytes, Floats] = {}
 
     @property
     def name(self) -> str:
-        """The embedder's."""
+        """The embedder's name."""
         return self.embedder.name
 
     @property
     def path(self) -> Path:
-        """The file, there or not."""
+        """The file, whether or not it exists."""
         folder = self._folder or cache_dir() / "vectors"
         return folder / f"{hashlib.sha256(self.name.encode()).hexdigest()[:32]}.npy"
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """A row for each text, as the embedder gives it."""
+        """One row per text, as the embedder gives it."""
         import numpy as np
 
         keys = [_key(text) for text in texts]
@@ -80,7 +80,7 @@ class CachingEmbedder:
             return np.stack([known[key] for key in keys])
 
     def _check_width(self, made: Floats, known: Mapping[bytes, Floats]) -> None:
-        """Raises ServerFailed where new vectors are not as long as the stored ones."""
+        """Raises ServerFailed if new vectors are not as long as the stored ones."""
         if known and made.shape[1] != len(old := next(iter(known.values()))):
             raise ServerFailed(
                 f"{self.name} gives vectors of {made.shape[1]} numbers now, and gave {len(old)} before: "
@@ -88,7 +88,7 @@ class CachingEmbedder:
             )
 
     def flush(self) -> None:
-        """Writes what is new, behind what others have written meanwhile."""
+        """Writes new vectors, after those that other processes have written meanwhile."""
         with self._lock:
             if not self._new:
                 return
@@ -110,7 +110,7 @@ class CachingEmbedder:
         return None if at is None else self._rows["row"][at]
 
     def _look(self) -> None:
-        """Reads the file where it is another than the last time."""
+        """Reads the file if it has changed since the last time."""
         import numpy as np
 
         path = self.path
@@ -136,7 +136,7 @@ def _key(text: str) -> bytes:
 
 
 def _write(path: Path, old: Any, new: dict[bytes, Floats]) -> None:
-    """A file of the old vectors and the new ones, the oldest left out where they are too many."""
+    """Writes a file of the old and the new vectors, without the oldest ones if there are too many."""
     import numpy as np
 
     if not new:
@@ -149,7 +149,7 @@ def _write(path: Path, old: Any, new: dict[bytes, Floats]) -> None:
     if old is not None and old.dtype == kind:
         rows = np.concatenate((old, rows))
     rows = rows[-max(1, BYTES // kind.itemsize) :]
-    for left in path.parent.glob(f".{path.name}-*"):  # by a process that was killed: we hold the lock
+    for left in path.parent.glob(f".{path.name}-*"):  # of a killed process, since this one holds the lock
         left.unlink(missing_ok=True)
     with replacing(path) as file:
         np.save(file, rows)
