@@ -1,11 +1,12 @@
-"""A model that reads results of tools which are too large for it a part at a time; see `plan.result_pages`.
+"""A model wrapper that shows large tool results page by page; see `plan.result_pages`.
 
     model = PagedResults(ts.model("ollama:NAME"))
 
-`run` and its like, and the gateway, put it around a model by themselves. Where a conversation holds a result of more
-than a page, or one that was cleared, the model is offered `read_more` from there on, and its calls are answered here.
-What it read stands in the conversation of later requests too, at the same place: it is kept in this process, by how the
-conversation began. Another process shows the cut result alone, and the model may read on again."""
+`run` and similar functions, and the gateway, wrap a model by themselves. If a conversation has a result of more than a
+page, or one that was cleared, the model is offered `read_more` from there on, and its calls are answered here. Pages
+that it read appear at the same place in later requests of the conversation: they are cached in this process, by the
+beginning of the conversation. Another process shows only the cut result, and the model may read the page again.
+"""
 
 from __future__ import annotations
 
@@ -32,30 +33,31 @@ from .inner_calls import Ear, answered_here, events_of, without_beginning
 from .query import AnsweredCalls, AnsweredRound, Remember
 
 SHARE = 4
-"""A result gets one part of so many of a known context."""
+"""A result may take one part in so many of a known context."""
 TOGETHER = 2
-"""The results of one turn get one part of so many of it."""
+"""The results of one turn may take one part in so many."""
 ANSWER = 8
-"""The reply is left one part of so many of it, where its length is not bounded."""
+"""One part in so many is left for the reply, if its length has no limit."""
 LEAST = 50
-"""Tokens of the smallest page that is read."""
+"""Tokens of the smallest page."""
 READS = 8
-"""How often a model may read on before it must do with what it has read."""
+"""The most rounds of reading in one reply."""
 MANY = 1_000_000_000
-"""Tokens or characters that nothing exceeds: there is no bound."""
+"""More tokens or characters than anything has: no limit."""
 WHOLE = PageSize(MANY, MANY, MANY)
 NO_ROOM = "There is no room to read more of it. Do with what is known, or call the tool again for less."
 READ = AnsweredCalls[Page](1_024)
-"""What was read in the conversations of this process."""
+"""The cache of pages that were read in the conversations of this process."""
 
 
 class PagedResults(Wrapper[Model]):
-    """A model that is shown a part of each large result, and may read more of it by `read_more`.
+    """A model wrapper that shows a part of each large result; the model may read more with `read_more`.
 
-    A page is of `tokens` (0: every result is shown whole), else of a quarter of the model's `context` (without one: what
-    the model tells of itself), and of `characters` at most; the results of one turn have half of that context together.
-    Where none of these is known every result is shown whole. `clear` are the tokens of a
-    conversation and the number of last results for `plan.clearing`. A model that is scored is left as it is."""
+    A page has `tokens` (0: every result is shown whole), by default a quarter of the model's `context` (by default
+    what the model reports), and at most `characters`. The results of one turn may take half of the context. If none of
+    these is known every result is shown whole. `clear` is the token limit of a conversation and the number of last
+    results, for `plan.clearing`. Requests to a model that scores by likelihood are not changed.
+    """
 
     def __init__(
         self,
@@ -75,19 +77,19 @@ class PagedResults(Wrapper[Model]):
         self._read = read
 
     def around(self, model: Model) -> Self:
-        """The same around another model."""
+        """The same wrapper around another model."""
         made = copy.copy(self)
         made.model = model
         return made
 
     @property
     def context(self) -> int | None:
-        """How many tokens the model reads and writes at once, where that is known."""
+        """The model's context size in tokens, if known."""
         return self._context or context_of(self.model)
 
     @property
     def size(self) -> PageSize:
-        """How much of a result is read at once."""
+        """The size of a page."""
         if "scored" in self.capabilities:
             return WHOLE
         context, tokens = self.context, self._tokens
@@ -96,14 +98,14 @@ class PagedResults(Wrapper[Model]):
             tokens = max(LEAST, context // SHARE) if context else MANY
         return PageSize(tokens, self._characters, together)
 
-    # asking
+    # requests
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
-        """The reply's events; see the protocol."""
+        """The events of the reply; see the protocol."""
         return self._paging(request) if self.needed(request) else self.model.stream(request)
 
     async def narrowed(self, request: Request) -> Request:
-        """The request as the model is asked it first."""
+        """The first request to the inner model."""
         return await offloaded(request_size(request), self.narrowed_now, request)
 
     def narrowed_now(self, request: Request) -> Request:
@@ -111,11 +113,12 @@ class PagedResults(Wrapper[Model]):
         return self._begun(request).request if self.needed(request) else request
 
     async def count(self, request: Request) -> int | None:
-        """The tokens of what the model would be asked first; None where it cannot tell."""
+        """The tokens of the first request to the inner model; None if it cannot count."""
         return await self.model.count(await self.narrowed(request)) if isinstance(self.model, Counter) else None
 
     def needed(self, request: Request) -> bool:
-        """Whether anything of a request may have to be cut or cleared: what was read had been cut before."""
+        """Whether anything in a request may have to be cut or cleared. Pages that were read come from results that
+        were cut."""
         if request.prompt is not None:
             return False
         return self._clear is not None or too_large(request.messages, self.size)
@@ -133,7 +136,7 @@ class PagedResults(Wrapper[Model]):
         return answered_here(reads, ask, begun.notes, held=request.schema is not None)
 
     def _begun(self, request: Request) -> PagedRequest:
-        """The conversation with its large results cut, the pages that were read in it, and the old results cleared."""
+        """The conversation with large results cut, the pages that were read in it, and old results cleared."""
         tool = self._tool(request)
         pages = ResultPages(self.size, tool.name)
         cut = pages.cut(request.messages)
@@ -148,7 +151,7 @@ class PagedResults(Wrapper[Model]):
         return _offering(PagedRequest(asked, pages.texts, tool, False, notes), pages.first(rows))
 
     def _tool(self, request: Request) -> Tool[..., Any]:
-        """The tool that reads on; without a name where it cannot be called."""
+        """The tool that reads pages; without a name if it cannot be called."""
         if "scored" in self.capabilities or not request.tools:
             return Tool("")
         return read_tool(_names(request))
@@ -156,8 +159,7 @@ class PagedResults(Wrapper[Model]):
 
 @dataclass(frozen=True, slots=True)
 class PagedRequest:
-    """A request as the model is asked it first: the `texts` that can be read, the `tool` that reads them, and whether
-    it is `offered`."""
+    """The first request to the model: the readable `texts`, the `tool` that reads them, and whether it is `offered`."""
 
     request: Request
     texts: Mapping[str, str]
@@ -167,7 +169,7 @@ class PagedRequest:
 
 
 def _offering(begun: PagedRequest, first: int | None) -> PagedRequest:
-    """The same with the tool that reads on, defined at that place, unless another is demanded."""
+    """The same with the reading tool, introduced at that place, unless another tool is required."""
     request, name = begun.request, begun.tool.name
     if first is None or request.choice not in ("auto", "required", "none"):
         return begun
@@ -184,7 +186,7 @@ def _names(request: Request) -> set[str]:
 
 
 class PageReader:
-    """Answers the calls that read on, within one reply; see `inner_calls`."""
+    """Answers the calls of `read_more` within one reply; see `inner_calls`."""
 
     most = READS
     what = "reads"
@@ -202,12 +204,12 @@ class PageReader:
         self._remember = remember
 
     def next_request(self, *, last: bool) -> Request:
-        """The request as the conversation has gone on."""
+        """The request with the conversation so far."""
         begun = self._begun.request
         if not last:
             return replace(begun, messages=list(self._messages))
         tools = tuple(tool for tool in _offered(begun) if tool.name != self.name)
-        hidden = (*begun.hidden, self._begun.tool)  # a prompted model that calls it all the same is not to be quoted
+        hidden = (*begun.hidden, self._begun.tool)  # if a prompted model still calls it, that must not become text
         return replace(begun, messages=list(self._messages), tools=tools, hidden=hidden)
 
     async def answer(self, ear: Ear, calls: Sequence[ToolCall], *, beside: bool) -> list[Note]:
@@ -219,11 +221,11 @@ class PageReader:
         return [Note("result-read", one.problem or f"{one.result}: {one.start} to {one.end}") for one in read]
 
     def end(self, text: str, called: Sequence[str]) -> None:
-        """Keeps what was read for later requests of the conversation."""
+        """Caches the pages for later requests of the conversation."""
         self._remember(text, called, self._rounds)
 
     def _page(self, call: ToolCall) -> Page:
-        """What a call reads, as far as there is room for it."""
+        """The page that a call reads, as far as it fits."""
         if self._room < LEAST:
             return Page("", problem=NO_ROOM)
         size = PageSize(min(self._size.tokens, self._room), self._size.characters)
@@ -233,7 +235,7 @@ class PageReader:
 
 
 def results(one: AnsweredRound[Page], texts: Mapping[str, str], tool: str) -> list[Message]:
-    """The answers to the reads in one reply, as the conversation goes on."""
+    """The results of the reads in one reply, as messages."""
     calls = records(one.message.get("tool_calls"))
     return [
         answer(ToolCall(str(call.get("id", "")), tool, {}), page_text(texts, read, tool))
@@ -244,8 +246,8 @@ def results(one: AnsweredRound[Page], texts: Mapping[str, str], tool: str) -> li
 def _with_pages(
     rows: Sequence[Row], rounds: Mapping[int, Sequence[AnsweredRound[Page]]], texts: Mapping[str, str], tool: str
 ) -> tuple[list[Row], list[int]]:
-    """The rows with the pages that were read where they were read; where each row is then. A page that was read beside
-    a call of the client's stands before the result of that."""
+    """The rows with the pages that were read, at their places; and the new index of each row. A page that was read in
+    a reply with calls of the client comes before the results of those."""
     made: list[Row] = []
     places: list[int] = []
     for place, row in enumerate(rows):
@@ -265,7 +267,8 @@ def _with_pages(
 
 
 async def _noted(notes: Sequence[Note], model: Model, request: Request) -> AsyncGenerator[Event]:
-    """The events of a model, behind its first one the notes: until then all can be asked elsewhere, or refused."""
+    """The events of a model, with the notes after its first event: until then the request can still be sent to another
+    model, or fail."""
     async with aclosing(events_of(model, request)) as events:
         async for event in events:
             for note in notes:

@@ -1,9 +1,10 @@
-"""Of many tools a model is shown those that fit what is asked, and may search for others.
+"""A model wrapper that selects tools: of many, the model sees those that match the conversation, and may search for
+others.
 
     model = ToolRouter(ts.model("ollama:NAME"), shown=10, pinned=["ask_user", "files_*"])
     ts.run("Will it rain in Xiamen?", tools=five_thousand, model=model)
 
-`run` and its like, and the gateway, do this by themselves where there are more tools than a model can be shown.
+`run` and similar functions, and the gateway, do this by themselves if there are more tools than a model can be shown.
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ from .tool_views import MOST, Room, View, view, weighed
 log = logging.getLogger(__name__)
 
 ALL = 64
-"""Tools that are all shown to a model whose context nobody knows."""
+"""Up to so many tools are all shown to a model with an unknown context size."""
 HALF = 0.5
-"""The share of a known context that definitions may have."""
+"""The share of a known context that tool definitions may take."""
 FEW, MANY = 10, 20
-"""Tools that are chosen for a question where not all can be shown: for a model that tells likelihoods, which are those
-that run here and were taught no tools, and for any other."""
+"""Tools that are selected for a question if not all can be shown: for a model that scores likelihoods, which runs in
+this process and was not trained on tools; and for any other."""
 FEW_TOKENS, MANY_TOKENS = 2_000, 8_000
-"""What the definitions of those may have, in tokens."""
+"""The token limits for their definitions."""
 SPARE, WEIGHED_SPARE = 2, 4
-"""A model that tells likelihoods is shown up to so many times as many at once, where their definitions fit; one that
-decides by them reads one definition at a time, so that it can be given more of them."""
+"""Factors on the number of tools that are shown all at once if their definitions fit: for a model that scores
+likelihoods, and for one that decides by them, which reads one definition at a time."""
 RESULTS = 5
-"""Tools that one search finds."""
+"""The results of one search."""
 SEARCHES = 3
-"""How often a model may search before it must do with what it has found."""
+"""The most rounds of searching in one reply."""
 INDEXES = Indexes()
 """The indexes of this process."""
 FINDS = AnsweredCalls[Names]()
-"""What was found in the conversations of this process."""
+"""The cache of searches in the conversations of this process."""
 
 
 def _check_count(name: str, value: Any) -> None:
@@ -63,19 +64,21 @@ def _check_count(name: str, value: Any) -> None:
 
 
 class ToolRouter(Wrapper[Model]):
-    """A model that is shown all tools where there is room for them, and else those that a conversation needs.
+    """A model wrapper that shows all tools if there is room for them, otherwise those that a conversation needs.
 
-    There is room for definitions that take half of the model's `context` (without one: what the model tells of itself)
-    or `tokens`; where nothing is known of it, for 64 tools. A model that tells likelihoods is shown fewer. Where there
-    is no room for all, shown are the tools whose names are `pinned` (or fit such a pattern), those that the
-    instructions name, the client's own before those of its servers, and beside these `shown` tools that fit the first
-    question best, or any. What the conversation calls, what later questions are about and what the model finds by
-    `search_tools` is added where it came up, so that the beginning of the prompt stays as it is; see `tool_views`. The
-    search is answered here. Whatever was not shown can be called too, by its exact name.
+    There is room for definitions of up to half of the model's `context` (by default what the model reports), or of
+    `tokens`; if neither is known, for 64 tools. A model that scores likelihoods is shown fewer. If there is no room
+    for all, these are shown: tools whose names are `pinned` (or match such a pattern), tools that the instructions
+    name, the client's own tools before those of its servers, and `shown` tools that match the first question best, or
+    any.
 
-    Without an `index`, or where a request offers others than that knows, one is made for the request's tools and kept.
-    Where the extra `search` is missing all tools are shown, with a warning; if `strict`, MissingExtra is raised. A text
-    model is spoken for.
+    Tools that the conversation calls, that later questions match, or that the model finds with `search_tools`, are
+    added where they came up, so that the beginning of the prompt stays the same; see `tool_views`. Searches are
+    answered here. Tools that are not shown can be called too, by their exact names.
+
+    Without an `index`, or if a request offers tools that it does not have, an index of the request's tools is built
+    and cached. If the extra `search` is missing, all tools are shown with a warning, or MissingExtra is raised if
+    `strict`. A text model is wrapped to call tools.
     """
 
     def __init__(
@@ -110,30 +113,30 @@ class ToolRouter(Wrapper[Model]):
         self._finds = FINDS if finds is None else finds
 
     def around(self, model: Model) -> Self:
-        """The same around another model."""
+        """The same wrapper around another model."""
         made = copy.copy(self)
         made.model = calling(model)
         return made
 
     def searching(self, index: Finder) -> Self:
-        """The same, with this index."""
+        """The same wrapper with this index."""
         made = copy.copy(self)
         made.index = index
         return made
 
     @property
     def tool_count(self) -> int:
-        """How many tools are chosen for a question where not all can be shown."""
+        """The number of tools that are selected for a question if not all can be shown."""
         return self._shown or (FEW if self._scored else MANY)
 
     @property
     def tokens(self) -> int:
-        """How many tokens the definitions of those may have."""
+        """The token limit for their definitions."""
         return self._tokens or (FEW_TOKENS if self._scored else MANY_TOKENS)
 
     @property
     def whole(self) -> int | None:
-        """How many tokens the definitions of all that is shown may have; None where nobody knows."""
+        """The token limit for the definitions of all shown tools; None if it is unknown."""
         if self._tokens or self._scored:
             return self.tokens
         context = self._context or context_of(self.model)
@@ -141,25 +144,25 @@ class ToolRouter(Wrapper[Model]):
 
     @property
     def _by_room(self) -> bool:
-        """Whether all tools are shown that there is room for; else their number decides."""
+        """Whether all tools are shown for which there is room; otherwise their number decides."""
         return self._shown is None and not self._scored
 
     @property
     def _scored(self) -> bool:
         return "score" in self.capabilities
 
-    # asking
+    # requests
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
-        """The reply's events; see the protocol."""
+        """The events of the reply; see the protocol."""
         return self.model.stream(request) if self.fits(request) else self._routed(request)
 
     async def count(self, request: Request) -> int | None:
-        """The tokens of what the model would be asked first; None where it cannot tell."""
+        """The tokens of the first request to the inner model; None if it cannot count."""
         return await super().count(await self.narrowed(request)) if isinstance(self.model, Counter) else None
 
     async def narrowed(self, request: Request) -> Request:
-        """The request as the model is asked it first."""
+        """The first request to the inner model."""
         if self.fits(request):
             return request
         view = await self._view(request)
@@ -177,7 +180,7 @@ class ToolRouter(Wrapper[Model]):
         return self._begun(request, self._chosen(indexed, request))[0]
 
     def fits(self, request: Request) -> bool:
-        """Whether all tools of a request are surely shown."""
+        """Whether all tools of a request are certainly shown."""
         tools = request.tools or ()
         if request.prompt is not None or not tools:
             return True
@@ -191,7 +194,7 @@ class ToolRouter(Wrapper[Model]):
         return whole * ratio(self.model) <= self.whole and known(self.model, whole, self.whole)
 
     def _few(self, tools: Sequence[Tool[..., Any]]) -> bool:
-        """The same where the number decides."""
+        """The same if the number decides."""
         if len(tools) <= min(self.tool_count, MOST):
             return True
         if self._shown is not None or len(tools) > MOST:
@@ -216,7 +219,7 @@ class ToolRouter(Wrapper[Model]):
                 yield event
 
     def _begun(self, request: Request, view: View) -> tuple[Request, Tool[..., Any]]:
-        """The request as the model is asked it first, and the tool to search by, whether or not it is offered."""
+        """The first request to the inner model, and the search tool, whether or not it is offered."""
         indexed = view.indexed
         first, every = set(view.first), set(view.places)
         apart = [tool.name for place, tool in enumerate(indexed.tools) if place not in first]
@@ -230,16 +233,16 @@ class ToolRouter(Wrapper[Model]):
         return asked, search
 
     def _searches(self, request: Request, apart: Sequence[str]) -> bool:
-        """Whether the model can search for what is not at the head; for what is deferred the client may have a
-        search."""
+        """Whether the model can search for tools that are not at the head. For deferred ones the client may have its
+        own search."""
         if "scored" in self.capabilities:
             return False
         return bool(apart) if request.search else not request.deferred.keys() >= set(apart)
 
-    # choosing
+    # selecting
 
     async def _view(self, request: Request) -> View | None:
-        """What is shown for a request; None for all."""
+        """The shown tools of a request; None for all."""
         try:
             indexed = await self._indexes.of(request.tools or (), self.index)
         except MissingExtra as error:
@@ -260,13 +263,13 @@ class ToolRouter(Wrapper[Model]):
             log.warning("all tools are shown, however many: %s", error)
 
     async def _choose(self, indexed: IndexedTools, request: Request) -> View:
-        """As `_chosen`, beside the loop where a search may take long."""
+        """As `_chosen`, off the event loop if a search may take long."""
         if indexed.quick:
             return self._chosen(indexed, request)
         return await in_thread(lambda: self._chosen(indexed, request))
 
     def _chosen(self, indexed: IndexedTools, request: Request) -> View:
-        """What is shown of the tools."""
+        """The shown tools."""
         times, whole = ratio(self.model), self.whole
         room = Room(self.tool_count, self.tokens / times, None if whole is None else whole / times)
         if "scored" in self.capabilities:
@@ -304,11 +307,11 @@ class _Searches:
         self._turn = SearchConversation(list(begun.messages), dict(begun.late), list(begun.tools or ()))
 
     def next_request(self, *, last: bool) -> Request:
-        """The request as the conversation has gone on."""
+        """The request with the conversation so far."""
         return self._turn.next_request(self._begun, without=self._tool if last else None)
 
     async def answer(self, ear: Ear, calls: Sequence[ToolCall], *, beside: bool) -> list[Note]:
-        """Searches, and adds what is found to the tools."""
+        """Searches, and adds the results to the tools."""
         shown, found, notes = {tool.name for tool in self._turn.tools}, list[Names](), list[Note]()
         asked = [replace(call, arguments={"query": query(call)}, whole=True) for call in calls]
         for call in asked:
@@ -322,11 +325,11 @@ class _Searches:
         return notes
 
     def end(self, text: str, called: Sequence[str]) -> None:
-        """Keeps the searches for later requests of the conversation."""
+        """Caches the searches for later requests of the conversation."""
         self._remember(text, called, self._rounds)
 
     async def _search(self, shown: set[str], query: str) -> list[str]:
-        """The names of the tools that a search finds beside those that are shown, as many as may still be added."""
+        """The names of the tools that a search finds in addition to the shown ones, as many as may still be added."""
         if not query:
             return []
         indexed, most = self._indexed, len(shown) + RESULTS
