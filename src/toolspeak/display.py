@@ -6,7 +6,6 @@ The text of a model or a tool is untrusted: in HTML all of it is escaped. Long t
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, cast
@@ -19,14 +18,27 @@ MARKS = {"call": "→", "result": "←", "error": "✗", "note": "note:", "thoug
 Row = tuple[str, str]
 """(kind, text)."""
 
+_REVERSING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROLS = {
+    **{i: chr(0x2400 + i) for i in range(32) if chr(i) not in "\n\t"},
+    0x7F: "\u2421",
+    **{i: f"\\x{i:02x}" for i in range(0x80, 0xA0)},
+    **{i: f"\\u{i:04x}" for i in _REVERSING},
+}
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that could control a terminal."""
+
+def visible(text: str) -> str:
+    """Text that is safe on a terminal: control characters, and those that reverse text, can be seen."""
+    return text.translate(_CONTROLS)
 
 
-def plain(text: str) -> str:
-    """The text with control characters as escapes."""
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+def unhidden(text: str) -> str:
+    """Text of which everything can be seen: characters without a look of their own, too."""
+    return "".join(map(_with_a_look, visible(text)))
+
+
+def _with_a_look(character: str) -> str:
+    return character if any((character.isprintable(), character in "\n\t")) else ascii(character)[1:-1]
 
 
 def cut(text: str, longest: int) -> str:
@@ -86,7 +98,7 @@ def reply_text(reply: Any) -> str:
         for place, (kind, text) in enumerate(rows):
             begins = f"{number:>3} " if len(turns) > 1 and not place else "    "
             mark = f"{MARKS.get(kind, '')} " if kind in MARKS else "output: " if kind == "output" else ""
-            lines.append(begins + (mark + cut(plain(text), LONGEST)).replace("\n", "\n    "))
+            lines.append(begins + (mark + cut(visible(text), LONGEST)).replace("\n", "\n    "))
     return "\n".join(lines)
 
 
@@ -119,7 +131,7 @@ def _tool(tool: Any) -> str:
 
 
 def _summary(tool: Any) -> str:
-    return cut(plain(tool.description.partition("\n")[0]), 100)
+    return cut(visible(tool.description.partition("\n")[0]), 100)
 
 
 def tools_html(tools: Iterable[Any]) -> str:

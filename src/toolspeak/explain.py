@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Unpack, runtime_checkable
 
-from .display import LONGEST, cut, plain, text_html
+from .display import LONGEST, cut, text_html, visible
 from .models.base import Around, Model
 from .models.fallback import Adaptive
 from .models.speaker import Speaker
@@ -57,7 +57,7 @@ class Explanation:
         return [head, *(f"--- {i}\n{text}" for i, text in enumerate(texts, 1))]
 
     def __repr__(self) -> str:
-        return f"Explanation of {cut(plain(str(self)), 4 * LONGEST)}"
+        return f"Explanation of {cut(visible(str(self)), 4 * LONGEST)}"
 
     def _repr_html_(self) -> str:
         return text_html(str(self))

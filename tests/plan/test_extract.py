@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal, NamedTuple, TypedDict
@@ -295,6 +296,23 @@ def test_a_json_schema_as_the_kind(schema: Any, arguments: Any, value: Any) -> N
 def test_what_is_no_json_schema() -> None:
     with pytest.raises(ts.InvalidTool):
         ts.extract("x", {"type": "thing", "properties": {}}, model=native("x"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"type": "thing", "properties": {}}, "/type"),
+        ({"type": "strng"}, "/type"),
+        ({"type": "object", "properties": {"a": {"type": "strng"}}}, "/properties/a/type"),
+        ({"type": "array", "items": {"pattern": "["}}, "/items/pattern"),
+        ({"$ref": "#/$defs/a"}, "/$ref"),
+    ],
+)
+def test_a_wrong_schema_is_told_by_the_place_in_it(schema: Any, place: str) -> None:
+    """Not by the place in the tool that is made of it, which nobody wrote."""
+    with pytest.raises(ts.InvalidTool, match="^the schema means nothing, at " + re.escape(place)) as raised:
+        ts.extract("x", schema, model=native("x"))
+    assert raised.value.tool == ""
 
 
 def test_lists_on_the_embedded_model() -> None:

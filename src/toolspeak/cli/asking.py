@@ -10,10 +10,11 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from ..display import unhidden
 from ..errors import UsageError
 from ..schema.json_pieces import loads_or
 from .options import typed
-from .terminal import is_terminal, json_line, unhidden
+from .terminal import is_terminal, json_line
 
 if TYPE_CHECKING:
     from ..approvals import Approval, Approve

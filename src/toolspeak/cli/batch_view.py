@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .terminal import console, is_fancy, visible
+from ..display import visible
+from .terminal import console, is_fancy
 
 if TYPE_CHECKING:
     from ..batch.summary import Summary

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .terminal import console, is_fancy, json_line, visible
+from ..display import visible
+from .terminal import console, is_fancy, json_line
 
 if TYPE_CHECKING:
     from ..evals import Comparison, Record

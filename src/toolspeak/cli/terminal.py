@@ -16,32 +16,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from ..display import visible
 from ..schema.phrases import beginning
 
 if TYPE_CHECKING:
     from ..types import Note
-
-_REVERSING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_CONTROLS = {
-    **{i: chr(0x2400 + i) for i in range(32) if chr(i) not in "\n\t"},
-    0x7F: "\u2421",
-    **{i: f"\\x{i:02x}" for i in range(0x80, 0xA0)},
-    **{i: f"\\u{i:04x}" for i in _REVERSING},
-}
-
-
-def visible(text: str) -> str:
-    """Text that is safe on a terminal: control characters, and those that reverse text, can be seen."""
-    return text.translate(_CONTROLS)
-
-
-def unhidden(text: str) -> str:
-    """Text of which everything can be seen: characters without a look of their own, too."""
-    return "".join(map(_with_a_look, visible(text)))
-
-
-def _with_a_look(character: str) -> str:
-    return character if any((character.isprintable(), character in "\n\t")) else ascii(character)[1:-1]
 
 
 def json_line(value: Any) -> str:
@@ -184,7 +163,7 @@ class Progress:
             self._on_console().print(made, soft_wrap=True, highlight=False)
         else:
             text = "".join(text for text, _ in parts)
-            on_terminal = sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+            on_terminal = is_terminal(sys.stderr)
             click.echo(visible(text) if on_terminal else text, err=True)
 
     def call(self, name: str, arguments: Any) -> None:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, cast
 from ..errors import GenerationError, InvalidCall, InvalidTool
 from ..schema.adapter import adapter
 from ..schema.infer import as_tool
-from ..schema.repair import KEYWORDS, repair
+from ..schema.repair import KEYWORDS, repair, repair_any
 from ..schema.tidy import tidy
-from ..schema.validators import OPEN
+from ..schema.validators import OPEN, judge
 from ..schema.walk import resolve
 from ..types import Message, Note, Problem, Reply, Request, Schema, Tool, ToolCall, Usage
 from ..wire.reading.collect import add_usage
@@ -91,7 +91,11 @@ def _by_schema(schema: Mapping[str, Any]) -> Extraction:
     name = re.sub(r"\W+", "_", str(schema.get("title", "value")).lower()).strip("_")
     parameters, whole = _parameters(dict(schema))
     spec = {"name": f"record_{name[:50]}", "description": "Record what the text says.", "parameters": parameters}
-    tool = as_tool(spec)
+    try:
+        tool = as_tool(spec)
+    except InvalidTool:
+        judge(repair_any(schema))  # whose error names the place in the schema itself
+        raise
 
     def build(arguments: Mapping[str, Any]) -> Any:
         return arguments if whole else arguments["value"]

@@ -74,7 +74,7 @@ def json_text(reply: Reply, schema: Schema) -> tuple[Reply, str]:
 
 def check_form(schema: Schema) -> None:
     """Raises InvalidTool for an invalid schema."""
-    judge(_tool(schema).parameters, "reply")
+    judge(_tool(schema).parameters)
 
 
 def _no_number(name: str) -> None:

@@ -132,3 +132,8 @@ def expected(error: Any) -> str:
     if name in ("required", "additionalProperties"):
         return "an object with other fields"
     return f"what the schema says ({error.message[:200]})"
+
+
+def schema_of(tool: str) -> str:
+    """What an error calls a schema: a tool's, or one that stands by itself."""
+    return f"the schema of the tool {tool!r}" if tool else "the schema"

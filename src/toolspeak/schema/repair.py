@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeGuard, cast
 
 from ..errors import InvalidTool
 from ..types import Schema
+from .phrases import schema_of
 from .suggestions import did_you_mean, near
 from .walk import MANY, NAMED, ONE, escape, rebuild, resolve
 
@@ -95,11 +96,18 @@ def repair(parameters: Any, tool: str = "") -> dict[str, Any]:
     given: dict[str, Any] = dict(cast("Mapping[str, Any]", parameters))
     given.pop("$schema", None)
     given = _as_object(given)
-    fixer = _Fixer(tool, given)
-    fixed: dict[str, Any] = rebuild(given, fixer.fix)
+    fixed = repair_any(given, tool)
     if not _composed(fixed):
+        if fixed.get("type") != "object":
+            _refuse(tool, "/type", f"the parameters must be an object; got type {fixed.get('type')!r:.80}")
         fixed.setdefault("properties", {})
     return fixed
+
+
+def repair_any(schema: Mapping[str, Any], tool: str = "") -> dict[str, Any]:
+    """As `repair`, for a schema whose values need not be objects."""
+    given = dict(schema)
+    return rebuild(given, _Fixer(tool, given).fix)
 
 
 def _as_object(given: dict[str, Any]) -> dict[str, Any]:
@@ -137,8 +145,6 @@ class _Fixer:
         for limit, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
             if isinstance(node.get(limit), bool) and (node.pop(limit) and bound in node):
                 node[limit] = node.pop(bound)
-        if path == "" and not _composed(node) and node.get("type") != "object":
-            _refuse(self.tool, "/type", f"the parameters must be an object; got type {node.get('type')!r:.80}")
         return node
 
     def _type(self, node: dict[str, Any], path: str) -> None:
@@ -273,9 +279,8 @@ class _Fixer:
 
 
 def _refuse(tool: str, path: str, why: str) -> NoReturn:
-    name = f"the tool {tool!r}" if tool else "a tool"
     where = f", at {path}" if path else ""
-    raise InvalidTool(f"the schema of {name} means nothing{where}: {why}", tool=tool, path=path)
+    raise InvalidTool(f"{schema_of(tool)} means nothing{where}: {why}", tool=tool, path=path)
 
 
 def _takes_other_names(node: dict[str, Any], path: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 from ..errors import InvalidTool
 from ..types import Schema
 from .bounded_cache import BoundedCache
-from .phrases import clipped
+from .phrases import clipped, schema_of
 from .text_grammars import KEYWORD, Fits
 from .walk import escape, nodes, rebuild, resolve
 from .weight import weight
@@ -58,9 +58,7 @@ def judge(schema: Schema, tool: str = "") -> Judge:
     size, patterns = weight(whole)
     if patterns > PATTERNS:
         said = f"its patterns take about {patterns // 1_000_000:,} MB when they are compiled, and may take {PATTERNS // 1_000_000}"
-        raise InvalidTool(
-            f"the schema of the tool {tool!r} cannot be taken: {said}. Make them fewer, or repeat less", tool=tool
-        )
+        raise InvalidTool(f"{schema_of(tool)} cannot be taken: {said}. Make them fewer, or repeat less", tool=tool)
     made = _compile(whole, tool)
     _judges.put(id(schema), (schema, made), size)  # keeping the schema alive keeps its id unique
     return made
@@ -99,8 +97,8 @@ def _compile(schema: Schema, tool: str) -> Judge:
         where = f", at {path}" if path else ""
         why = clipped(error.message)
     except ValueError as error:
-        raise InvalidTool(f"the schema of the tool {tool!r} is not JSON: {error}", tool=tool) from None
-    raise InvalidTool(f"the schema of the tool {tool!r} means nothing{where}: {why}", tool=tool, path=path) from None
+        raise InvalidTool(f"{schema_of(tool)} is not JSON: {error}", tool=tool) from None
+    raise InvalidTool(f"{schema_of(tool)} means nothing{where}: {why}", tool=tool, path=path) from None
 
 
 def _validator(schema: Schema, registry: Any = None) -> Judge:

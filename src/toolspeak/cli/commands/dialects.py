@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...display import visible
 from ..options import Command
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _table(out: Out, rows: Sequence[tuple[str, str, str]]) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    from ..terminal import console, visible
+    from ..terminal import console
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in TITLES:

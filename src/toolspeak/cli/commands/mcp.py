@@ -35,8 +35,9 @@ def mcp(ctx: click.Context, files: tuple[str, ...], where: str | None, name: str
     toolspeak mcp --tools weather.py --http 127.0.0.1:8000
 
     For standard input and output, give the command to the client, which starts it. Calls are checked before they
-    run, and errors of tools are returned to the client. The output of tools goes to standard error. With --policy only the
-    calls that it allows run: nobody is there to be asked, and a client's conversation is not known.
+    run, and errors of tools are returned to the client. The output of tools goes to standard error. With --policy a call
+    runs if it is allowed, or if it is asked about and the client's user accepts it (the client needs elicitation for that). A
+    client's conversation is not known.
     """
     if ctx.invoked_subcommand:
         if files or where:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...display import visible
 from ...errors import UsageError, WeightsError
 from ..options import Command, WholeSummaries, switches, typed
 
@@ -129,7 +130,7 @@ def _rows() -> list[dict[str, Any]]:
 def _table(out: Out, rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    from ..terminal import console, visible
+    from ..terminal import console
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("", "name", "where", ""):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from ...display import visible
 from ..options import Command, complete_file
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _table(out: Out, found: list[Tool[..., Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..terminal import console, visible
+    from ..terminal import console
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("tool", "parameters", "what it does"):

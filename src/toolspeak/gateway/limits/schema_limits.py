@@ -71,8 +71,7 @@ def check_format(schema: Schema | None, where: str, limits: Limits) -> None:
     try:
         check_form(schema)
     except InvalidTool as error:
-        said = str(error).replace("the schema of the tool 'reply'", "the schema")
-        raise _refused(where, said) from None
+        raise _refused(where, str(error)) from None
 
 
 class _Work:

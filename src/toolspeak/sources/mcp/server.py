@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, cast
 
-from ...errors import MissingExtra, UsageError
+from ...errors import ApprovalNeeded, MissingExtra, UsageError
 from ...models.http.address import is_loopback
 from ...policy.policy import Policy
 from ...tool_results import jsonable, message_of
@@ -38,7 +38,7 @@ PATH = "/mcp"
 
 def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = None) -> Server[Any]:
     """The SDK's server for a box: arguments are checked by the box, and what a tool raises is a result that says so. With a
-    `policy` a call runs where that allows it: nobody is there to be asked."""
+    `policy` a call runs where that allows it, or where the client's user does, who is asked by elicitation."""
     try:
         import mcp.types as t
         from mcp.server import Server
@@ -46,6 +46,9 @@ def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = 
     except ImportError as error:
         raise MissingExtra("an MCP server needs the official SDK: pip install 'toolspeak[mcp]'") from error
     from ... import __version__
+    from .elicitation import AnswerNeeded, Questions
+
+    questions = Questions()
 
     async def list_tools(_: Any, asked: Any) -> t.ListToolsResult:
         tools, start = list(box), _start(asked.cursor if asked else None)
@@ -63,21 +66,34 @@ def build_server(box: Toolbox, name: str = "toolspeak", policy: Policy | None = 
         after = start + PAGE
         return t.ListToolsResult(tools=page, next_cursor=str(after) if after < len(tools) else None)
 
-    async def call_tool(context: Any, asked: t.CallToolRequestParams) -> t.CallToolResult:
+    async def call_tool(context: Any, asked: t.CallToolRequestParams) -> t.CallToolResult | t.InputRequiredResult:
         call = {"id": str(context.request_id or ""), "name": asked.name, "arguments": asked.arguments or {}}
+        approve = questions.approve(context, asked) if policy else None
         beating = asyncio.create_task(_beat(context.session))
         try:
-            (result,) = await box.arun([call], limit=LIMIT, policy=policy)
+            (result,) = await box.arun([call], limit=LIMIT, policy=policy, approve=approve)
+        except AnswerNeeded as needed:
+            return needed.result
         finally:
             beating.cancel()
         value: Any = result.value
         data = jsonable(value) if isinstance(value, dict) and len(result.text) < LIMIT else None
-        text = result.text if result.error is None else message_of(result.error)[:ERROR]
+        text = result.text if result.error is None else message_of(result.error)[:ERROR] + _advice(result.error)
         return t.CallToolResult(
             content=[t.TextContent(text=text)], structured_content=data, is_error=result.error is not None
         )
 
     return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _advice(error: BaseException) -> str:
+    """What to do about a call that nobody could be asked about."""
+    if not isinstance(error, ApprovalNeeded):
+        return ""
+    return (
+        ". This client cannot ask its user, since it does not support elicitation: use one that does, or allow the call "
+        "in the policy that the server was started with"
+    )
 
 
 def _annotations(tool: Tool[..., Any]) -> Any:
