@@ -227,6 +227,17 @@ def test_every_rule_of_a_note_is_told(what: str) -> None:
     assert told == sorted(used)
 
 
+def test_every_rule_of_a_note_on_a_run_is_told() -> None:
+    files = [path for path in WIRE.parent.rglob("*.py") if WIRE not in path.parents]
+    calls = [
+        node for path in files for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)
+    ]
+    notes = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Note" and call.args]
+    used = {rule.value for rule in notes if isinstance(rule, ast.Constant)}
+    rows = re.findall(r"^\| (`.+?) \|", (DOCS / "reference" / "notes.md").read_text("utf-8"), re.MULTILINE)
+    assert used <= {rule for row in rows for rule in re.findall(r"`([\w-]+)`", row)}
+
+
 GENERATORS = {
     "docs/reference/api.md": "scripts/api_reference.py",
     "docs/explanation/architecture.md": "scripts/architecture.py",
