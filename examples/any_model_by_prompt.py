@@ -1,7 +1,7 @@
-"""Function calling for any model, by prompt alone: decide, execute, put into words.
+"""Function calling for any model, by prompt alone: decide, run, summarize.
 
-The model is shown the tools in its prompt and answers with one JSON object: which tool with what input, or
-a message. This program checks and runs the call; a second question turns the result into a sentence.
+The prompt lists the tools. The model answers with one JSON object: a tool with its input, or a message. This
+program checks and runs the call. A second question turns the result into a sentence.
 
     python examples/any_model_by_prompt.py http://localhost:8000/v1#name --language Chinese
 """

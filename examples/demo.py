@@ -1,7 +1,7 @@
-"""A very small language model (135 million parameters), never taught tools, calls Python functions.
+"""A very small language model (135 million parameters), which was not trained on tools, calls Python functions.
 
-It is asked three things: small talk, the weather, a sum. Every step is shown: what it decided, what the
-function returned, and the result in words. Nothing here is scripted; ask your own:
+The program asks three questions: small talk, the weather, a sum. It shows every step: the decision, the function's
+result, and the answer in words. Nothing here is scripted. Ask your own question:
 
     python examples/demo.py "Is it raining in Oslo?"
 """

@@ -1,4 +1,4 @@
-"""A text into a Python value: a dataclass here; any type that pydantic knows will do.
+"""Extract a Python value from a text: here a dataclass; any type that pydantic supports works.
 
 python examples/extract.py "Bob is 45"
 """

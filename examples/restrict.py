@@ -1,4 +1,4 @@
-"""The same model with another toolbox: what is not in the box cannot be called, whatever is asked or answered.
+"""The same model with a smaller toolbox: a model cannot call a tool that is not in the box, whatever it writes.
 
 python examples/restrict.py
 """

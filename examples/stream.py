@@ -1,4 +1,4 @@
-"""A run as it happens: the call, its result, the words.
+"""The events of a run as they happen: the call, its result, the answer.
 
 python examples/stream.py
 """

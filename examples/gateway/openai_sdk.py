@@ -1,4 +1,4 @@
-"""A tool loop by OpenAI's SDK, which knows nothing of toolspeak.
+"""A tool loop with OpenAI's SDK, without toolspeak on the client's side.
 
 toolspeak serve &
 export OPENAI_BASE_URL=http://127.0.0.1:8080/v1 OPENAI_API_KEY=none
