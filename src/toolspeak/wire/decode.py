@@ -1,4 +1,4 @@
-"""Text to events: the one decoder. Parsing a whole text is feeding it in one piece."""
+"""Decodes text to events. This is the only decoder: parsing a whole text means feeding it in one piece."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .reading.state import State
 
 
 class Decoder:
-    """Text in, events out. `feed` takes any piece of the reply, `close` ends it; nothing here ever raises on its text.
+    """Converts text to events. `feed` takes the next piece of the reply, `close` ends it; neither raises on any text.
 
-    `tools`: None takes any name for a call, () none. `prompt` is what the reply goes on from, None where nobody knows
-    it, "" where there was nothing: a marker that was broken in it comes back whole. `thoughts` split tells thoughts
-    apart, keep leaves them in the text. `ids` mints an id for each call. `decoded` takes in the values of arguments that
-    are all there at once.
+    `tools`: None accepts calls of any name, () of none. `prompt` is the text that the reply continues, "" if there was
+    none, None if it is unknown; control markers that were defused in it are restored in the reply. `thoughts`: "split"
+    separates thoughts, "keep" leaves them in the text. `ids` creates an id for each call. `decoded` collects the
+    values of arguments that arrive complete, so that they need not be parsed again.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Decoder:
         decoded: Decoded | None = None,
     ) -> None:
         by_name = None if tools is None else {tool.name: tool for tool in tools}
-        # What was broken in the prompt is whole in the reply.
+        # Control markers that were defused in the prompt are restored in the reply.
         self.restorer = Restorer() if was_broken(prompt) else None
         self.state = State(by_name, ids, None if self.restorer else decoded)
         self.run = reply(self.state, program(d, by_name != {}, thoughts != "keep"), prompt)
@@ -56,7 +56,7 @@ class Decoder:
         return self.restorer.feed(out) if self.restorer else out
 
     def _read(self, chunk: str) -> list[Event]:
-        """The events of a piece that the readers must look at."""
+        """The events of a piece that the readers have to look at."""
         s = self.state
         step = s.step
         s.add(chunk)
@@ -99,7 +99,7 @@ def parse(
     prompt: str | None = None,
     thoughts: str = "split",
 ) -> Reply:
-    """The reply that a whole text is. Never raises on the text of a model."""
+    """Converts a whole text to a Reply. Never raises on a model's text."""
     decoded: Decoded = {}
     decoder = Decoder(d, tools, prompt, thoughts, decoded=decoded)
     return collect([*decoder.feed(text), *decoder.close()], decoded)

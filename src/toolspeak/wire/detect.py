@@ -23,19 +23,18 @@ from .prompt.template_capabilities import literals
 from .reading.lexicon import MARK
 
 ANY = "tool-json"
-"""For a model of which nothing is known: it is asked in words, so any model that follows instructions can answer."""
+"""The dialect for an unknown model: it works by prompt alone, so any model that follows instructions can use it."""
 
 
 def detect(
     template: str | None = None, model: str | None = None, *, response_template: Mapping[str, Any] | None = None
 ) -> Dialect:
-    """The dialect that a model speaks; `origin` says how it was found.
+    """The dialect of a model; `origin` says how it was found.
 
-    In this order: the `response_template` that its tokenizer declares (HuggingFace's form); the dialect whose calls
-    its chat `template` writes; a draft of one that is not known, read off what the template writes; the dialect of
-    models so named; and for a model that none of them tells of, one that works by prompt alone. A template is
-    believed more than a name. Raises UnknownDialect if nothing is given, and for a response template that no dialect
-    can say.
+    The sources, in this order: the `response_template` that its tokenizer declares (HuggingFace's format); the dialect
+    whose calls the chat `template` writes, or a draft of one from what the template writes; the dialect of models with
+    this name; and otherwise one that works by prompt alone. A template is more reliable than a name. Raises
+    UnknownDialect if nothing is given, and TemplateError for a response template that no dialect can express.
     """
     if response_template is not None:
         return from_response_template(response_template)
@@ -51,7 +50,7 @@ def detect(
 
 
 def unrendered(source: str, found: Dialect) -> str:
-    """Why a template that shows no calls cannot be rendered, "" where it can be."""
+    """Why a template that shows no calls cannot be rendered; "" if it can be."""
     if found.origin in ("by its chat template", "drafted from its chat template"):
         return ""
     try:
@@ -63,12 +62,12 @@ def unrendered(source: str, found: Dialect) -> str:
 
 @lru_cache(64)
 def by_template(template: str, name: str = "") -> Dialect | None:
-    """The dialect that the template writes, a draft if it is not known; None where the template tells none.
+    """The dialect that the template writes, a draft if it is unknown; None if the template shows none.
 
-    Of dialects that write the same calls, the one whose models are called `name` or like it.
+    Of dialects with the same call format, the one for models with a `name` like this one.
     """
     p = probe(template)
-    if p is None:  # it writes no calls: what it says of them in words is all there is
+    if p is None:  # it renders no calls; it can only be recognized by the markers in its source
         scores = [
             (_coverage(template, d), named(d, name), _share(template, d), len(d.models), -i)
             for i, d in enumerate(known())
@@ -83,26 +82,26 @@ def by_template(template: str, name: str = "") -> Dialect | None:
             words = -1 if _left_over(reply) else sum(map(len, _words(d)))
             found.append((words, named(d, name), likeness, len(d.models), -i))
     if drafted and found and max(found)[0] < 0:
-        return drafted  # the known ones leave something of the calls over
+        return drafted  # every known dialect leaves a part of the calls unread
     return replace(known()[-max(found)[-1]], origin="by its chat template") if found else drafted
 
 
 def _left_over(reply: Reply) -> list[ToolCall | Note]:
-    """What of the calls a dialect did not read: the calls in doubt, and the markers around them that are not its own."""
+    """What a dialect did not read of the calls: doubtful calls, and markers around them that it does not have."""
     doubtful = (call for call in reply.calls if not call.whole)
     return [*doubtful, *(note for note in reply.notes if note.rule == "other-markers")]
 
 
 def _words(d: Dialect) -> tuple[str, ...]:
-    """The literals of a call, without the keys of a JSON object: any object may have those."""
+    """The literals of a call without the keys of a JSON object, since any object may have those."""
     return tuple(word for word in literals(d) if not word.startswith('"'))
 
 
 def _likeness(p: Probe, d: Dialect, drafted: Dialect | None) -> float:
-    """How like the template's rest is to the dialect, of those that write the same marks around a call.
+    """The similarity of the rest of the template to a dialect, among those with the same markers around a call.
 
-    Variants differ in blanks, which two calls written in full show; in what stands before them, around thoughts
-    and texts, and ends a turn, which the draft tells; and in the other markers of their prompts.
+    Variants differ in whitespace, which two calls written in full show; in what precedes them, surrounds thoughts and
+    texts and ends a turn, which the draft shows; and in the other markers of their prompts.
     """
     exact = sum(write_calls(calls, d) in p.show(*calls) for calls in ([BOTH], [call(), call(1)]))
     same = 0
@@ -125,14 +124,14 @@ def _marks(d: Dialect) -> frozenset[str]:
 
 
 def _share(template: str, d: Dialect) -> float:
-    """How many of the dialect's other markers the template has, of all that it could have."""
+    """The fraction of the dialect's other markers that the template has."""
     marks = _marks(d)
     return sum(mark in template for mark in marks) / len(marks) if marks else 0.0
 
 
 def _coverage(template: str, d: Dialect) -> tuple[int, int]:
-    """How much of the dialect's call stands in the template's words: all its markers, or nothing counts; and how much
-    of other markers of tools, for a template that shows no call."""
+    """How much of the dialect's call occurs in the template's source (0 unless all its markers do); and how much of
+    its other markers for tools, for a template that renders no call."""
     text = " ".join((d.open, d.close, *(part for part in d.call if isinstance(part, str))))
     marks = MARK.findall(text)
     others = _standing(template, (mark for mark in _marks(d) if "tool" in mark.lower()))
@@ -143,5 +142,5 @@ def _coverage(template: str, d: Dialect) -> tuple[int, int]:
 
 
 def _standing(template: str, words: Iterable[str]) -> int:
-    """How many characters have those of the words that stand in the template."""
+    """The number of characters in those of the words that occur in the template."""
     return sum(len(word) for word in words if word in template)

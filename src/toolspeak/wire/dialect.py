@@ -1,7 +1,7 @@
-"""A dialect as a value: the literals and holes of which a model's calls, thoughts and prompts are made.
+"""A dialect as a value: the literals and holes that make up a model's calls, thoughts and prompts.
 
-A literal is exact when written; when read, white space around it is free. Nothing here is code that a
-dialect could run: what a hole means stands in the interpreters.
+A literal is written verbatim; when it is read, whitespace around it is free. A dialect contains no code: the
+interpreters define what a hole means.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..errors import UsageError
 
 
 class Slot(Enum):
-    """What a key of a JSON object, or a gap in a text, holds."""
+    """What a key of a JSON object, or a gap in a text, contains."""
 
     NAME = "the tool's name"
     ARGS = "the arguments"
@@ -48,10 +48,10 @@ SYSTEM, USER, TOOLS, TOOL_NAMES, DATE, RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The value of a key that says what its object is: `call`, or `text` where the object carries a text.
+    """The value of a key that says what its object is: `call`, or `text` for an object with a text.
 
-    On reading, the name of an offered tool may stand there too: the object is then a call to it, and the
-    keys that mean nothing else are its arguments.
+    When it is read, the key may also have the name of an offered tool. The object is then a call of that tool, and the
+    keys without another meaning are its arguments.
     """
 
     call: str
@@ -60,13 +60,13 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class JsonCall:
-    """A whole call as one JSON object, its keys in any order.
+    """A whole call as one JSON object, with its keys in any order.
 
-    `keys` are written in this order; the first spelling of a slot is the one written. `also` are keys
-    accepted as well. `encoded`: the arguments are written as a JSON string that holds JSON, "always" or
-    only those that came as "text" (read, both are accepted everywhere). `indent` is as in json.dumps. A
-    TEXT key is the reply's text where the name is null or the kind says so; a CALL key holds the call itself,
-    or a list of calls. A key may be NAME itself: `{"f": {..}}`.
+    `keys` are written in this order; if a slot has several keys, the first is written. `also` are further keys that
+    are accepted. `encoded`: the arguments are written as a JSON string that contains JSON, "always" or only those that
+    came as "text" (both forms are always read). `indent` is that of json.dumps. A TEXT key has the reply's text if the
+    name is null or the kind says so. A CALL key has the call itself, or a list of calls. A key may also be the tool's
+    name: `{"f": {..}}`.
     """
 
     keys: tuple[tuple[str | Slot, Slot | Kind], ...] = (("name", NAME), ("arguments", ARGS))
@@ -77,16 +77,16 @@ class JsonCall:
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """The arguments as one JSON object. `plain`: what is no JSON is the text of the tool's first parameter."""
+    """The arguments as one JSON object. `plain`: anything that is no JSON is the text of the tool's first parameter."""
 
     plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A parameter tells its own type: `before`, then the word for a string, or for each other JSON type.
+    """A parameter with its type: `before`, then the word for a string, or for each other JSON type.
 
-    `other` is one word for all others; "" means the JSON type's own name (number, boolean, null, array, object).
+    `other` is a single word for all other types; "" means the JSON type's name (number, boolean, null, array, object).
     """
 
     before: str
@@ -96,10 +96,10 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """The arguments one by one: open, key, (typed: its `before`, the type), mid, value, close.
+    """The arguments one by one: open, key, (with a type: its `before`, the type), mid, value, close.
 
-    A string stands there as it is, all else as JSON; where nothing tells the type, the tool's schema does.
-    `quote` is an (opener, closer) pair that may stand around a value, such as CDATA's.
+    A string is written verbatim, anything else as JSON. Without a type the tool's schema decides. `quote` is an
+    (opener, closer) pair that may surround a value, such as CDATA's.
     """
 
     open: str
@@ -111,9 +111,9 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The arguments as nested elements, typed by the tool's schema alone: mark<key>value mark</key>.
+    """The arguments as nested elements, with types only from the tool's schema: mark<key>value mark</key>.
 
-    The elements of an array are called `item`; null is an empty element.
+    The elements of an array are named `item`; null is an empty element.
     """
 
     mark: str
@@ -122,12 +122,11 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """The arguments in a syntax like a programming language's: open, key assign value, .., close.
+    """The arguments in the syntax of a programming language: open, key assign value, .., close.
 
-    `quotes` may stand around a string, the first is written; `escapes`: with a backslash inside. `bare`: the keys
-    of inner objects stand without quotes, and are written sorted. `json`: an argument that is an object is written
-    as JSON. `constants` are the words written for JSON's true, false and null
-    (JSON's and Python's are read everywhere).
+    `quotes` may surround a string; the first is written. `escapes`: strings have backslash escapes. `bare`: the keys
+    of inner objects have no quotes, and are written sorted. `json`: an argument that is an object is written as JSON.
+    `constants` are written for JSON's true, false and null (those of JSON and Python are always read).
     """
 
     open: str = "("
@@ -142,7 +141,7 @@ class Keywords:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """All the text up to what comes next, or the end, is one string argument `key` of the tool `tool`."""
+    """All the text up to the next literal, or to the end, is the string argument `key` of the tool `tool`."""
 
     key: str
     tool: str
@@ -150,7 +149,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class NumberedName:
-    """One short text that is the call's id and holds its name: prefix NAME mid INDEX (read, both are optional)."""
+    """One short text that is the call's id and contains its name: prefix NAME mid INDEX (read, both are optional)."""
 
     prefix: str
     mid: str
@@ -158,7 +157,7 @@ class NumberedName:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Parts that may be left out. They are written if `written`."""
+    """Optional parts. They are written if `written`."""
 
     parts: tuple[str | Slot, ...]
     written: bool = False
@@ -170,11 +169,12 @@ Part = str | Slot | JsonCall | Arguments | NumberedName | Maybe
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Messages that say in their head what they are: start, head, stop, body, and one of `ends`.
+    """Messages whose head says what they are: start, head, stop, body, and one of `ends`.
 
-    `also` are other starts. `routes` tell what a message is: the first needle found in `^head$` decides ("call":
-    the name follows the needle, up to white space or a mark; "thought", "text"). `call`, `thought` and `text` are
-    heads as they are written; `end` is written after the last message, a call's dialect's `between` after the others.
+    `also` are other starts. `routes` give the kind of a message: the first needle that occurs in `^head$` decides
+    ("call": the name follows the needle, up to whitespace or a mark; "thought", "text"). `call`, `thought` and `text`
+    are the heads that are written. `end` is written after the last message, and the dialect's `between` after each
+    other message with a call.
     """
 
     start: str
@@ -190,10 +190,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The literals around a thought. It opens where a reply, a line or (after a call) the text begins.
+    """The literals around a thought. It may open at the start of a reply, of a line, or of the text after a call.
 
-    `frame_ends`: what frames a text ends it. `always`: the model thinks in every reply, and its prompt opens the thought.
-    `also` are other openers that are read.
+    `frame_ends`: a frame of a text ends it. `always`: the model thinks in every reply, and its prompt opens the
+    thought. `also` are other openers that are read.
     """
 
     open: str = "<think>\n"
@@ -205,7 +205,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Parts of a prompt that are there only if `what` is: thinking (asked for) or date (known)."""
+    """Parts of a prompt that are only written if `what` applies: "thinking" (requested) or "date" (known)."""
 
     what: str
     parts: tuple[str | Slot, ...]
@@ -213,7 +213,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class ToolJson:
-    """Tools declared as JSON: bare functions, or each in OpenAI's wrapper; one list, or `lines` with `between`."""
+    """Tools declared as JSON: bare functions, or each in OpenAI's wrapper; as one list, or as `lines` with `between`."""
 
     wrapped: bool = False
     lines: bool = False
@@ -243,10 +243,10 @@ class ToolReprs:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """How what tools returned is told: in whose turn, each how, and several in a row in one turn or not.
+    """How tool results are written: in whose turn, in which words, and whether consecutive results share a turn.
 
-    With `record`, results are the rows of one JSON list whose keys it gives (RESULT, ID or NAME);
-    `decoded` puts the result's own JSON there, or {"result": text} where it is none.
+    With `record`, results are the rows of one JSON list with these keys (RESULT, ID or NAME). `decoded` inserts the
+    JSON of a result, or {"result": text} if it is none.
     """
 
     role: str = "user"
@@ -263,8 +263,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How turns become one text: bos, then head[0] role head[1] content end for each; `strip`: whole turns are
-    trimmed."""
+    """How turns become one text: bos, then head[0] role head[1] content end for each. `strip`: turns are trimmed."""
 
     head: tuple[str, str]
     end: str
@@ -274,13 +273,13 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """How a conversation with tools is told to the model.
+    """How a conversation with tools is written for the model.
 
-    `opening` is the first turn when tools are offered: a system turn, or the first user turn if it holds USER. `system`
-    is the system text where the conversation has none. `user` and `text` go before a user's and an assistant's text,
-    `text_end` after the latter; `strip`: texts are trimmed; `exclusive`: a turn is a text or calls, never both;
-    `alternate`: users in a row are one, and assistants in a row are refused. `results` is for a chat server that knows
-    no tools, `native_results` for the model's own layout (None: the same).
+    `opening` is the first turn if tools are offered: a system turn, or the first user turn if it has USER. `system` is
+    the system text of a conversation without one. `user` and `text` precede the texts of user and assistant,
+    `text_end` follows the latter. `strip`: texts are trimmed. `exclusive`: a turn has text or calls, never both.
+    `alternate`: consecutive user turns are merged, and consecutive assistant turns are rejected. `results` is for a
+    chat server without tool support, `native_results` for the model's own layout (None: the same).
     """
 
     opening: tuple[str | Slot | When, ...] = ()
@@ -300,17 +299,18 @@ class Speech:
 class Dialect:
     """How a family of models writes calls, thoughts and prompts.
 
-    The section of calls is `open`, calls joined by `between`, `close`; with `items` (opener, separator,
-    closer) the calls are elements of a list (read, its brackets may be missing). `also` are other (open,
-    close) pairs of a section that are read. `before` stands between a text and the section. `fences`
-    are (opener, closer) pairs that may stand around it. `forms` are other shapes of a call that are
-    read, never written, where calls begin with the name within a section in that section alone; they, and every call
-    of a dialect with `guard` set, count only if the name is that of an offered tool. `header`: each call is a message of its own. `frame` are control markers around
-    texts that are no part of them. INDEX counts from `index_base`, as a key over the chat, elsewhere in its turn;
-    an id that is written has `id_length` letters and digits, if that is not 0. `control` are markers that must
-    never come out of what others wrote, besides those that stand in the other fields. `models` are parts of the
-    names of models that speak it, with a `?` those that other models have as well, `thinkers` of those that always
-    think; `origin` says how the dialect was found.
+    The section of calls is `open`, then calls joined by `between`, then `close`. With `items` (opener, separator,
+    closer) the calls are elements of a list (when read, its brackets may be missing). `also` are other (open, close)
+    pairs of a section that are read. `before` is written between a text and the section. `fences` are (opener, closer)
+    pairs that may surround it. `forms` are other shapes of a call that are read, never written; if calls begin with
+    their name after the section's opener, only in that section. They, and every call of a dialect with `guard`, count
+    only for an offered tool. `header`: each call is a message of its own. `frame` are control markers around texts,
+    which are not part of them.
+
+    INDEX counts from `index_base`: as a key over the whole conversation, elsewhere within a turn. Written ids have
+    `id_length` letters and digits, unless that is 0. `control` are further markers that must never come from outside
+    text. `models` are parts of names of models with this dialect, marked by `?` if others have them too; `thinkers`
+    are those of models that always think. `origin` says how the dialect was found.
     """
 
     name: str
@@ -338,7 +338,7 @@ class Dialect:
     origin: str = field(default="by name", compare=False)
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a dialect in which no call could ever be found."""
+        """Raises UsageError for a dialect whose calls could never be found."""
         check_call(self)
         check_mark(self)
 
@@ -356,7 +356,7 @@ def _check_parts(parts: object, where: str) -> None:
 
 
 def check_call(d: Dialect) -> None:
-    """Raises UsageError for a dialect whose calls have no name or no arguments: it could be written and never read."""
+    """Raises UsageError for a dialect whose calls lack a name or arguments: they could be written, but never read."""
     for at, parts in (("call", d.call), *((f"forms[{i}]", form) for i, form in enumerate(d.forms))):
         where = f"the dialect {d.name!r}: {at}"
         _check_parts(parts, where)
@@ -372,7 +372,7 @@ def check_call(d: Dialect) -> None:
 
 
 def check_mark(d: Dialect) -> None:
-    """Raises UsageError for a dialect whose calls begin with the tool's name, which marks nothing."""
+    """Raises UsageError for a dialect whose calls begin with the tool's name, which is no mark."""
     lead = next((part for part in ((d.items or ("",))[0], d.open, *d.call) if part), None)
     if lead is NAME and d.header is None and not d.guard:
         raise UsageError(
@@ -382,7 +382,7 @@ def check_mark(d: Dialect) -> None:
 
 
 def _names(part: Part) -> bool:
-    """Whether a part tells the tool's name."""
+    """Whether a part has the tool's name."""
     if isinstance(part, JsonCall):
         return any(key is NAME or means in (NAME, CALL) for key, means in part.keys)
     if isinstance(part, Maybe):
@@ -391,7 +391,7 @@ def _names(part: Part) -> bool:
 
 
 def _has_arguments(part: Part) -> bool:
-    """Whether a part holds the arguments."""
+    """Whether a part has the arguments."""
     if isinstance(part, JsonCall):
         return any(means in (ARGS, CALL) or isinstance(means, Kind) for _, means in part.keys)
     return isinstance(part, Arguments)

@@ -1,4 +1,4 @@
-"""Builds a grammar that limits a model's output to what its dialect allows. The notations are in `grammars/`."""
+"""Builds a grammar of the replies that a dialect allows, for constrained sampling. The notations are in `grammars/`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ def grammar(
     prompt: str = "",
     thinking: bool = True,
 ) -> str | dict[str, Any]:
-    """Every reply that a model may write in the dialect: lark and gbnf are texts, the other forms are JSON data.
+    """A grammar of every valid reply in the dialect. lark and gbnf are texts, the other forms are JSON data.
 
-    `choice`: "auto" is a text, calls, or a text and then calls; "required" is calls, the name of a tool calls of that;
-    "none" is a text that opens no call. `parallel` allows several calls. Where the dialect has thoughts, one may come
-    first (not without `thinking`), and has begun where `prompt`, the text that the reply goes on from, ends in it.
-    Properties come in the order of their schema, those that need not be there may be left out, and others follow where
-    the schema allows them. White space is that of the dialect as it is written. Raises UsageError where the form cannot
-    say it.
+    `choice`: "auto" allows text, calls, or text and then calls; "required" allows calls, the name of a tool only calls
+    of it; "none" allows text without a call. `parallel` allows several calls. If the dialect has thoughts, one may
+    come first (not without `thinking`); it is already open if `prompt`, the text that the reply continues, ends inside
+    it. Properties come in the order of their schema; optional ones may be omitted, and others follow if the schema
+    allows them. Whitespace is that of the dialect when written. Raises UsageError if the form cannot express this.
     """
     if form not in FORMS:
         raise UsageError(f"form: expected {', '.join(FORMS)}, received {form!r}")

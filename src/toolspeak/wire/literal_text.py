@@ -1,4 +1,4 @@
-"""Writes values in the words of a dialect whose arguments look like a programming language's: `'text'`, `True`, `{k:1}`."""
+"""Writes values in a dialect with the syntax of a programming language: `'text'`, `True`, `{k:1}`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ BARE_NAME = re.compile(r"[\w.-]+").fullmatch
 
 
 def ordered(hole: Keywords, arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The keys and values in the order in which they are written: bare keys are sorted."""
+    """The items in the order in which they are written: bare keys are sorted."""
     rows = list(arguments.items())
     return sorted(rows, key=lambda row: row[0].lower()) if hole.bare else rows
 
 
 def literal_text(hole: Keywords, value: object) -> str:
-    """A value as the dialect writes it."""
+    """A value in the dialect's syntax."""
     if isinstance(value, str):
         return _string(hole, value)
     if value is None or isinstance(value, bool):
@@ -36,7 +36,7 @@ def literal_text(hole: Keywords, value: object) -> str:
 
 
 def literal_key(hole: Keywords, key: str) -> str:
-    """A name inside an object, as the dialect writes it."""
+    """The key of an object in the dialect's syntax."""
     return key if hole.bare and BARE_NAME(key) else _string(hole, key)
 
 

@@ -1,4 +1,4 @@
-"""Caches what is made from the same tools with every request of a conversation."""
+"""Caches values that every request of a conversation would compute again from the same tools."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..types import Tool
 T = TypeVar("T")
 
 MOST = 16_000_000
-"""Bytes, about, of all that is kept."""
+"""The approximate size of the cache in bytes."""
 LARGEST = 65_536
-"""Characters, about, of the largest that is kept."""
+"""The approximate characters of the largest cached value."""
 BY_CHARACTER = 30
-"""Bytes for each character of a value: of itself and of the tools that it was made of, which are held beside it."""
+"""Bytes per character of a value: for the value, and for its tools, which the cache keeps alive."""
 EACH = 4_096
-"""Bytes of the smallest value, beside its characters."""
+"""Bytes of the smallest value, in addition to its characters."""
 
 
 class Memo(Generic[T]):
-    """Values made of tools and something else, found again by the identity of the tools.
+    """Values computed from tools and something else, found again by the identity of the tools.
 
-    Tools with a function of the program's own are not kept: whatever hangs on it could then not be freed.
+    Values of tools with a function are not cached: everything that the function refers to could not be freed.
     """
 
     def __init__(self) -> None:
@@ -32,13 +32,13 @@ class Memo(Generic[T]):
     def get(
         self, tools: Sequence[Tool[..., Any]], other: Hashable, make: Callable[[], T], size: Callable[[T], int]
     ) -> T:
-        """The value of these tools; `size` tells that of a new one."""
+        """The value for these tools; `size` gives the characters of a new one."""
         key = (*map(id, tools), other)
         known = self._values.get(key)
         if known is not None:
             return known[1]
         made = make()
         if all(tool.function is None for tool in tools) and (characters := size(made)) <= LARGEST:
-            held = (tuple(tools), made)  # holding the tools keeps their identities their own
+            held = (tuple(tools), made)  # keeping the tools alive keeps their ids unique
             self._values.put(key, held, EACH + BY_CHARACTER * characters)
         return made

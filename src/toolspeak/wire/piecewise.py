@@ -1,7 +1,7 @@
-"""Replacing in long texts in pieces: `re.sub` is one step of C code, in which no other thread gets a turn.
+"""Replaces matches in long texts piece by piece: `re.sub` is one C call during which no other thread runs.
 
-A piece ends where no run of blanks goes on, and what stands behind its end is looked at, so that what is replaced is the same as in one
-go. A text without an end to its blanks is one piece.
+A piece ends where no run of whitespace continues, and the text after its end is taken into account, so that the result
+is the same as in one call. A text of endless whitespace is one piece.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import re
 from collections.abc import Callable
 
 PIECE = 100_000
-"""Characters that are looked through in one step."""
+"""Characters that are searched in one step."""
 BLANKS = r" \t\xa0\u1680\u2000-\u200d\u202f\u205f\u2060\u3000\ufeff"
-"""What takes room in a line and is not seen, for a class of a pattern."""
+"""Invisible characters with a width, for a character class."""
 BLANK = re.compile(f"[{BLANKS}]*")
 
 
 def replaced(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str, ahead: int) -> str:
-    """What `pattern.sub` gives, for a pattern whose match has at most `ahead` characters, with what it looks at, besides
-    two runs of blanks."""
+    """Like `pattern.sub`. A match, with the context that it looks at, must be at most `ahead` characters, not counting
+    two runs of whitespace."""
     if len(text) <= PIECE:
         return pattern.sub(replace, text)
     pieces: list[str] = []
@@ -37,6 +37,6 @@ def replaced(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], 
 
 
 def _behind_blanks(text: str, at: int) -> int:
-    """The first place from `at` on where no blank goes on."""
+    """The first position from `at` on at which no whitespace continues."""
     blank = BLANK.match(text, at)
     return blank.end() if blank else len(text)

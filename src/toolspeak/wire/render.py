@@ -1,4 +1,4 @@
-"""Messages and tools to what a model is asked: the exact prompt, and messages for a server that knows no tools."""
+"""Renders messages and tools: the exact prompt, and messages for a chat server without tool support."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .prompt.jinja import DATE_FORM
 from .prompt.turns import turns_of
 
 PLAIN = Layout(("", ":\n"), "\n\n")
-"""A layout for a model of which none is known: role, colon, text."""
+"""The layout for an unknown model: role, colon, text."""
 PLAIN_STOP = ("\nUser:",)
 PLAIN_LABELS = ("System:", "User:", "Assistant:", "Tool:")
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What a model is asked. `prompt` is a text to continue; `messages` say the same to a chat server that
-    knows no tools; `stop` ends the reply; `notes` tell what was lost or changed on the way."""
+    """The input of a model. `prompt` is a text to continue; `messages` are the same for a chat server without tool
+    support; `stop` ends the reply; `notes` report what was lost or changed."""
 
     prompt: str
     messages: list[Message] = field(default_factory=list[Message])
@@ -55,13 +55,13 @@ def render(
     choice: str = "auto",
     laid_out: bool = True,
 ) -> Rendered:
-    """The conversation as the dialect tells it, with the model's own chat `template` where one is given.
+    """Renders the conversation in the dialect, or with the model's own chat `template` if one is given.
 
-    Without tools, or with `choice` none, nothing of tools is told. `now` is the date to tell, `variables` (bos_token,
-    datetime, ...) go before what would be worked out. `continue_final` leaves the last message, an assistant's, open.
-    Without `laid_out` the prompt is left empty where no template is given. A control marker in what comes from outside
-    is broken by a zero-width space (U+200B) after its first character, with a note, and nothing else is changed; what
-    reads the reply undoes it. Raises TemplateError for what is no conversation and for what a template refuses.
+    Without tools, or with `choice` none, the prompt mentions no tools. `now` is the date for the prompt. `variables`
+    (bos_token, datetime, ...) override computed ones. `continue_final` leaves the last message, an assistant's, open.
+    With `laid_out` false and no template the prompt stays empty. A control marker in text from outside is defused by a
+    zero-width space (U+200B) after its first character, with a note, and nothing else is changed; the decoder undoes
+    this in the reply. Raises TemplateError for an invalid conversation and for one that the template rejects.
     """
     notes: list[Note] = []
     turns = thoughts_apart(turns_of(messages, notes), d)
@@ -94,7 +94,7 @@ def render(
 
 
 def _date(now: datetime | None, variables: Mapping[str, Any] | None, d: Dialect) -> str:
-    """The date, where a prompt has a place for it: what is the same in every prompt is made once."""
+    """The date, if the prompt has a place for it. Without one, equal prompts can be cached."""
     if not tells_date(d):
         return ""
     given = (variables or {}).get("datetime")
@@ -106,10 +106,10 @@ def _unique(notes: list[Note]) -> tuple[Note, ...]:
 
 
 def _lay_out(messages: list[Message], d: Dialect, want: PromptOptions, open_ended: bool) -> str:
-    """The turns as one text. An open-ended one stops where the last message does."""
+    """The turns as one text. An open-ended one stops at the end of the last message."""
     layout = d.layout or PLAIN
     before, after = layout.head
-    ended = d.header.ends if d.header else ()  # a call that is a message of its own has ended its turn
+    ended = d.header.ends if d.header else ()  # a call in a message of its own has already ended its turn
     title: Callable[[str], str] = str.capitalize if layout is PLAIN else str
     out = [str(want.variables.get("bos_token", layout.bos))]
     for message in messages:

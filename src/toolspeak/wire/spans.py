@@ -1,9 +1,10 @@
-"""Tells what each character of a reply was read as: text, thought, name, id, arguments, or a literal of the dialect.
+"""Labels each character of a reply by what it was read as: text, thought, name, id, arguments, or a literal of the
+dialect.
 
-The reply is fed a character at a time, so that an event leaves as soon as it can: what it tells stands at the end of what
-was fed, or, where it was held back, at the first place behind what was told before. What no event tells is a literal of the
-dialect, white space, or syntax, such as the keys of an object. Nothing here touches the decoder, which is the one that
-parses: the spans cannot disagree with it.
+The reply is fed one character at a time, so that each event comes as early as possible. Its content is at the end of
+the text fed so far or, if it was held back, at the first place after the previous content. Characters that no event
+covers are literals of the dialect, whitespace, or syntax such as the keys of an object. The decoder is used unchanged,
+so the labels cannot disagree with it.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from .reading.collect import collect
 from .reading.source import literal_words
 
 SpanKind = Literal["text", "thought", "name", "id", "arguments", "literal", "syntax", "space"]
-"""The holes of a dialect, a literal of it, and what stands between them: white space, and syntax that is no literal."""
+"""The holes of a dialect, its literals, and the rest: whitespace, and syntax that is no literal."""
 UNWRITTEN = re.compile(r'^[\s{}\[\]",:]+|[\s{}\[\]",:]+$')
-"""What stands around a value in JSON, and may not in the reply."""
+"""JSON syntax around a value that the reply may not contain."""
 
 
 RUNS = re.compile(r"\s+|\S+(?:[ \t]+\S+)*")
-"""Runs of white space, and of what is none but for blanks in it."""
+"""Runs of whitespace, and runs of other characters with single spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a reply, from `start` to before `end`, in characters, and what it was read as. `call` is the number of
-    the call that it belongs to, from 1, 0 for none."""
+    """A range of a reply, from `start` to before `end` in characters, and what it was read as. `call` is the number of
+    its call, from 1; 0 for none."""
 
     start: int
     end: int
@@ -43,7 +44,7 @@ class Span:
 
 
 def spans(text: str, d: Dialect, tools: Sequence[Tool[..., Any]] | None = None) -> tuple[list[Span], Reply]:
-    """What each character of a reply was read as, all of them in their order, and the reply that it is."""
+    """The label of each character of a reply as ordered spans, and the decoded reply."""
     decoder = Decoder(d, tools)
     tracer = _Tracer(text)
     events: list[Event] = []
@@ -58,18 +59,18 @@ def spans(text: str, d: Dialect, tools: Sequence[Tool[..., Any]] | None = None) 
 
 
 class _Tracer:
-    """Finds the places in a text of which events tell."""
+    """Finds the place in the text for the content of each event."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.holes: list[Span] = []
         self._cursor = 0
         self._early = 0
-        """Up to where arguments were found that stand before the name of their call, which begins with it."""
+        """The end of the arguments that were found before the name of their call."""
         self._call = 0
 
     def take(self, events: Iterable[Event], fed: int) -> None:
-        """Takes the events that came when so many characters were fed."""
+        """Takes the events that came after so many characters were fed."""
         for event in events:
             match event:
                 case TextDelta(piece):
@@ -86,7 +87,7 @@ class _Tracer:
                     pass
 
     def _named(self, name: str, id_: str, fed: int) -> None:
-        """The places of a call's name and id: an id may stand before the name, and holds it in some dialects."""
+        """Places a call's name and id. An id may precede the name, and contains it in some dialects."""
         begin = self._early = self._cursor
         at = self._put(id_, fed, "id", self._call)
         end, self._cursor = self._cursor, begin
@@ -95,7 +96,7 @@ class _Tracer:
         self._cursor = max(end, self._cursor)
 
     def _put(self, piece: str, fed: int, kind: SpanKind, call: int) -> bool:
-        """Whether a piece stands in what was fed, and is behind what was told before."""
+        """Whether a piece occurs in the text fed so far, after the previous content."""
         if not piece:
             return True
         start = fed - len(piece)
@@ -112,7 +113,7 @@ class _Tracer:
         return True
 
     def _add(self, start: int, end: int, kind: SpanKind, call: int) -> None:
-        """Adds a span, to the last one where it goes on from that."""
+        """Adds a span, merged with the last one if it continues that."""
         last = self.holes[-1] if self.holes else None
         if last and (last.end, last.kind, last.call) == (start, kind, call):
             self.holes[-1] = Span(last.start, end, kind, call)
@@ -121,7 +122,7 @@ class _Tracer:
 
 
 def _filled(text: str, holes: Iterable[Span], words: re.Pattern[str]) -> Iterator[Span]:
-    """The holes, and what stands between them."""
+    """The holes, and what is between them."""
     end = 0
     for hole in holes:
         yield from _between(text, end, hole.start, words)
@@ -131,7 +132,7 @@ def _filled(text: str, holes: Iterable[Span], words: re.Pattern[str]) -> Iterato
 
 
 def _between(text: str, start: int, end: int, words: re.Pattern[str]) -> Iterator[Span]:
-    """What a stretch is that no event told of."""
+    """The labels of a range that no event covers."""
     for found in words.finditer(text, start, end):
         yield from _syntax(text, start, found.start())
         yield Span(found.start(), found.end(), "literal")
@@ -174,6 +175,6 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, tuple):
         for one in cast("tuple[object, ...]", value):
             yield from _texts(one)
-    elif is_dataclass(value) and not isinstance(value, JsonCall):  # whose keys are syntax
+    elif is_dataclass(value) and not isinstance(value, JsonCall):  # its keys are syntax, not literals
         for each in fields(value):
             yield from _texts(getattr(value, each.name))

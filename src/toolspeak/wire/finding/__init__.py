@@ -1,1 +1,2 @@
-"""Finding the dialect of a model: by name, by template, by what its tokenizer declares; drafted where nobody wrote one."""
+"""Finds the dialect of a model: by its name, its chat template, or its tokenizer's declaration; or drafts an unknown
+one."""

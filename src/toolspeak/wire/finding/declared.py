@@ -1,4 +1,4 @@
-"""Reads and checks a tokenizer's `response_template`: its fields, and what opens and closes each."""
+"""Reads and validates a tokenizer's `response_template`: its fields, with the openers and closers of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONTENT_ARGS = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One declared field: its openers and closers as literals and slots, and the rest as it was declared."""
+    """One declared field: its openers and closers as literals and slots, and its full declaration."""
 
     where: str
     openers: tuple[tuple[Piece, ...], ...]
@@ -45,24 +45,24 @@ class Field:
 
     @property
     def opener(self) -> str:
-        """The first opener as a text; "" for a field that is what no other field is."""
+        """The first opener as text; "" for the field that takes all text outside the others."""
         return as_text(self.openers[0], f"{self.where}.open") if self.openers else ""
 
 
 def cannot(where: str, why: str) -> TemplateError:
-    """The error for what no dialect can say, with the key."""
+    """The error for something that no dialect can express, with its key."""
     return TemplateError(f"this response template cannot be read into a dialect: {where}: {why}")
 
 
 def as_object(value: object, where: str) -> Mapping[str, Any]:
-    """The value as an object. Raises TemplateError where it is none."""
+    """The value as an object. Raises TemplateError if it is none."""
     if not isinstance(value, Mapping):
         raise cannot(where, f"expected an object, got {type(value).__name__}")
     return cast("Mapping[str, Any]", value)
 
 
 def declared_fields(config: Mapping[str, Any]) -> dict[str, Field]:
-    """The fields by name, every key checked."""
+    """The fields by name, with every key validated."""
     config = as_object(config, "response_template")
     if unknown := sorted(set(map(str, config)) - TOP_KEYS):
         raise cannot(unknown[0], f"expected one of {', '.join(sorted(TOP_KEYS))}")
@@ -84,8 +84,8 @@ def declared_fields(config: Mapping[str, Any]) -> dict[str, Field]:
 
 
 def declared_starts(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """What begins the assistant's message in a prompt, as far as it is known: a pattern that is more than a literal may
-    tell nothing, since no reply is read by it."""
+    """The known starts of the assistant's message in a prompt. A pattern that is more than a literal gives none: no
+    reply is read by it."""
     pattern = config.get("start_anchor_pattern")
     if pattern is None:
         return _literals(config, "start_anchor", "response_template")
@@ -111,7 +111,7 @@ def _check_text(field: Mapping[str, Any], kind: object, where: str) -> None:
 
 
 def _check(name: str, field: Mapping[str, Any], where: str) -> None:
-    """Raise TemplateError for what would be read otherwise than it is declared."""
+    """Raises TemplateError for a declaration that would be read differently from what it says."""
     for key in ("repeats", "optional"):
         if not isinstance(field.get(key, False), bool):
             raise cannot(f"{where}.{key}", f"expected true or false, got {type(field[key]).__name__}")
@@ -126,7 +126,7 @@ def _check(name: str, field: Mapping[str, Any], where: str) -> None:
 
 
 def _literals(told: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    """The one literal or several under the key; "eos", the end of the text, is none."""
+    """The literals under the key. "eos", the end of the text, is no literal."""
     given = told.get(key)
     if given is None:
         return ()
@@ -137,7 +137,7 @@ def _literals(told: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
 
 
 def _anchors(field: Mapping[str, Any], key: str, where: str) -> tuple[tuple[Piece, ...], ...]:
-    """What opens or closes a field, each as its pieces."""
+    """The openers or closers of a field, each as its pieces."""
     pattern = field.get(f"{key}_pattern")
     if pattern is None:
         return tuple((literal,) for literal in _literals(field, key, where))
@@ -153,14 +153,14 @@ def _anchors(field: Mapping[str, Any], key: str, where: str) -> tuple[tuple[Piec
 
 
 def as_text(pieces: Sequence[Piece], where: str) -> str:
-    """The pieces as one text, without blanks at its ends. Raises TemplateError where they are more than that."""
+    """The pieces as one text without whitespace at its ends. Raises TemplateError if there are groups or gaps."""
     if not all(isinstance(piece, str) and piece != GAP for piece in pieces):
         raise cannot(where, "expected a literal, without groups and without gaps")
     return "".join(cast("Sequence[str]", pieces))
 
 
 def one_literal(texts: Sequence[str], where: str) -> str:
-    """The one literal that these are. Raises TemplateError where they are more or none."""
+    """The single literal among these. Raises TemplateError if there is none, or more than one."""
     kinds = dict.fromkeys(text.strip() for text in texts)
     if len(kinds) != 1:
         raise cannot(where, f"expected one literal, got {len(kinds)}")

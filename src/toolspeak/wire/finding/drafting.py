@@ -1,8 +1,8 @@
-"""A draft of the dialect that an unknown chat template writes, read off what its renderings differ in.
+"""Drafts the dialect of an unknown chat template from the differences between its renderings.
 
-The template is asked for one call, two calls, two arguments, an argument of each type. What stands between the
-names, keys and values that went in are the dialect's literals; where they stand (in one JSON object, behind
-the name, one by one) is its hole. The draft is a value like any other: data, never code.
+The template renders one call, two calls, two arguments, and an argument of each type. The text between the names, keys
+and values that were put in gives the dialect's literals. Their arrangement (in one JSON object, after the name, one by
+one) gives the hole. A draft is data like any other dialect, never code.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .probe import BOTH, ID, NAME, TEXT, TOOLS, Probe, call, common_end, common_
 
 @lru_cache(64)
 def draft(template: str) -> Dialect | None:
-    """The dialect that the template writes, as far as its renderings tell; None where they do not tell one, or where
-    the draft does not read what the template wrote."""
+    """The dialect that the template writes, as far as its renderings show it. None if they do not show one, or if the
+    draft cannot read what the template wrote."""
     p = probe(template)
     shown = _call_samples(p) if p else None
     if p is None or shown is None:
@@ -36,8 +36,8 @@ def draft(template: str) -> Dialect | None:
 
 
 def reads(p: Probe, d: Dialect, *calls: ToolCall) -> Reply | None:
-    """How the dialect reads the calls, or else one with two arguments, as the template writes them; None where it
-    reads other ones or none."""
+    """How the dialect reads the calls, or one call with two arguments, as the template writes them; None if it reads
+    other calls or none."""
     calls = calls or (BOTH,)
     prompt, written = p.reply(*calls)
     reply = parse(written, d, TOOLS, prompt)
@@ -46,13 +46,13 @@ def reads(p: Probe, d: Dialect, *calls: ToolCall) -> Reply | None:
 
 
 def _call_samples(p: Probe) -> Samples | None:
-    """The calls as they stand alone or behind a text, whichever shows all that is theirs and nothing else."""
+    """The calls as rendered alone or after a text, whichever shows all of them and nothing else."""
     alone, behind = p.calls(call(), alone=True), p.calls(call())
     core = alone.strip()
     turn = MARK.search(p.head())
     extra, found, _ = behind.partition(core) if core else ("", "", "")
     if found and turn and turn[0] in extra:
-        extra = ""  # the template puts the text and the calls into turns of their own
+        extra = ""  # the template puts text and calls into separate turns
     rotated = len(alone) == len(behind) and behind in alone + alone
     is_alone = bool(core) and (rotated or not behind or (bool(found) and not extra.strip()))
     if not (core if is_alone else behind):
@@ -65,7 +65,7 @@ def _call_samples(p: Probe) -> Samples | None:
 
 
 def _dialect(body: Body, before: str) -> Dialect:
-    """The draft: what comes back for the second call belongs to the call, the rest to the section."""
+    """The draft. What is repeated for the second call belongs to the call, the rest to the section."""
     first, last, opened, closed, between = body.front, body.behind, "", "", ""
     items = body.items
     if items:
@@ -93,9 +93,10 @@ def _dialect(body: Body, before: str) -> Dialect:
 
 
 def _sections(front: str, middle: str, behind: str) -> tuple[str, str, str, str, str]:
-    """The section's opener, the call's, what is between two calls, the call's closer, the section's.
+    """The section's opener, the call's opener, the text between two calls, the call's closer, the section's closer.
 
-    Blanks at the ends of a call are between the calls: so people write them, and reading does not mind.
+    Whitespace at the ends of a call counts as being between the calls, which is how people write it; it makes no
+    difference for reading.
     """
     first, last = _shared(front, middle, behind)
     opened, closed = front[: len(front) - len(first)], behind[len(last) :]
@@ -111,9 +112,9 @@ def _sections(front: str, middle: str, behind: str) -> tuple[str, str, str, str,
 
 
 def _shared(front: str, middle: str, behind: str) -> tuple[str, str]:
-    """How a call begins and how it ends: what comes back between two calls.
+    """The beginning and the end of a call: what is repeated between two calls.
 
-    A mark may belong to either; then the section has as many marks in front as behind.
+    A mark that may belong to either is assigned so that the section has as many marks before as after.
     """
     last = common_start(behind, middle)
     first = common_end(front, middle[len(last) :])
@@ -127,7 +128,7 @@ def _shared(front: str, middle: str, behind: str) -> tuple[str, str]:
 
 
 def _excess(opened: str, closed: str) -> tuple[str, tuple[str, ...]]:
-    """The closer without marks that nothing opened, and those: they end the turn."""
+    """The closer without marks that no opener matches, and these marks: they end the turn."""
     marks = list(MARK.finditer(closed))
     n = len(MARK.findall(opened))
     if len(marks) <= n:
@@ -137,7 +138,7 @@ def _excess(opened: str, closed: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _parts(text: str) -> list[Part]:
-    """The text as literals and slots; an id that holds the name is one slot."""
+    """The text as literals and slots; an id that contains the name is one slot."""
     slots: dict[str, Part] = {NAME: NAME_SLOT, ID: ID_SLOT, NUMBER: INDEX}
     parts: list[Part] = [slots.get(t, t) for t in re.split(f"([{NAME}{ID}{NUMBER}])", text) if t]
     for i in range(1, len(parts) - 2):

@@ -1,4 +1,4 @@
-"""Finds the hole for a call's arguments from what a chat template writes around names, keys and values."""
+"""Derives the hole for a call's arguments from the text that a chat template writes around names, keys and values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..dialect import (
 from .probe import BOTH, ID, KEY, KEYS, NAME, SAMPLES, VALUE, Probe, call, common_end, common_start
 
 NUMBER = "\ue004"
-"""What stands for the number of a call."""
+"""The character that stands for a call's number."""
 QUOTES = ("'", '"')
 PAIRS = {"(": ")", "{": "}", "[": "]"}
 DECODER = json.JSONDecoder()
@@ -33,7 +33,7 @@ DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What the template writes for one call and for two (or "" if it takes one only)."""
+    """What the template writes for one call and for two ("" if it accepts only one)."""
 
     one: str
     two: str
@@ -42,9 +42,9 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The hole of the arguments, and what stands around it: in front of the first, behind the last, in between.
+    """The hole of the arguments, and the text around it: before the first one, after the last, and between two calls.
 
-    `middle` is None where the template takes one call only.
+    `middle` is None if the template accepts only one call.
     """
 
     hole: Arguments | JsonCall
@@ -56,12 +56,12 @@ class Body:
 
 
 def body_of(p: Probe, shown: Samples) -> Body | None:
-    """The hole, and what stands around it; None where no hole is like what is written."""
+    """The hole with the text around it; None if no kind of hole matches."""
     return _json(shown) or _tree(shown) or _keywords(p, shown) or _tagged(p, shown)
 
 
 def _body(hole: Arguments | JsonCall, front: str, behind: str, middle: str | None) -> Body:
-    """The body, what counts the calls between the name and the arguments told as such."""
+    """The body, with a counter between the name and the arguments replaced by a slot."""
     one, two = front.rpartition(NAME), (middle or "").rpartition(NAME)
     first, second = (re.sub(r"\d+", NUMBER, text) for text in (one[2], two[2]))
     if not two[1] or one[2] == two[2] or first != second:
@@ -74,7 +74,7 @@ def _body(hole: Arguments | JsonCall, front: str, behind: str, middle: str | Non
 
 
 def _values(text: str) -> list[tuple[int, int, Any]]:
-    """The JSON objects and lists in the text that hold a value of the probe, each with where it starts and ends."""
+    """The JSON objects and lists in the text with a value of the probe, each with its start and end."""
     found: list[tuple[int, int, Any]] = []
     at = 0
     for m in re.finditer(r"[\[{]", text):
@@ -92,7 +92,7 @@ def _values(text: str) -> list[tuple[int, int, Any]]:
 
 
 def _json(shown: Samples) -> Body | None:
-    """Arguments as one JSON object, or the whole call as one, or all calls as one list of them."""
+    """Arguments as one JSON object, or a whole call as one, or all calls as one list."""
     one, two = _values(shown.one), _values(shown.two)
     if not one:
         return None
@@ -109,7 +109,7 @@ def _json(shown: Samples) -> Body | None:
 
 
 def _json_list(shown: Samples, value: list[Any], span: tuple[int, int]) -> Body | None:
-    """Calls as the elements of one list: its brackets and separators as they are written."""
+    """Calls as elements of one list, with its brackets and separators as written."""
     text = shown.one[slice(*span)]
     if len(value) != 1 or "{" not in text:
         return None
@@ -127,13 +127,13 @@ def _json_list(shown: Samples, value: list[Any], span: tuple[int, int]) -> Body 
 
 
 def _base(hole: JsonCall | None, row: object) -> int:
-    """The number of the first call, where calls are counted."""
+    """The number of the first call, if calls are numbered."""
     key = next((key for key, slot in hole.keys if slot is INDEX), None) if hole else None
     return int(cast("dict[Any, Any]", row)[key]) if key else 0
 
 
 def _object(value: object, second: object, text: str) -> JsonCall | None:
-    """The keys of a call that is one JSON object, by what went into it."""
+    """The keys of a call that is one JSON object, identified by the values that were put in."""
     if not isinstance(value, dict):
         return None
     row, other = cast("dict[str, Any]", value), cast("dict[str, Any]", second)
@@ -167,8 +167,7 @@ def _split(text: str) -> list[str]:
 
 
 def _middle(shown: Samples, before: str, after: str) -> str | None:
-    """What stands between the last argument of one call and the first of the next, without what is the arguments'
-    own."""
+    """The text between the last argument of one call and the first of the next, without what belongs to the arguments."""
     if not shown.two:
         return None
     inner = shown.two[shown.two.index(VALUE) + 1 : shown.two.rindex(NAME)]
@@ -180,7 +179,7 @@ def _middle(shown: Samples, before: str, after: str) -> str | None:
 
 
 def _tree(shown: Samples) -> Body | None:
-    """Arguments as nested elements: each key opens one and closes it again."""
+    """Arguments as nested elements: each key opens and closes one."""
     if shown.one.count(KEY) != 2:
         return None
     front, mid, close, behind = _split(shown.one)
@@ -192,7 +191,7 @@ def _tree(shown: Samples) -> Body | None:
 
 
 def _keywords(p: Probe, shown: Samples) -> Body | None:
-    """Arguments in a syntax like a programming language's: strings have quotes, all else has none."""
+    """Arguments in the syntax of a programming language: strings have quotes, other values none."""
     if shown.one.count(KEY) != 1 or shown.one.count(VALUE) != 1:
         return None
     front, mid, behind = _split(shown.one)
@@ -222,7 +221,7 @@ def _keywords(p: Probe, shown: Samples) -> Body | None:
 
 
 def _tagged(p: Probe, shown: Samples) -> Body | None:
-    """Arguments one by one between literals of their own, which may tell each one's type."""
+    """Arguments one by one between literals, possibly with their types."""
     pair = p.calls(BOTH, alone=not p.calls(call()))
     if shown.one.count(KEY) != 1 or shown.one.count(VALUE) != 1 or pair.count(KEY) != 2:
         return None
@@ -241,14 +240,14 @@ def _tagged(p: Probe, shown: Samples) -> Body | None:
 
 
 def _written(p: Probe, value: object) -> str | None:
-    """What stands behind the key for one argument of this value, or None if it is not written."""
+    """The text after the key for one argument with this value; None if it is not written."""
     arguments = {KEYS[0]: value}
     text = p.calls(call(0, **arguments)) or p.calls(call(0, **arguments), alone=True)
     return text.partition(KEY)[2] or None
 
 
 def _before(p: Probe, value: object) -> str | None:
-    """What stands between a key and this value."""
+    """The text between a key and this value."""
     text, word = _written(p, value), value if isinstance(value, str) else json.dumps(value)
     return text.partition(word)[0] if text and word in text else None
 
@@ -260,7 +259,8 @@ def _constant(p: Probe, value: object, assign: str, usual: str) -> str:
 
 
 def _typed(p: Probe, mid: str) -> tuple[Typed | None, str]:
-    """How a parameter tells its type, and what stands between that and the value: by what differs for a number."""
+    """How the type of a parameter is written, and the text between it and the value. It is found from the difference
+    for a number."""
     number = _before(p, SAMPLES["number"])
     if number is None or number == mid:
         return None, mid
@@ -275,7 +275,7 @@ def _typed(p: Probe, mid: str) -> tuple[Typed | None, str]:
 
 
 def _quote(p: Probe, mid: str) -> tuple[str, str] | None:
-    """The quotes that a string with marks in it stands in, if any."""
+    """The quotes around a string that contains markup, if any."""
     text = _written(p, "a<b>&c") or ""
     before, found, after = text.partition("a<b>&c")
     opener = before.removeprefix(mid)

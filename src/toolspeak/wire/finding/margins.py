@@ -11,12 +11,12 @@ from .probe import TEXT, THOUGHT, Probe, between, call, common_start
 
 LAST = re.compile(rf"(?:(?:{MARK.pattern})\w+)?(?:{MARK.pattern})\s*\Z|(?:{MARK.pattern})\w+\s*\Z")
 FIRST = re.compile(rf"\s*(?:{MARK.pattern})(?:\w+(?:{MARK.pattern}))?\s*")
-"""A marker, or two with a word between them, at the end of a text and at its beginning."""
+"""A marker, or two with a word between them, at the end and at the beginning of a text."""
 PAIR = re.compile(r"<([^<>\s/]*think[^<>\s/]*)>|\[(THINK\w*)\]", re.IGNORECASE)
 
 
 def margins(p: Probe, d: Dialect) -> Dialect:
-    """The draft with what stands around thoughts and texts, and what ends a turn."""
+    """The draft with the literals around thoughts and texts, and those that end a turn."""
     plain = p.show(text=TEXT)
     before, _, tail = plain.rpartition(TEXT)
     said = between(p.show(call()), plain)
@@ -40,7 +40,7 @@ def margins(p: Probe, d: Dialect) -> Dialect:
 
 
 def _without(thinking: Thinking, text: str) -> str:
-    """The text without a thought that is empty in front of it, or only closed."""
+    """The text without an empty or only closed thought before it."""
     opened = text.partition(thinking.open.strip())
     rest = opened[2] if opened[1] and not opened[0].strip() else text
     before, found, after = rest.partition(thinking.close.strip())
@@ -48,7 +48,7 @@ def _without(thinking: Thinking, text: str) -> str:
 
 
 def _thinking(p: Probe, plain: str) -> Thinking | None:
-    """The literals around a thought: as the template writes one, else as it begins a reply, else as it looks for
+    """The literals around a thought: as the template writes one, or else begins a reply with one, or else searches for
     one."""
     for calls, text in (((), TEXT), ((call(),), TEXT), ((call(),), "")):
         for more in ({}, {"enable_thinking": True, "thinking": True}):
@@ -59,7 +59,7 @@ def _thinking(p: Probe, plain: str) -> Thinking | None:
 
 
 def _around(p: Probe, shown: str, plain: str, after: str) -> Thinking | None:
-    """What stands before and behind the thought in this rendering."""
+    """The text before and after the thought in this rendering."""
     left, _, right = shown.partition(THOUGHT)
     close = right.partition(after)[0]
     first = FIRST.match(close)
@@ -68,14 +68,14 @@ def _around(p: Probe, shown: str, plain: str, after: str) -> Thinking | None:
     empty = last and re.search(re.escape(last[0].strip()) + r"\s*" + re.escape(close.strip()), plain)
     if last and (empty or MARK.search(left[len(common_start(left, plain)) :])):
         opener = last[0].removeprefix(p.head().strip())
-    else:  # the turn's head is all there is: what a reply begins with, behind its marks
+    else:  # there is only the head of the turn: a reply begins after its markers
         head = p.head()
         opener = head[max((m.end() for m in MARK.finditer(head)), default=0) :].lstrip()
     return Thinking(opener, close) if opener.strip() and close.strip() else None
 
 
 def _named(template: str) -> Thinking | None:
-    """A pair of marks that says what it is for, where the template names both."""
+    """A pair of thought markers that the template mentions."""
     for m in PAIR.finditer(template):
         closer = f"</{m[1]}>" if m[1] else f"[/{m[2]}]"
         if closer in template:

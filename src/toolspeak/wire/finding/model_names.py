@@ -1,10 +1,10 @@
-"""Model names as hubs and servers spell them, and the dialect that models so named speak.
+"""Normalizes model names from hubs and servers, and finds the dialect for a name.
 
-The names themselves stand in each dialect's own file (`models=`).
+The names themselves are in each dialect's file (`models=`).
 
-`name-v3p1`, `maker.name3-1-8b-v1:0`, `Name_3.1` and `name-3-1` tell one version: a `p` or a dash between digits is a
-point, and a point before a letter a dash. A part of a name counts where it begins and ends as a word: not within a
-longer word or number, and a digit at its end is no version where a size follows it (`name-4b` is no 4).
+`name-v3p1`, `maker.name3-1-8b-v1:0`, `Name_3.1` and `name-3-1` are the same version: a `p` or a hyphen between digits
+is a point, and a point before a letter is a hyphen. A part of a name matches only as whole words: not inside a longer
+word or number, and a digit at its end is no version if a size follows (`name-4b` is no 4).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ POINT = re.compile(r"(?<=\d)[p-](?=\d)").sub
 WORD_POINT = re.compile(r"\.(?=[a-z])").sub
 SPELLING = str.maketrans("_ ", "--")
 MOST = 1000
-"""No name is longer than this, in characters."""
+"""The most characters of a name."""
 
 
 def plain(name: str) -> str:
-    """A name in the spelling in which names are compared."""
+    """A name in the spelling that is used for comparison."""
     return POINT(".", WORD_POINT("-", name[:MOST].lower().translate(SPELLING)))
 
 
 def by_name(model: str) -> Dialect | None:
-    """The dialect whose models' name comes first in this one; None where none comes.
+    """The dialect whose models' name occurs first in this one; None if there is none.
 
-    Of several, the longest, and a sure one before others. A model made from another is called after itself first, then
-    after that one. `origin` tells where it is not sure.
+    Of several, the one with the longest match, and a certain one before an uncertain one. A derived model has its own
+    name first, then that of the model that it is made from. `origin` says if the match is uncertain.
     """
     name = plain(model)
     rows = [
@@ -49,19 +49,19 @@ def by_name(model: str) -> Dialect | None:
 
 
 def named(d: Dialect, name: str) -> int:
-    """How much of a plain name the names of the dialect's models are."""
+    """The length of the longest of the dialect's model names in a plain name."""
     return max((len(part) for part, _ in _parts(d.name) if _place(part, name) >= 0), default=0)
 
 
 @cache
 def known() -> tuple[Dialect, ...]:
-    """All dialects, by their names."""
+    """All dialects, sorted by name."""
     return tuple(get(name) for name in names())
 
 
 @cache
 def _parts(dialect: str) -> tuple[tuple[str, bool], ...]:
-    """The plain names of the dialect's models, and whether each is sure."""
+    """The plain names of the dialect's models, and whether each is certain."""
     return tuple((plain(part.removesuffix("?")), part[-1] != "?") for part in get(dialect).models)
 
 
@@ -73,6 +73,6 @@ def _pattern(part: str) -> re.Pattern[str]:
 
 
 def _place(part: str, name: str) -> int:
-    """Where the part stands in the name, -1 where it does not."""
+    """The position of the part in the name, -1 if it does not occur."""
     found = _pattern(part).search(name) if part in name else None
     return found.start() if found else -1

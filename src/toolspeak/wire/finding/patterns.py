@@ -1,4 +1,4 @@
-"""Simple regular expressions as what they say: literals, named groups, and gaps. No pattern is ever run."""
+"""Parses simple regular expressions into literals, named groups and gaps. No pattern is ever executed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 GAP = "\ue005"
-"""Stands for any text, as short as may be."""
+"""Any text, as short as possible."""
 TOKEN = re.compile(
     r"\(\?P<(?P<group>\w+)>(?P<inner>(?:\\.|\[(?:\\.|[^\]])*\]|[^()\\\[])*)\)"
     r"|(?P<start>\(\?:\^\|)"
@@ -23,7 +23,7 @@ WHITE = {"n": "\n", "r": "\r", "t": "\t"}
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A named group: what it may hold is not kept, its neighbours tell where it ends."""
+    """A named group. Its own pattern is ignored: the pieces around it show where it ends."""
 
     name: str
 
@@ -34,9 +34,8 @@ Piece = str | Group
 def pattern_pieces(pattern: str) -> tuple[Piece, ...]:
     """The literals, groups and gaps of a regular expression.
 
-    White space that may be there is a line break: that is what models write, and readers do not mind. What may
-    stand before the first literal is no part of it: an optional group, a gap. Raises ValueError for what is no such
-    pattern.
+    Optional whitespace becomes a line break: that is what models write, and readers accept any. Optional groups and
+    gaps before the first literal are dropped. Raises ValueError for anything else.
     """
     pieces: list[Piece] = []
     pattern, at = _begun(pattern), 0
@@ -59,7 +58,7 @@ def pattern_pieces(pattern: str) -> tuple[Piece, ...]:
 
 
 def _add(pieces: list[Piece], text: str) -> None:
-    """Adds a literal, to the one before where there is one."""
+    """Appends a literal, merged with the one before."""
     last = pieces[-1] if pieces else None
     if isinstance(last, str) and last != GAP:
         pieces[-1] = last + text
@@ -68,5 +67,5 @@ def _add(pieces: list[Piece], text: str) -> None:
 
 
 def _begun(pattern: str) -> str:
-    """The pattern without a choice between the beginning of the text and an opener: (?:^|opener)."""
+    """The pattern without an alternative between the start of the text and an opener: (?:^|opener)."""
     return pattern[5:-1] if pattern.startswith("(?:^|") and pattern.endswith(")") else pattern

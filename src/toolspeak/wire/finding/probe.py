@@ -23,14 +23,14 @@ QUESTION = "Probe the question."
 TEXT = "Probe the text."
 THOUGHT = "Ponder the thought."
 NAME, ID, KEY, VALUE = "\ue000", "\ue001", "\ue002", "\ue003"
-"""What stands for a name, an id, a key and a string value in what was written."""
+"""Characters that replace a name, an id, a key and a string value in rendered text."""
 LONGEST = 300_000
-"""More is not looked through, in characters: a template that writes it is not like the others."""
+"""The most characters of a rendering that are analyzed; a normal template writes less."""
 
 SAMPLES: Mapping[str, Any] = {"number": 40961, "boolean": True, "array": ["in_list"], "object": {"in_key": 7}}
-"""A value of each JSON type, null aside, that is unlike any other text."""
+"""A value of each JSON type except null, which occurs in no other text."""
 PIECE = re.compile(r"<[^<>\n]*(?:>|\Z)|\[/?[A-Z][A-Z_]*\]|\w+|.", re.DOTALL)
-"""What is equal as a whole or not at all: a mark, a word, any other character."""
+"""A unit of comparison: a mark, a word, or any other character."""
 
 TOOLS: tuple[Tool[..., Any], ...] = tuple(
     Tool(
@@ -47,7 +47,7 @@ TOOLS: tuple[Tool[..., Any], ...] = tuple(
 
 
 def call(n: int = 0, **arguments: Any) -> ToolCall:
-    """The nth call, with these arguments instead of one that is a string."""
+    """The nth call, with these arguments instead of the usual string."""
     return ToolCall(IDS[n], NAMES[n], arguments or {KEYS[0]: VALUES[n]})
 
 
@@ -57,7 +57,7 @@ BOTH = ToolCall(IDS[0], NAMES[0], dict(zip(KEYS, VALUES, strict=True)))
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A template to ask: `show` is a conversation as it writes it, `calls` only what it writes for the calls."""
+    """A template under test: `show` renders a conversation, `calls` gives only what is written for the calls."""
 
     template: str
     objects: bool = True
@@ -65,7 +65,7 @@ class Probe:
     seen: dict[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
 
     def show(self, *calls: ToolCall, text: str = "", thought: str = "", **more: Any) -> str:
-        """A question and its answer; "" where the template refuses it. `more` are the template's variables."""
+        """A rendered question with its answer; "" if the template rejects it. `more` are variables of the template."""
         answer: dict[str, Any] = {"role": "assistant", "content": text or (self.blank if calls else "")}
         if calls:
             answer["tool_calls"] = [self._call(c) for c in calls]
@@ -97,27 +97,27 @@ class Probe:
         return {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": arguments}}
 
     def reply(self, *calls: ToolCall) -> tuple[str, str]:
-        """How the answer began in the prompt, as far as it can be told, and the rest of it."""
+        """How the answer begins in the prompt, as far as that is known, and the rest of it."""
         shown, head = self.show(*calls).rpartition(QUESTION)[2], self.head()
         return (head, shown.partition(head)[2]) if head and head in shown else ("", shown)
 
     def head(self) -> str:
-        """What goes before a reply, in the prompt."""
+        """The text of the prompt right before a reply."""
         ended = self.render([], False, {})
         asked = self.render([], True, {})
         return asked[len(ended) :] if asked.startswith(ended) else ""
 
     def calls(self, *calls: ToolCall, alone: bool = False) -> str:
-        """What stands in the conversation for these calls and for nothing else, its names, ids, keys and string values
-        replaced by the characters that stand for them; "" where the template does not write all of them.
+        """The text that is rendered only because of these calls, with names, ids, keys and string values replaced by
+        their characters; "" if the template does not write all of them.
 
-        It is the difference to a conversation with a text alone: behind the text, or (`alone`) instead of it.
+        It is the difference from a conversation with only a text: after the text, or instead of it (`alone`).
         """
         plain, name = self.show(text=TEXT), calls[0].name
         if alone:
             shown = self.show(*calls)
             written = between(plain, shown)
-            if written.startswith(name):  # a text begins with the same words: those behind the reply's head count
+            if written.startswith(name):  # an earlier text has the same words, so count from the reply's head
                 start = shown.rfind(self.head(), 0, shown.find(written)) + len(self.head())
                 written = shown[start : shown.find(written)] + written
         else:
@@ -127,7 +127,7 @@ class Probe:
 
 
 def marked(text: str) -> str:
-    """The text with the names, ids, keys and values of the probe replaced by the characters that stand for them."""
+    """The text with the probe's names, ids, keys and values replaced by their characters."""
     for words, mark in ((NAMES, NAME), (IDS, ID), (KEYS, KEY), (VALUES, VALUE)):
         for word in words:
             text = text.replace(word, mark)
@@ -135,26 +135,26 @@ def marked(text: str) -> str:
 
 
 def pieces(text: str) -> list[str]:
-    """The text cut into what is equal as a whole or not at all."""
+    """The text split into units of comparison."""
     return PIECE.findall(text)
 
 
 def common_start(a: str, b: str) -> str:
-    """The longest text of whole pieces that both begin with."""
+    """The longest common prefix in whole pieces."""
     left, right = pieces(a), pieces(b)
     n = next((i for i, (x, y) in enumerate(zip(left, right, strict=False)) if x != y), min(len(left), len(right)))
     return "".join(left[:n])
 
 
 def common_end(a: str, b: str) -> str:
-    """The longest text of whole pieces that both end with."""
+    """The longest common suffix in whole pieces."""
     left, right = pieces(a)[::-1], pieces(b)[::-1]
     n = next((i for i, (x, y) in enumerate(zip(left, right, strict=False)) if x != y), min(len(left), len(right)))
     return "".join(left[:n][::-1])
 
 
 def between(plain: str, more: str) -> str:
-    """What `more` has in place of what `plain` has: neither the text that both begin with nor the one they end with."""
+    """The part of `more` that differs from `plain`, between their common prefix and suffix."""
     start = common_start(plain, more)
     end = common_end(plain[len(start) :], more[len(start) :])
     return more[len(start) : len(more) - len(end)]
@@ -162,6 +162,6 @@ def between(plain: str, more: str) -> str:
 
 @lru_cache(2)
 def probe(template: str) -> Probe | None:
-    """The template as one to ask, or None if it writes no calls."""
+    """The template as a probe; None if it writes no calls."""
     known = abilities(template)
     return Probe(template, known.objects, known.blank) if known.calls else None

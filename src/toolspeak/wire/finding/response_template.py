@@ -1,7 +1,7 @@
-"""A dialect from a tokenizer's `response_template`: HuggingFace's declaration of how to read what a model writes.
+"""Converts a tokenizer's `response_template`, HuggingFace's declaration of how to read a model's output, to a dialect.
 
-It names fields (content, thinking, tool_calls), what opens and closes each, and what is inside. What a dialect can
-say of that becomes one; for the rest an error names the key. Read after the form that transformers 5 documents.
+It declares fields (content, thinking, tool_calls), the opener and closer of each, and their content. For anything that
+no dialect can express an error names the key. The format is the one that transformers 5 documents.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SLOTS = {"name": NAME, "id": ID}
 
 
 def _thinking(thought: Field) -> Thinking:
-    """How thoughts are marked; a field that is stripped has line breaks inside its marks."""
+    """The markers of thoughts. Those of a stripped field include line breaks on the inside."""
     where = thought.where
     one_literal([as_text(opener, f"{where}.open") for opener in thought.openers] or [""], f"{where}.open")
     opener, closer = thought.opener, one_literal(thought.closers, f"{where}.close")
@@ -47,8 +47,8 @@ def _thinking(thought: Field) -> Thinking:
 def from_response_template(config: Mapping[str, Any]) -> Dialect:
     """The dialect that a tokenizer's `response_template` declares.
 
-    Raises TemplateError, which names the key, for what no dialect can say: fields other than the text, the thought
-    and the calls, contents that are neither JSON nor tags, openers that are more than literals around the name.
+    Raises TemplateError, which names the key, for anything that no dialect can express: fields other than text,
+    thought and calls; contents that are neither JSON nor tags; openers that are more than literals around the name.
     """
     fields = declared_fields(config)
     calls, thought = fields.get("tool_calls"), next((fields[key] for key in THOUGHTS if key in fields), None)
@@ -82,13 +82,13 @@ def from_response_template(config: Mapping[str, Any]) -> Dialect:
 
 
 def _edges(parts: Sequence[Part]) -> tuple[str, str]:
-    """The literals around what is a list of calls: they are the section's, not each call's."""
+    """The literals around a list of calls: they belong to the section, not to each call."""
     first, last = parts[0], parts[-1]
     return first if isinstance(first, str) else "", last if isinstance(last, str) and len(parts) > 1 else ""
 
 
 def _around(text: Field | None, calls: Field) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The markers around a text that are no text, and what ends the reply."""
+    """The markers around a text that are not part of it, and the ones that end the reply."""
     if text is None:
         return (), ()
     frame = dict.fromkeys(s.strip() for s in (*(as_text(o, f"{text.where}.open") for o in text.openers), *text.closers))
@@ -102,7 +102,7 @@ def _around(text: Field | None, calls: Field) -> tuple[tuple[str, ...], tuple[st
 
 
 def _calls(field: Field) -> tuple[bool, tuple[Part, ...], tuple[tuple[Part, ...], ...]]:
-    """Is the content a list of calls, the parts of one call, and other forms of it."""
+    """Whether the content is a list of calls; the parts of one call; and other forms of it."""
     if not field.openers:
         raise cannot(f"{field.where}.open", "expected what opens a call")
     names = _slots(field)
@@ -115,7 +115,7 @@ def _calls(field: Field) -> tuple[bool, tuple[Part, ...], tuple[tuple[Part, ...]
 def _call(
     field: Field, opener: Sequence[Piece], names: Mapping[str, str], hole: JsonCall | Arguments, closer: str
 ) -> tuple[Part, ...]:
-    """Opener, content and closer of one call, the name where the opener holds it."""
+    """The opener, content and closer of one call, with the name if the opener has it."""
     parts: list[Part] = []
     for piece in opener:
         if isinstance(piece, str):
@@ -132,14 +132,14 @@ def _call(
 
 
 def _unclosed(opener: Sequence[Piece], closer: str) -> list[str]:
-    """The ends of tags that the opener opens and the closer does not close: a reader of tags alone skips them."""
+    """Closing tags for those that the opener opens and the closer does not close: a reader of tags would skip them."""
     text = "".join(piece for piece in opener if isinstance(piece, str))
     tags = re.findall(r"<([A-Za-z][\w:.-]*)(?=[=\s])", text)
     return [f"</{tag}>" for tag in reversed(tags) if f"</{tag}>" not in closer]
 
 
 def _slots(field: Field) -> dict[str, str]:
-    """Where the name, the arguments and the id of a call come from: a group, the content, or a key of it."""
+    """The sources of a call's name, arguments and id: a group, the content, or a key of it."""
     where, whole = f"{field.where}.transform", "{content}"
     told = field.declaration.get("transform", whole)
     outer = {"function": whole} if told == whole else as_object(told, where)
@@ -162,7 +162,7 @@ def _placeholder(value: object, where: str) -> str:
 
 
 def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
-    """The hole that the field's content is."""
+    """The hole for the field's content."""
     kind = field.declaration.get("content", "text")
     told = as_object(field.declaration.get("content_args") or {}, f"{field.where}.content_args")
     outside = names["arguments"] == "content"
@@ -184,7 +184,7 @@ def _content(field: Field, names: Mapping[str, str]) -> JsonCall | Arguments:
 
 
 def _loose(field: Field, told: Mapping[str, Any]) -> Keywords:
-    """JSON with keys without quotes, or with quotes of its own around strings."""
+    """JSON with unquoted keys, or with other quotes around strings."""
     quotes: list[str] = []
     for given in cast("Sequence[object]", told.get("string_delims") or [['"', '"']]):
         pair = cast("list[object]", given) if isinstance(given, list) else []
@@ -203,7 +203,7 @@ def _loose(field: Field, told: Mapping[str, Any]) -> Keywords:
 
 
 def _tagged(field: Field, told: Mapping[str, Any]) -> Tagged:
-    """Arguments in tags, from the pattern of one."""
+    """Arguments in tags, from the pattern of one of them."""
     where = f"{field.where}.content_args"
     parser = as_object(told.get("value_parser") or {}, f"{where}.value_parser")
     if told.get("merge_duplicates"):
@@ -223,7 +223,7 @@ def _pieces(pattern: object, where: str) -> tuple[Piece, ...]:
 
 
 def _tag_pattern(pattern: object, where: str) -> Tagged:
-    """The tags that the pattern of one parameter shows."""
+    """The tags in the pattern of one parameter."""
     pieces = _pieces(pattern, f"{where}.tag_pattern")
     holes = [(i, piece.name) for i, piece in enumerate(pieces) if not isinstance(piece, str)]
     if [name for _, name in holes] != ["key", "value"] or GAP in pieces:
@@ -239,7 +239,7 @@ def _tag_pattern(pattern: object, where: str) -> Tagged:
 
 
 def _head(field: Field, mark: str, stop: str) -> str:
-    """What the head of a message says between its marks."""
+    """The head of a message between its marks."""
     head = field.opener.removeprefix(mark).removesuffix(stop)
     if mark + head + stop != field.opener:
         raise cannot(f"{field.where}.open", f"expected a head between {mark} and {stop}")
@@ -249,7 +249,7 @@ def _head(field: Field, mark: str, stop: str) -> str:
 def _headed(
     calls: Field, thought: Field | None, text: Field | None, anchors: tuple[str, ...], control: tuple[str, ...]
 ) -> Dialect:
-    """A dialect whose messages say in their head what they are: the head may hold more than the name."""
+    """A dialect whose messages have a head that says what they are; it may contain more than the name."""
     where = f"{calls.where}.open_pattern"
     pieces, names = calls.openers[0], _slots(calls)
     named = [i for i, piece in enumerate(pieces) if not isinstance(piece, str)]

@@ -1,4 +1,4 @@
-"""Models that always think, and whose template begins the thought in the prompt: their replies begin inside it."""
+"""Recognizes models that always think, and whose prompt opens the thought: their replies begin inside it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..reading.lexicon import THINK, program
 
 SWITCH = re.compile(r"\bif\b").search
 DAY = datetime(2000, 1, 1)
-"""For templates that write a date into the prompt: which it is does not matter here."""
+"""A date for templates that write one; its value does not matter."""
 
 
 def with_thoughts(d: Dialect, template: str | None, name: str) -> Dialect:
-    """The dialect, its thinking marked as `always` where the template begins a thought whatever is asked for, or,
-    without a template, where a model so named (in small letters, with hyphens) is known for it."""
+    """The dialect with thinking `always`, if the template opens a thought in any case; without a template, if models
+    of this name (lower case, with hyphens) do."""
     if d.thinking is None or d.thinking.always:
         return d
     always = _begins(template, d) if template else any(part in name for part in d.thinkers)
@@ -29,7 +29,7 @@ def with_thoughts(d: Dialect, template: str | None, name: str) -> Dialect:
 @lru_cache(64)
 def _begins(template: str, d: Dialect) -> bool:
     if SWITCH(template.rpartition("add_generation_prompt")[2].partition("%}")[2]):
-        return False  # what it adds depends on something: the model may answer without thinking
+        return False  # the opener depends on a setting, so the model may also answer without thinking
     hi = [{"role": "user", "content": "Hi"}]
     try:
         prompts = [

@@ -1,1 +1,1 @@
-"""A dialect and its tools as one grammar, and the forms in which engines take it."""
+"""Builds one grammar from a dialect and its tools, in the forms that engines accept."""

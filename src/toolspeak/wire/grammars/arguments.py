@@ -1,4 +1,4 @@
-"""Schemas and texts as the grammars of several holes need them: one type of a schema, a part of one, a text as it is."""
+"""Building blocks for the grammars of holes: a part of a schema, one type of it, and verbatim text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SCALARS = ("boolean", "integer", "null", "number")
 
 
 def an_object(schema: Schema) -> Schema:
-    """The schema of arguments as it is judged, which are an object whether it says so or not."""
+    """The schema of arguments as it is validated. They are an object, whether or not it says so."""
     return {**closed(schema), "type": "object"}
 
 
 def part_of(sub: Any, root: Schema, kind: str = "") -> Schema:
-    """A schema inside another as one that stands for itself; with `kind` only that type of it."""
+    """A self-contained schema for a part of another; with `kind`, restricted to that type."""
     found: Schema = dict(cast("Schema", sub)) if isinstance(sub, Mapping) else {}
     if kind:
         found = {"type": kind} if "type" not in found and kind in SCALARS else narrowed(found, root, kind)
@@ -32,7 +32,7 @@ def part_of(sub: Any, root: Schema, kind: str = "") -> Schema:
 
 
 def narrowed(schema: Schema, root: Schema, kind: str) -> Schema:
-    """Of the values that fit a schema those of one type, as far as that can be said simply."""
+    """The schema restricted to one type, as far as that is simple to express."""
     s = dict(cast("Schema", followed(schema, root)))
     for key in ("anyOf", "oneOf"):
         if isinstance(options := s.pop(key, None), list):
@@ -42,7 +42,7 @@ def narrowed(schema: Schema, root: Schema, kind: str) -> Schema:
 
 
 def moved(schema: Schema, to: str) -> Schema:
-    """The schema when it stands at `to`: its references point there."""
+    """The schema for use at the pointer `to`, with its references adjusted."""
 
     def change(node: dict[str, Any], _: str) -> Any:
         ref = str(node.get("$ref"))
@@ -61,8 +61,8 @@ def verbatim(
     quote: tuple[str, str] | None = None,
     barred: tuple[Pattern, ...] = (),
 ) -> Node:
-    """A string as it is, and what closes it: one of the schema's own, one that fits its grammar, or any text up to the
-    closer."""
+    """A verbatim string with its closer: one of the schema's values, one that matches its grammar, or any text up to
+    the closer."""
     s = followed(schema, root)
     own: Schema = cast("Schema", s) if isinstance(s, Mapping) else {}
     if (text := fitting_text(own, chars_of, rules, "verbatim")) is not None:
@@ -78,5 +78,5 @@ def verbatim(
 
 
 def simple(types: Kinds) -> Kinds:
-    """The types, of which no one is among another."""
+    """The types without those that are included in another."""
     return types - {"integer"} if "number" in types else types

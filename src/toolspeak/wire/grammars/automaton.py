@@ -1,4 +1,4 @@
-"""A text that ends at a mark as an automaton, for notations that know neither lazy words nor complements."""
+"""Converts a text that ends at a mark to an automaton, for notations without lazy matching and complements."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from .rules import Chars, Node, Pattern, Text
 
 SPACES = " \t\n\r"
 Place = tuple[int, int, str]
-"""Which pattern, how far, and in one of several words what is left of it."""
+"""A pattern's number, a position in it, and inside a word of alternatives its rest."""
 Places = frozenset[Place]
 
 
 @dataclass(slots=True)
 class State:
-    """What may come: characters that lead on (to a state by its number), and those that end the text, with what
-    follows."""
+    """The possible next characters: those that lead to another state (by its number), and those that end the text,
+    with what follows."""
 
     on: list[tuple[Chars, int]] = field(default_factory=list[tuple[Chars, int]])
     out: list[tuple[str, Node]] = field(default_factory=list[tuple[str, Node]])
 
 
 class _Search:
-    """All patterns looked for at once."""
+    """Searches for all patterns at once."""
 
     def __init__(self, text: Text) -> None:
         self.goto = [node for _, node in text.goto]
@@ -35,7 +35,7 @@ class _Search:
         self.letters = sorted({c for p in self.patterns for place in p for c in "".join(place) or SPACES})
 
     def _closed(self, places: Iterable[Place]) -> Places:
-        """With the places behind white space that need not be there, and in words those that may begin."""
+        """The places, extended by those after optional whitespace and by those at the start of words."""
         found: set[Place] = set()
         todo = list(places)
         while todo:
@@ -66,7 +66,7 @@ class _Search:
 
 
 def automaton(text: Text) -> list[State]:
-    """The states of a text, the first one first. Where the text may end anywhere, it may in each of them."""
+    """The states of a text, the first one first. If the text may end anywhere, it may end in each state."""
     search = _Search(text)
     numbers = {search.start: 0}
     todo, states = [search.start], list[State]()

@@ -1,4 +1,4 @@
-"""The patterns at which the reader takes text for the start of a call. A grammar forbids them in free text."""
+"""The patterns that the reader takes as the start of a call. A grammar forbids them in free text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .rules import Pattern
 
 
 def openers(d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Pattern]:
-    """The patterns that begin a call, or may, wherever they stand."""
-    # A word of the language means a call only with the bracket behind it.
+    """The patterns that begin a call, or may begin one, at any position."""
+    # An ordinary word begins a call only if the bracket follows it.
     bracket = ("", d.items[0].strip()[0]) if d.items else ()
     words = (word for word in program(d, True).entries if len(word) > 1)
     found: list[Pattern] = [(*word, *(bracket if word.isalnum() else ())) for word in words]
@@ -26,11 +26,11 @@ def openers(d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Pattern]:
 
 
 def _bare(form: tuple[Part, ...], d: Dialect, names: tuple[str, ...]) -> list[Pattern]:
-    """How a call of an offered tool begins that has no mark of its own."""
+    """How calls of offered tools begin in a form without a mark of its own."""
     first = form[0]
     if isinstance(first, JsonCall) and (form is not d.call or d.guard or not d.open):
         return json_call.openings(first, names)
-    listed = program(d, True).entries.get("[")  # a list may lack its marks
+    listed = program(d, True).entries.get("[")  # a list may be written without its marks
     bare = d.guard or form is not d.call or (listed is not None and form in listed.forms)
     if len(form) > 1 and isinstance(hole := form[1], Keywords) and bare:
         return [(*(("[", "") if d.items else ()), names, "", *hole.open)]
@@ -38,7 +38,7 @@ def _bare(form: tuple[Part, ...], d: Dialect, names: tuple[str, ...]) -> list[Pa
 
 
 def first_words(d: Dialect) -> list[Pattern]:
-    """What no text may begin with: a thought, and the object of a call, which counts there whatever it calls."""
+    """What no text may begin with: a thought, or a call's object, which counts at the start of a reply for any name."""
     found: list[Pattern] = []
     if d.thinking and (word := d.thinking.open.strip()):
         found.append(tuple(word))
@@ -48,7 +48,7 @@ def first_words(d: Dialect) -> list[Pattern]:
 
 
 def trigger(text: str, barred: Sequence[Pattern]) -> tuple[str, str]:
-    """The shortest beginning of a call's text that no other text may hold, and what comes behind it."""
+    """The shortest prefix of a call's text that free text cannot contain, and the rest."""
     for n in range(1, len(text) + 1):
         if any(_ends(text[:n], pattern) for pattern in barred):
             return text[:n], text[n:]
@@ -56,7 +56,7 @@ def trigger(text: str, barred: Sequence[Pattern]) -> tuple[str, str]:
 
 
 def _ends(text: str, pattern: Pattern) -> bool:
-    """Is the pattern at the end of the text?"""
+    """Whether the text ends with the pattern."""
     if not pattern:
         return True
     *before, place = pattern
@@ -67,7 +67,7 @@ def _ends(text: str, pattern: Pattern) -> bool:
 
 
 def as_words(barred: Sequence[Pattern]) -> list[str]:
-    """The patterns as words, as they are mostly written: in double quotes, with a space behind a colon or none."""
+    """The patterns as words in their usual spelling: with double quotes, and a space or none after a colon."""
     found: list[str] = []
     for pattern in barred:
         for space in ("", " "):

@@ -1,4 +1,4 @@
-"""One call of a tool as a dialect writes it, and the section that calls stand in."""
+"""The grammar of one call in a dialect, and of the section around calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .rules import CALL_NUMBER, Lit, Node, Repeat, Rules, Seq, Token, alt, chars
 
 
 def calls(d: Dialect, tools: Sequence[Tool[..., Any]], rules: Rules) -> list[tuple[Tool[..., Any], Node]]:
-    """Each tool that the dialect can call, and a call of it."""
+    """Each tool that the dialect can call, with the grammar of its call."""
     raw = next((part for part in d.call if isinstance(part, Raw)), None)
     return [(tool, _call(d, tool, rules)) for tool in tools if raw is None or tool.name == raw.tool]
 
@@ -62,12 +62,12 @@ def _object(hole: JsonCall, d: Dialect, tool: Tool[..., Any], rules: Rules) -> N
 
 
 def _shared(make: Callable[[], Node], hole: Part, tool: Tool[..., Any], rules: Rules) -> Node:
-    """What a hole holds, as a rule of its own: a call may stand in several places."""
+    """The content of a hole as a rule, since a call may occur in several places."""
     return rules.ref((repr(hole), tool.name), "arguments", make)
 
 
 def _indented(text: str, d: Dialect) -> str:
-    """What is inside a list that stands on lines of its own moves with them."""
+    """The text with the indentation of a list whose elements are on their own lines."""
     if d.items and len(d.items[0]) > 1:
         return text.replace("\n", "\n" + d.items[0].rpartition("\n")[2])
     return text
@@ -82,19 +82,19 @@ def _slot(slot: Slot, d: Dialect, tool: Tool[..., Any]) -> Node:
 
 
 def _id(d: Dialect) -> Node:
-    """An id: so many letters and digits where the dialect says how many."""
+    """An id, with as many letters and digits as the dialect specifies."""
     if d.id_length:
         return Token(Repeat(chars("0-9", "A-Z", "a-z"), d.id_length, d.id_length))
     return Token(Repeat(chars("0-9", "A-Z", "a-z", "_", ".", ":", "-"), 1, 64))
 
 
 def answer(d: Dialect) -> Node | None:
-    """The object that carries a text instead of a call, in a dialect that has one."""
+    """The object that has a text instead of a call, if the dialect has one."""
     return json_call.text_grammar(d.call[0]) if isinstance(d.call[0], JsonCall) else None
 
 
 def section(d: Dialect, each: Sequence[Node], parallel: bool, rules: Rules) -> Node:
-    """The calls, one or with `parallel` several, between what opens and closes the section."""
+    """One call, or several if `parallel`, between the opener and the closer of the section."""
     opener, glue, closer = d.items or ("", d.between, "")
     close = Lit(closer + d.close)
     if parallel:

@@ -1,4 +1,4 @@
-"""A grammar in GBNF, the notation of llama.cpp, which xgrammar reads too."""
+"""Writes a grammar in GBNF, the notation of llama.cpp, which xgrammar reads as well."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
 def gbnf(grammar: Grammar) -> str:
-    """The grammar as llama.cpp reads it."""
+    """The grammar in GBNF."""
     return _Gbnf(grammar).write()
 
 

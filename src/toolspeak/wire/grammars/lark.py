@@ -1,4 +1,4 @@
-"""A grammar in the notation of llguidance, which is Lark's with JSON Schemas, lazy words and complements."""
+"""Writes a grammar in the notation of llguidance: Lark's, extended by JSON Schemas, lazy words and complements."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .schemas import readable
 from .values import JSON, WHITE_SPACE, Values, has_form
 
 OPTIONS = {"lenient": True, "whitespace_pattern": WHITE_SPACE}
-"""How JSON is written; what llguidance does not know in a schema is let be."""
+"""How JSON is written. Schema keywords that llguidance does not know are ignored."""
 ANY = "/(?s:.*)/"
 PLAIN = frozenset(" _,:;<>='\"@%~")
-"""Marks that mean nothing in a regular expression."""
+"""Punctuation without a meaning in regular expressions."""
 
 
 def lark(grammar: Grammar) -> str:
-    """The grammar as llguidance reads it."""
+    """The grammar in llguidance's notation."""
     return "%llguidance {}\n" + _Lark(grammar).write()
 
 
@@ -41,7 +41,8 @@ class _Lark(Notation):
         return self.rule("json", "%json " + json.dumps(schema, ensure_ascii=False))
 
     def text(self, text: Text) -> str:
-        """A text as words: one that goes to the end, and for each mark one that ends with the first of it."""
+        """A text as words: one that reaches the end of the reply, and for each mark one that ends with its first
+        occurrence."""
         barred = [f"(?s:.*)({'|'.join(map(_regex, text.barred))})(?s:.*)"] if text.barred else []
         start = [f"({'|'.join(map(_regex, text.not_first))})(?s:.*)"] if text.not_first else []
         options = [self._but(ANY, barred + start)] if text.end else []
@@ -53,7 +54,7 @@ class _Lark(Notation):
         return options[0] if len(options) == 1 else f"({' | '.join(options)})"
 
     def _but(self, word: str, never: list[str]) -> str:
-        """A word that none of these patterns describes."""
+        """A word that matches none of these patterns."""
         if not never:
             return word
         return self.rule("TEXT", " & ".join([f"({word})" if " " in word else word, *(f"~/{no}/" for no in never)]))

@@ -1,11 +1,12 @@
-"""Grammars in Lark's notation as nodes, so that an engine that reads another notation can sample under them.
+"""Parses grammars in Lark notation to nodes, for engines that use another notation.
 
-Read are rules, terminals, strings, regular expressions, groups, repetition and the common terminals. What stands for more
-than a text (`%ignore`, templates, llguidance's own words) is not, nor a rule that begins with itself, on which llama.cpp
-fails. Terminals become plain rules: where a lexer would have taken the longest, more is let through. So what is
-sampled is held against the grammar afterwards all the same.
+Supported are rules, terminals, strings, regular expressions, groups, repetition and the common terminals. Not
+supported are `%ignore`, templates, llguidance's own keywords, and left-recursive rules, on which llama.cpp fails.
+Terminals become plain rules, without a lexer's longest match, so the result allows more. Samples are therefore
+validated against the original grammar afterwards.
 
-The text stands inside something, such as a JSON string, where its characters are written in another way: `spell` says how.
+The text may be inside something with its own escapes, such as a JSON string: `spell` says how its characters are
+written.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .regexes import MANY, Ranges, chars_of, ranges_of, regex
 from .rules import EMPTY, Alt, Chars, Lit, Node, Ref, Repeat, Rules, Seq, alt, opt, seq
 
 Spell = Callable[[Ranges], Node]
-"""How one character of a set is written."""
+"""The node for one character out of a set, as it is written."""
 
 COMMON = {
     "LF": r"\n", "CR": r"\r", "NEWLINE": r"(\r?\n)+", "WS": r"[ \t\f\r\n]+", "WS_INLINE": r"[ \t]+", "DIGIT": "[0-9]",
@@ -27,7 +28,7 @@ COMMON = {
     "LETTER": "[a-zA-Z]", "LCASE_LETTER": "[a-z]", "UCASE_LETTER": "[A-Z]", "WORD": "[a-zA-Z]+",
     "CNAME": "[_a-zA-Z][_a-zA-Z0-9]*", "ESCAPED_STRING": r'"([^"\\]|\\.)*"',
 }  # fmt: skip
-"""Terminals of Lark's `common`, as regular expressions."""
+"""The terminals of Lark's `common`, as regular expressions."""
 BEGINS = re.compile(r"^[ \t]*(?:[?!]*(?P<name>_?[a-zA-Z]\w*)(?:\.-?\d+)?[ \t]*:|(?P<order>%\w+))", re.MULTILINE)
 COMMENT = re.compile(r"""("(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+/)|//[^\n]*""")
 TOKEN = re.compile(
@@ -38,14 +39,13 @@ IMPORT = re.compile(r"%import\s+common\s*(?:\.(\w+)(?:\s*->\s*(\w+))?|\(([\w\s,]
 
 
 def text_node(definition: str, spell: Spell, rules: Rules, key: str) -> Node | None:
-    """The texts of a grammar, as they are spelled; None for a grammar that cannot be read. `key` tells ways of spelling
-    apart."""
+    """The texts of a grammar, spelled by `spell`; None if the grammar cannot be parsed. `key` identifies the spelling."""
     made = _definitions(definition)
     return None if made is None else _Building(made, spell, rules, (key, definition)).node(Ref("start"))
 
 
 def regex_node(pattern: str, spell: Spell, rules: Rules) -> Node | None:
-    """The texts that a regular expression fits whole, as they are spelled; None for one that cannot be read."""
+    """The texts that a regular expression matches in full, spelled by `spell`; None if it cannot be parsed."""
     try:
         node = regex(pattern)
     except (ValueError, RecursionError):
@@ -74,7 +74,7 @@ def _check(made: Mapping[str, Node]) -> None:
 
 
 def _read(text: str) -> dict[str, Node]:
-    """The rules by their names. Raises ValueError for what cannot be read."""
+    """The rules by name. Raises ValueError for anything unsupported."""
     made: dict[str, Node] = {}
     found = list(BEGINS.finditer(text))
     if text[: found[0].start() if found else None].strip():
@@ -103,7 +103,7 @@ def _unknown(name: str) -> Node:
 
 
 class _Rule:
-    """Reads the right side of one rule."""
+    """Parses the right side of one rule."""
 
     def __init__(self, text: str) -> None:
         self.text = text.rstrip()
@@ -117,7 +117,7 @@ class _Rule:
         return TOKEN.match(self.text, self.at)
 
     def mark(self, *marks: str) -> str:
-        """The mark that comes next, if it is one of these."""
+        """The next token, if it is one of these."""
         match = self.peek()
         if match is None or match["mark"] not in marks:
             return ""
@@ -201,7 +201,7 @@ def _refs(node: Node) -> set[str]:
 
 
 def _empty(node: Node, made: Mapping[str, Node], inside: tuple[str, ...] = ()) -> bool:
-    """Whether a node may be nothing."""
+    """Whether a node may match the empty text."""
     match node:
         case Lit(text):
             return not text
@@ -218,7 +218,7 @@ def _empty(node: Node, made: Mapping[str, Node], inside: tuple[str, ...] = ()) -
 
 
 def _endless(node: Node, made: Mapping[str, Node]) -> bool:
-    """Whether nothing may be repeated without end in a node."""
+    """Whether a node repeats something that may be empty without a limit."""
     match node:
         case Repeat(part, _, None) if _empty(part, made):
             return True
@@ -227,7 +227,7 @@ def _endless(node: Node, made: Mapping[str, Node]) -> bool:
 
 
 def _begins_with_itself(made: Mapping[str, Node]) -> bool:
-    """Whether a rule may begin with itself, by way of others or not."""
+    """Whether a rule is left-recursive, directly or through others."""
     first = {name: _first(node, made) for name, node in made.items()}
     for name in made:
         reached: set[str] = set()
@@ -254,7 +254,7 @@ def _first(node: Node, made: Mapping[str, Node]) -> set[str]:
 
 
 class _Building:
-    """Nodes with their characters spelled."""
+    """Builds nodes with their characters spelled."""
 
     def __init__(self, made: Mapping[str, Node], spell: Spell, rules: Rules, key: tuple[str, str]) -> None:
         self.made = made

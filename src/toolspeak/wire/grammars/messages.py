@@ -1,4 +1,4 @@
-"""A reply of messages that say in their head what they are."""
+"""The grammar of a reply that consists of messages with heads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .rules import EMPTY, Lit, Node, Pattern, Repeat, Text, alt, heads, opt, seq
 
 
 def messages(d: Dialect, header: Header, each: Sequence[Node], choice: str, parallel: bool, thoughts: bool) -> Node:
-    """A message that holds a thought, maybe; then one with a text, calls, or both. The first may have begun already."""
+    """An optional message with a thought; then one with text, calls, or both. The first message may already be open."""
     body = _calls(d, header, each, parallel) if each else None
     if body is None or choice != "required":
         body = _text(d, header, body)
@@ -23,7 +23,7 @@ def messages(d: Dialect, header: Header, each: Sequence[Node], choice: str, para
 
 
 def _begun(body: Node, header: Header) -> list[tuple[str, Node]]:
-    """The message without the mark that begins it."""
+    """The message without its start mark."""
     return [(text.removeprefix(header.start), rest) for text, rest in heads(body) if text.startswith(header.start)]
 
 
@@ -32,13 +32,13 @@ def _ends(d: Dialect, header: Header) -> list[str]:
 
 
 def _calls(d: Dialect, header: Header, each: Sequence[Node], parallel: bool) -> Node:
-    """Calls, each a message."""
+    """Calls, each in a message."""
     more = Repeat(alt(*(seq(Lit(d.between), call) for call in each))) if parallel else EMPTY
     return seq(alt(*each), more, opt(Lit(header.end)))
 
 
 def _text(d: Dialect, header: Header, body: Node | None) -> Node:
-    """A message with a text, and after it maybe calls."""
+    """A message with text, optionally followed by calls."""
     barred: list[Pattern] = [tuple(word) for word in (header.start, *header.also) if word.strip()]
     after = EMPTY if body is None else opt(body)
     goto = [(word, after) for word in _ends(d, header)]

@@ -1,4 +1,4 @@
-"""The base of the grammar notations."""
+"""The base class of grammar notations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Notation(ABC):
-    """Writes the rules of one grammar, those that are used, each once."""
+    """Writes the rules of one grammar that are used, each once."""
 
     assigns: str
     start: str
@@ -24,14 +24,14 @@ class Notation(ABC):
         self.todo: list[str] = []
 
     def write(self) -> str:
-        """The whole text, its first rule being the start."""
+        """The grammar as text, beginning with the start rule."""
         lines = [f"{self.start}{self.assigns}{self.node(self.grammar.start)}"]
-        for name in self.todo:  # it grows while rules that are used use others
+        for name in self.todo:  # it grows while rules refer to further rules
             lines += [f"{self.name(name)}{self.assigns}{self.node(self.grammar.rules.nodes[name])}"]
         return "\n".join([*lines, *self.lines]) + "\n"
 
     def rule(self, hint: str, body: str, options: str = "") -> str:
-        """The name of a rule with this body; the same for the same."""
+        """The name of a rule with this body; equal bodies share a rule."""
         key = options + self.assigns + body
         if key not in self.names:
             name = self.names[key] = self.name(f"{hint}_{len(self.names)}")
@@ -64,7 +64,7 @@ class Notation(ABC):
                 return self.text(node)
 
     def name(self, name: str) -> str:
-        """The name of a rule as the notation allows it."""
+        """The rule's name in the characters that the notation allows."""
         return name
 
     def char(self, chars: Chars) -> str:
@@ -84,20 +84,20 @@ class Notation(ABC):
 
 
 def times(least: int, most: int | None) -> str:
-    """How often something comes."""
+    """A repetition count."""
     if least == most:
         return f"{{{least}}}"
     return TIMES.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
 
 
 def char_class(chars: Chars) -> str:
-    """A set of characters, as regular expressions and grammars alike write it."""
+    """A set of characters, in the notation that regular expressions and grammars share."""
     body = "".join(_char(a) if a == b else f"{_char(a)}-{_char(b)}" for a, b in chars.ranges)
     return f"[{'^' if chars.but else ''}{body}]" if body else "[^\\x00]"
 
 
 def _char(c: str) -> str:
-    """A character of a set: itself where it can mean nothing else."""
+    """A character of a set, escaped unless it has no special meaning."""
     if (c.isascii() and c.isalnum()) or c in PLAIN or c > "\x7f":
         return c
     return NAMED.get(c) or f"\\x{ord(c):02x}"

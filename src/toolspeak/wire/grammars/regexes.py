@@ -1,7 +1,7 @@
-"""Regular expressions as nodes of a grammar: what engines' expressions have in common, read character by character.
+r"""Parses the common subset of engines' regular expressions to grammar nodes.
 
-Sets are ranges of code points. What depends on a place (`^`, `\\b`, lookaround, references) is not read: ValueError says
-so, and whoever asks does without.
+Sets are ranges of code points. Anything that depends on the position (`^`, `\b`, lookaround, references) raises
+ValueError, and the caller does without the pattern.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Ranges = tuple[tuple[int, int], ...]
 LAST = 0x10FFFF
 ANY: Ranges = ((0, LAST),)
 MANY = 256
-"""Larger bounds on repetition are not held to."""
+"""Larger repetition bounds are not enforced."""
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "a": "\a", "0": "\0"}
 TIMES = re.compile(r"\{(\d+)(,?)(\d*)\}")
 CODE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|[xu]\{([0-9a-fA-F]{1,6})\}")
@@ -26,7 +26,7 @@ WORD: Ranges = ((48, 57), (65, 90), (95, 95), (97, 122))
 
 
 def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
-    """All of several sets."""
+    """The union of several sets."""
     made: list[tuple[int, int]] = []
     for low, high in sorted(pair for one in sets for pair in one):
         if made and low <= made[-1][1] + 1:
@@ -37,13 +37,13 @@ def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All that is not in a set."""
+    """All characters that are not in a set."""
     edges = [(-1, -1), *ranges, (LAST + 1, LAST + 1)]
     return tuple((a[1] + 1, b[0] - 1) for a, b in pairwise(edges) if a[1] + 1 < b[0])
 
 
 def without(ranges: Ranges, others: Ranges) -> Ranges:
-    """What is in a set and not in another."""
+    """The characters of one set that are not in the other."""
     return complement(union(complement(ranges), others))
 
 
@@ -51,7 +51,7 @@ CLASSES = {"s": SPACE, "d": DIGITS, "w": WORD, "S": complement(SPACE), "D": comp
 
 
 def chars_of(ranges: Ranges) -> Node:
-    """One character of a set, said by those that are not in it where these are fewer."""
+    """One character of a set, expressed by the complement if that is shorter."""
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return Lit(chr(ranges[0][0]))
     others = complement(ranges)
@@ -67,7 +67,7 @@ def ranges_of(chars: Chars) -> Ranges:
 
 
 def regex(pattern: str, flags: str = "") -> Node:
-    """The texts that an expression fits whole. Raises ValueError for one that cannot be read."""
+    """The texts that an expression matches in full. Raises ValueError if it is not supported."""
     if set(flags) - {"s", "u"}:
         raise ValueError(f"the flags {flags}")
     reading = _Regex(pattern, "s" in flags)
@@ -116,7 +116,7 @@ class _Regex:
             bounds = least, (int(match[3]) if match[3] else None) if match[2] else least
         else:
             return node
-        if self.peek() in ("?", "+"):  # how eagerly it is read changes nothing of what fits
+        if self.peek() in ("?", "+"):  # lazy or possessive matching does not change which texts match
             self.at += 1
         least, most = bounds
         return Repeat(node, min(least, MANY), most if most is None or most <= MANY else None)
@@ -156,7 +156,7 @@ class _Regex:
         return ((ord(ESCAPES.get(c, c)), ord(ESCAPES.get(c, c))),)
 
     def among(self) -> Ranges:
-        """A set between brackets."""
+        """A set in brackets."""
         negated = self.peek() == "^"
         self.at += negated
         found: list[Ranges] = []

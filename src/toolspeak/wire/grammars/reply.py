@@ -1,4 +1,4 @@
-"""A whole reply: a thought, a text, calls, as the choice wants them."""
+"""The grammar of a whole reply: a thought, text and calls, as the choice allows."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .messages import messages
 from .rules import EMPTY, Grammar, Lit, Node, Repeat, Rules, Text, Token, alt, chars, heads, opt, seq
 
 Thought = Literal["may", "open", "never"]
-"""Whether a thought may come first, is open already, or may not come."""
+"""Whether a thought may come first, is already open, or must not come."""
 BLANK = Repeat(chars(" ", "\n"), 0, 4)
 SPACE = opt(Token(Repeat(chars(" ", "\n"), 1, 4)))
-"""What may stand between a thought and a call."""
+"""Whitespace between a thought and a call."""
 
 
 def reply(
@@ -34,7 +34,7 @@ def reply(
 
 
 def thinking(d: Dialect, body: Node, choice: str, state: Thought) -> Node:
-    """The body, and before it maybe a thought."""
+    """The body, after an optional thought."""
     if d.thinking is None or state == "never":
         return body
     word, close = (mark.strip() or mark for mark in (d.thinking.open, d.thinking.close))
@@ -43,7 +43,7 @@ def thinking(d: Dialect, body: Node, choice: str, state: Thought) -> Node:
 
 
 def free(d: Dialect, tools: Sequence[Tool[..., Any]], wire: Node | None) -> Node:
-    """A text that opens no call, or ends where one is opened that then goes on as it should."""
+    """Text without a call opener, or text up to a call opener that continues as a valid call."""
     barred = openers(d, tools)
     goto: dict[str, list[Node]] = {}
     for text, rest in heads(wire) if wire else ():
@@ -53,6 +53,6 @@ def free(d: Dialect, tools: Sequence[Tool[..., Any]], wire: Node | None) -> Node
     text = Text(exits, tuple(barred), tuple(first_words(d)), end=True)
     if not d.guard:
         return text
-    # An object that may come first is none that a text may begin with.
+    # An object that may begin the reply must not begin a text.
     first = [(word, rest) for shape in (wire, answer(d)) if shape for word, rest in heads(shape)]
     return alt(*(seq(Token(seq(BLANK, Lit(word))), rest) for word, rest in first), text)

@@ -1,8 +1,8 @@
 """The nodes of a grammar, independent of its notation.
 
-A `Text` is the one part that no literal or set describes: anything at all, up to a mark. All others are those of
-any notation. Nodes are made by the functions below, which keep literals as long as they can be: some engines read
-words before they read rules, and take the longest; so two words that begin alike must differ before either ends.
+Only `Text` needs more than literals and sets: any text up to a mark. All other nodes exist in every notation. Use the
+functions below to create nodes; they keep literals as long as possible. Some engines run a lexer with longest match
+before the rules, so two words with a common prefix must differ before either of them ends.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Seq:
-    """One node after another."""
+    """The nodes one after another."""
 
     parts: tuple[Node, ...] = ()
 
@@ -43,7 +43,7 @@ class Alt:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """`most` None: without end."""
+    """The part repeated; `most` None: without a limit."""
 
     part: Node
     least: int = 0
@@ -52,35 +52,35 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A rule by its name."""
+    """A rule, by name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A part made of literals, sets, choices and repetition alone, which a lexer may take as one word."""
+    """A part made of literals, sets, alternatives and repetition only, which a lexer may treat as one word."""
 
     part: Node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Json:
-    """One JSON value that fits the schema, which stands for itself: its references point into it."""
+    """A JSON value that matches the schema, which is self-contained: its references point into it."""
 
     schema: Mapping[str, Any]
 
 
 Pattern = tuple[str | tuple[str, ...], ...]
-"""What is looked for in a text: for each place the characters that may stand there, "" for white space or none, or a
-tuple of words, one of which stands there."""
+"""A pattern to search for in text. For each position: the possible characters, "" for optional whitespace, or a tuple
+of alternative words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Any text in which no `barred` pattern is, and which does not begin with one of `not_first`.
+    """Any text without a `barred` pattern that does not begin with one of `not_first`.
 
-    It ends where the text of the first of `goto` ends, and goes on with its node; or, with `end`, anywhere.
+    It ends with the first text of `goto` and continues with that node; or, with `end`, it may end anywhere.
     """
 
     goto: tuple[tuple[str, Node], ...] = ()
@@ -95,13 +95,13 @@ EMPTY = Seq()
 
 @dataclass(slots=True)
 class Rules:
-    """The named parts of a grammar, each made once."""
+    """The named parts of a grammar, each created once."""
 
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     names: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
 
     def ref(self, key: Hashable, hint: str, make: Callable[[], Node]) -> Ref:
-        """The rule of `key`; while it is made it may refer to itself."""
+        """The rule for `key`, which may refer to itself while it is being created."""
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = f"{hint}_{len(self.names)}"
@@ -109,20 +109,20 @@ class Rules:
         return Ref(name)
 
     def resolve(self, node: Node) -> Node:
-        """What a reference stands for."""
+        """The node that a reference points to."""
         return self.nodes[node.name] if isinstance(node, Ref) else node
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Where it starts, and the rules by name."""
+    """The start node, and the rules by name."""
 
     start: Node
     rules: Rules
 
 
 def seq(*nodes: Node) -> Node:
-    """One after another."""
+    """One node after another."""
     parts: list[Node] = []
     for node in nodes:
         for part in node.parts if isinstance(node, Seq) else (node,):
@@ -134,7 +134,7 @@ def seq(*nodes: Node) -> Node:
 
 
 def alt(*nodes: Node) -> Node:
-    """One of these."""
+    """One of the nodes."""
     flat = list(_flat(nodes))
     options = tuple(dict.fromkeys(node for node in flat if node != EMPTY))
     found = Alt(options) if len(options) > 1 else seq(*options)
@@ -147,7 +147,7 @@ def _flat(nodes: Iterable[Node]) -> Iterable[Node]:
 
 
 def _split(node: Node) -> tuple[str, Node]:
-    """The text that a node begins with, and the rest."""
+    """The literal at the beginning of a node, and the rest."""
     if isinstance(node, Lit):
         return node.text, EMPTY
     if isinstance(node, Seq) and node.parts and isinstance(first := node.parts[0], Lit):
@@ -156,7 +156,7 @@ def _split(node: Node) -> tuple[str, Node]:
 
 
 def heads(node: Node) -> list[tuple[str, Node]]:
-    """Each text that a node may begin with, and what follows it then."""
+    """Each literal that a node may begin with, and what follows it."""
     text, rest = _split(node)
     inner = rest.parts[0] if isinstance(rest, Seq) and rest.parts else rest
     if not isinstance(inner, Alt):
@@ -166,37 +166,37 @@ def heads(node: Node) -> list[tuple[str, Node]]:
 
 
 def opt(node: Node) -> Node:
-    """This or nothing."""
+    """The node, or nothing."""
     return EMPTY if node in (EMPTY, Lit("")) else Repeat(node, 0, 1)
 
 
 def text_until(word: str, barred: tuple[Pattern, ...] = (), not_first: tuple[Pattern, ...] = ()) -> Node:
-    """Any text up to the first `word`, and it; the white space at the ends of `word` is not looked for."""
+    """Any text up to and including the first `word`, whose whitespace at the ends is not searched for."""
     core = word.strip() or word
     return seq(Text(((core, EMPTY),), barred, not_first), Lit(word[word.index(core) + len(core) :]))
 
 
 def chars(*items: str, but: bool = False) -> Chars:
-    """One of these characters, or with `but` any other; "a-z" is a range of them."""
+    """One of these characters, or with `but` any other; "a-z" is a range."""
     ranges = {(item[0], item[-1]) for item in items}
     return Chars(tuple(sorted(ranges)), but)
 
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """What a text may be made of: all characters but `special`, and `escapes`."""
+    """The characters of a text: all but `special`, and `escapes`."""
 
     special: tuple[str, ...]
     escapes: Node | None = None
 
     def one(self, *apart: str) -> Node:
-        """One of them, but none that is set `apart`."""
+        """One of them, except those set `apart`."""
         plain = chars(*self.special, *apart, but=True)
         return Token(plain if self.escapes is None else alt(plain, self.escapes))
 
 
 def none_of(words: Iterable[str], letters: Letters, end: Node) -> Node:
-    """Any text but `words`, then `end`."""
+    """Any text except `words`, then `end`."""
     tree: dict[str, Any] = {}
     for word in words:
         here = tree
@@ -214,4 +214,4 @@ def _apart(tree: Mapping[str, Any], letters: Letters, end: Node) -> Node:
 
 
 CALL_NUMBER = Token(Repeat(chars("0-9"), 1, 9))
-"""A number that counts calls."""
+"""The number of a call."""

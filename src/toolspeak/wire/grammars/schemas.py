@@ -1,4 +1,4 @@
-"""JSON Schemas: as engines can read them, and of calls that are JSON."""
+"""JSON Schemas that engines can read, and the schema of replies that are JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .arguments import an_object, moved
 
 
 def readable(schema: Schema) -> dict[str, Any]:
-    """The schema without what makes engines refuse it whole: references to nowhere, patterns that look around."""
+    """The schema without parts for which engines reject all of it: dangling references, patterns with lookaround."""
 
     def change(node: dict[str, Any], _: str) -> Any:
         ref, pattern = node.get("$ref"), node.get("pattern")
@@ -28,9 +28,9 @@ def readable(schema: Schema) -> dict[str, Any]:
 
 
 def json_schema(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parallel: bool) -> dict[str, Any]:
-    """The schema of a reply that is JSON: one call, with `parallel` a list of calls too, or the object of a text.
+    """The schema of a JSON reply: one call, with `parallel` also a list of calls, or the object with a text.
 
-    Raises UsageError where the dialect's calls are no JSON, or where the reply may be words.
+    Raises UsageError if the dialect's calls are no JSON, or if the reply may be text.
     """
     hole = _call_alone(d)
     answer = _answer(hole) if choice in ("auto", "none") else None
@@ -48,7 +48,7 @@ def json_schema(d: Dialect, tools: Sequence[Tool[..., Any]], choice: str, parall
 
 
 def _call_alone(d: Dialect) -> JsonCall:
-    """The object that is all of a call. Raises UsageError where more stands around it."""
+    """The object that is a whole call. Raises UsageError if there are literals around it."""
     hole = d.call[0]
     marks = (d.open, d.close, *(d.items or ("[",))[0].strip().replace("[", "").split())
     if len(d.call) > 1 or not isinstance(hole, JsonCall) or d.header or any(mark.strip() for mark in marks):
@@ -63,7 +63,7 @@ def _one_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _shapes(calls: list[dict[str, Any]], d: Dialect, defs: dict[str, Any], parallel: bool) -> list[dict[str, Any]]:
-    """The shapes of a reply that calls: one call, a list of them, or either."""
+    """The possible shapes of a reply with calls: one call, a list of them, or either."""
     one = _one_of(calls)
     if parallel and len(calls) > 1:
         defs["call"] = one
@@ -79,7 +79,7 @@ def _object(rows: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(hole: JsonCall, tool: Tool[..., Any], defs: dict[str, Any], place: str) -> dict[str, Any]:
-    """The object of a call; what its arguments refer to goes to `place` among the definitions."""
+    """The object of a call. Definitions that its arguments refer to are placed under `place`."""
     arguments = readable(an_object(tool.parameters))
     if hole.encoded == "always":
         arguments = {"type": "string"}
@@ -104,7 +104,7 @@ def _call(hole: JsonCall, tool: Tool[..., Any], defs: dict[str, Any], place: str
 
 
 def _answer(hole: JsonCall) -> dict[str, Any] | None:
-    """The object that carries a text."""
+    """The object that has a text."""
     keys = text_keys(hole)
     if keys is None:
         return None
@@ -119,11 +119,11 @@ COVERED = frozenset({
     "type", "properties", "required", "items", "enum", "const", "additionalProperties", "description", "title",
     "default", "examples", "$comment",
 })  # fmt: skip
-"""The words of a schema that a grammar holds to in every form, or that ask for nothing."""
+"""Schema keywords that every grammar form enforces, or that constrain nothing."""
 
 
 def says_all(schema: Any) -> bool:
-    """Whether what a grammar of this schema lets through is sure to fit the schema."""
+    """Whether every value that a grammar of this schema allows is certain to match the schema."""
     if not isinstance(schema, Mapping):
         return isinstance(schema, bool)
     node = cast("Mapping[str, Any]", schema)

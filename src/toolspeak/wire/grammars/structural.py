@@ -1,4 +1,4 @@
-"""A grammar as structural tags, which xgrammar reads: where a call begins, what it holds, where it ends."""
+"""Writes a grammar as structural tags for xgrammar: where a call begins, its content, and where it ends."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def structural_tag(
 ) -> Format:
     """The structural tag of a reply.
 
-    Arguments that are no JSON, and calls that are no tags, are given as a grammar in it. Free text is barred from the
-    words that open a call, each as the dialect writes it.
+    Arguments that are no JSON, and calls that are no tags, are embedded as a grammar. Free text excludes the words
+    that open a call, in the dialect's spelling.
     """
     rules = Rules()
     each = [node for _, node in calls(d, tools, rules)] if choice != "none" else []
@@ -36,7 +36,7 @@ def structural_tag(
 
 
 def _body(d: Dialect, tags: list[Format], choice: str, parallel: bool, barred: Sequence[Pattern]) -> Format:
-    """A reply behind its thought: text, calls, or text in which calls may come."""
+    """A reply after its thought: text, calls, or text with calls in it."""
     if not tags and choice in ("auto", "none"):
         return {"type": "any_text", "excludes": as_words(barred)}
     if tags and (d.open or d.items):
@@ -46,7 +46,7 @@ def _body(d: Dialect, tags: list[Format], choice: str, parallel: bool, barred: S
 
 
 def _section(d: Dialect, tags: list[Format], parallel: bool) -> Format:
-    """The calls between the marks that stand around all of them."""
+    """The calls between the marks around all of them."""
     opener, glue, closer = d.items or ("", d.between, "")
     return _begun(d.open + opener, _listed(tags, glue, parallel), closer + d.close)
 
@@ -83,7 +83,7 @@ def _listed(tags: list[Format], glue: str, parallel: bool) -> Format:
 
 
 def _free(tags: list[Format], barred: Sequence[Pattern], several: bool) -> Format:
-    """Any text, in which calls may come."""
+    """Any text, with calls in it."""
     for tag in tags:
         tag["begin"] = tag["begin"].lstrip()
     triggers = list(dict.fromkeys(trigger(tag["begin"], barred)[0] for tag in tags))
@@ -97,7 +97,7 @@ def _free(tags: list[Format], barred: Sequence[Pattern], several: bool) -> Forma
 
 
 def _split(call: Node) -> tuple[str, Node, str]:
-    """A call as the text it begins with, what it holds, the text it ends with."""
+    """A call as the literal at its beginning, its content, and the literal at its end."""
     parts = call.parts if isinstance(call, Seq) else (call,)
     begin = first.text if isinstance(first := parts[0], Lit) else ""
     end = last.text if len(parts) > 1 and isinstance(last := parts[-1], Lit) else ""

@@ -1,8 +1,8 @@
-"""JSON values by their schema, in the syntax of JSON or of a dialect's own literals.
+"""Grammars of JSON values by their schema, in the syntax of JSON or of a dialect's literals.
 
-What the schema says of types, names, choices and numbers of items is held to; what a keyword says beyond that
-(pattern, minimum, format, uniqueItems, ..) is not: a grammar may be looser than the schema, never stricter. The one
-exception is order: properties come in that of the schema, then others, where the schema lets them.
+Types, names, enumerated values and numbers of items are enforced. Further keywords (pattern, minimum, format,
+uniqueItems, ..) are not: a grammar may allow more than the schema, never less. The one exception is order: properties
+come in that of the schema, then others, if the schema allows them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .regexes import Ranges, chars_of, complement, ranges_of, union, without
 from .rules import EMPTY, Letters, Lit, Node, Repeat, Rules, Text, Token, alt, chars, none_of, opt, seq
 
 NUMBERED = 256
-"""Larger bounds on the number of items are not held to: each item would be a rule."""
+"""Larger bounds on the number of items are not enforced: each item would be a rule."""
 DEPTH = 64
-"""Deeper in a schema than this, anything goes."""
+"""Below this depth of a schema, any value is allowed."""
 DIGIT = chars("0-9")
 WHOLE = seq(opt(Lit("-")), alt(Lit("0"), seq(chars("1-9"), Repeat(DIGIT))))
 INTEGER = Token(WHOLE)
@@ -34,17 +34,17 @@ EXPONENT = seq(chars("e", "E"), opt(chars("+", "-")), Repeat(DIGIT, 1))
 NUMBER = Token(seq(WHOLE, opt(seq(Lit("."), Repeat(DIGIT, 1))), opt(EXPONENT)))
 HEX = chars("0-9", "a-f", "A-F")
 SHORT = "\n\r\t\b\f"
-"""Control characters whose escapes are letters."""
+"""Control characters with a one-letter escape."""
 CODES_OF_SHORT = tuple((ord(c), ord(c)) for c in SHORT)
 TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How values are written: any string and any other name than these, a value of the schema's own, a name.
+    """How values are written: any string, any unknown name, a value from the schema, a name.
 
-    `quotes` are (quote, what a string in it is made of; None: anything). `before` may stand before whatever closes,
-    `after` behind what opens or separates.
+    `quotes` are (quote, letters of a string in it; None: any). `before` may precede a closing token, `after` may
+    follow an opening or separating one.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Style:
         return alt(*(_string(quote, letters) for quote, letters in self.quotes))
 
     def spell(self, letters: Letters | None, ranges: Ranges) -> Node:
-        """One character of a set, as it is written in a string that is made of these letters."""
+        """One character of a set, as it is written in a string with these letters."""
         if letters is None:
             return chars_of(ranges)
         special = ranges_of(chars(*letters.special))
@@ -72,7 +72,7 @@ class Style:
         return alt(*([chars_of(plain)] if plain else []), *known, *codes)
 
     def _escaped(self, c: str) -> str:
-        """A character that cannot stand in a string as it is."""
+        """A character that must be escaped in a string."""
         text = self.constant(c)
         quote = next(quote for quote, _ in self.quotes if text.startswith(quote))
         inner = text[len(quote) : -len(quote)]
@@ -96,19 +96,20 @@ def _string(quote: str, letters: Letters | None) -> Node:
 
 
 def bare_name(known: Iterable[str]) -> Node:
-    """A name without quotes that is none of the known ones."""
+    """An unquoted name that is none of the known ones."""
     return Token(none_of(known, Letters(("\x00-,", "/", ":-@", "[-^", "`", "{-\x7f")), EMPTY))
 
 
 def _escapes(slash: str, quote: str) -> Node:
-    """A character as an escape, where a backslash is written as `slash`, a quote as `quote`."""
+    """An escape, with a backslash written as `slash` and a quote as `quote`."""
     known = alt(*(Lit(slash + c) for c in "bfnrt/"), Lit(slash * 2), Lit(slash + quote))
     return Token(alt(known, seq(Lit(slash + "u"), Repeat(HEX, 4, 4))))
 
 
 BLANK = opt(Token(alt(Lit(" "), seq(Lit("\n"), Repeat(Lit(" "), 0, 64)))))
 WHITE_SPACE = r" |\n {0,64}"
-"""The same as a regular expression: a space, or a new line and how far it is indented. More would have no end."""
+"""The same as a regular expression: a space, or a line break and its indentation, which is limited to keep it finite.
+"""
 SPACE = opt(Lit(" "))
 CONTROL = "\x00-\x1f"
 
@@ -128,18 +129,18 @@ ENCODED = Style(
     "encoded", (('\\"', Letters(('"', "\\", CONTROL), _escapes("\\\\", '\\"'))),), _encoded, _encoded,
     after=SPACE, before=SPACE,
 )  # fmt: skip
-"""JSON as it stands inside a JSON string."""
+"""JSON inside a JSON string."""
 
 
 def literals(hole: Keywords) -> Style:
-    """The style of the values among keywords."""
+    """The style of values in keyword arguments."""
     quotes = tuple((q, _letters(q) if hole.escapes else None) for q in hole.quotes)
     write = partial(literal_text, hole)
     return Style(repr(hole), quotes, write, lambda key: literal_key(hole, key), hole.bare, hole.bare, after=SPACE)
 
 
 def _letters(quote: str) -> Letters:
-    """What a string of a programming language is made of; a control character stands there as it is, or escaped."""
+    """The letters of a string in a programming language; a control character may be verbatim or escaped."""
     python = seq(Lit("\\"), alt(chars("a", "b", "f", "n", "r", "t", "v", "0", "/", "'", '"', "\\"), _CODES))
     return Letters((quote, "\\", "\n"), Token(python))
 
@@ -148,8 +149,8 @@ _CODES = alt(*(seq(Lit(c), Repeat(HEX, n, n)) for c, n in (("x", 2), ("u", 4), (
 
 
 def fitting_text(schema: Schema, spell: Spell, rules: Rules, key: str) -> Node | None:
-    """A text that fits the grammar of its schema, or the regular expression that is all of its pattern; None where there
-    is none that can be said."""
+    """A text that matches the grammar in its schema, or its pattern if that covers the whole text; None if neither can
+    be expressed."""
     grammar, pattern = schema.get(KEYWORD), schema.get("pattern")
     if isinstance(grammar, str):
         return text_node(grammar, spell, rules, key)
@@ -159,13 +160,12 @@ def fitting_text(schema: Schema, spell: Spell, rules: Rules, key: str) -> Node |
 
 
 def has_form(schema: Any) -> bool:
-    """Whether some text in a schema has a grammar of its own, which other forms than rules cannot say."""
+    """Whether a string in a schema has a grammar, which only rules can express."""
     return any(KEYWORD in node for _, node in nodes(schema))
 
 
 def has_format_beyond(schema: Any) -> bool:
-    """Whether some text in a schema has a format of its own that rules cannot say: a grammar, or a pattern for all of
-    it."""
+    """Whether a string in a schema has a format that rules cannot express: a grammar, or a pattern for the whole text."""
     formats = [node for _, node in nodes(schema) if _has_format(node)]
     return any(fitting_text(node, chars_of, Rules(), "any") is None for node in formats)
 
@@ -176,7 +176,7 @@ def _has_format(node: Schema) -> bool:
 
 
 class Values:
-    """Nodes for values of one schema `root`, in one style."""
+    """Nodes for values of the schema `root`, in one style."""
 
     def __init__(self, rules: Rules, style: Style, root: Schema) -> None:
         self.rules = rules
@@ -184,7 +184,7 @@ class Values:
         self.root = root
 
     def of(self, schema: Any, depth: int = 0) -> Node:
-        """A value that fits the schema."""
+        """A value that matches the schema."""
         if not isinstance(schema, Mapping) or depth > DEPTH:
             return self.any()
         style, s = self.style, dict(cast("Schema", schema))
@@ -227,7 +227,7 @@ class Values:
         return {"number": NUMBER, "integer": INTEGER}.get(kind) or Lit(self.style.constant(None))
 
     def _fitting(self, s: Schema) -> Node | None:
-        """A string that fits the grammar of its schema; None where there is none that can be said."""
+        """A string that matches the grammar in its schema; None if it cannot be expressed."""
         style = self.style
         found: list[Node] = []
         for quote, letters in style.quotes:
@@ -271,27 +271,28 @@ class Values:
     def pairs(
         self, s: Schema, depth: int, name: Callable[[str], str], colon: Node
     ) -> tuple[list[tuple[Node, bool]], Node | None]:
-        """Each property with its name, and whether it must be there; and the value of others, None for no others."""
+        """Each property with its name, and whether it is required; and the value of further properties, None if none
+        are allowed."""
         fields, needed, rest = fields_of(s, self.root)
         rows = sorted(fields.items(), key=lambda row: row[0].lower()) if self.style.sorted else fields.items()
         pairs = [(seq(Lit(name(key)), colon, self.of(sub, depth + 1)), key in needed) for key, sub in rows]
         return pairs, None if rest is False else self.of(rest, depth + 1)
 
     def listed(self, pairs: list[tuple[Node, bool]], more: Node | None) -> Node:
-        """Pairs with commas between them; those that need not be there may be left out."""
+        """Pairs separated by commas; optional ones may be omitted."""
         comma = self.comma()
-        first: Node = EMPTY  # nothing was written yet
-        later: Node = EMPTY  # something was
+        first: Node = EMPTY  # after nothing was written
+        later: Node = EMPTY  # after something was written
         if more is not None:
             later = Repeat(seq(comma, more))
             first = opt(seq(more, later))
         for pair, needed in reversed(pairs):
             here, after = later, first
-            if here != EMPTY:  # each tail is used twice, so it gets a name
+            if here != EMPTY:  # each tail is used twice, so it becomes a rule
                 here = self.rules.ref(object(), "rest", lambda here=here: here)
             first = seq(pair, here) if needed else alt(seq(pair, here), after)
             later = seq(comma, pair, here) if needed else seq(opt(seq(comma, pair)), here)
-            if more is not None and self.style.sorted:  # others come between
+            if more is not None and self.style.sorted:  # further names are sorted in between
                 between = seq(Repeat(seq(comma, more)), later)
                 later = self.rules.ref(object(), "rest", lambda between=between: between)
                 first = alt(first, seq(more, later))
@@ -305,9 +306,10 @@ def _bounds(s: Schema) -> tuple[int, int | None]:
 
 
 def fields_of(schema: Schema, root: Schema) -> tuple[dict[str, Any], set[str], Any]:
-    """The properties of an object by name, those that must be there, and the schema of others, False for none.
+    """The properties of an object by name, the required ones, and the schema of further ones (False for none).
 
-    Of alternatives all properties may be there, and must if they must in each.
+    If the schema has alternatives, the properties of all of them are allowed, and those that each one requires are
+    required.
     """
     s = together(schema, root)
     properties, required = s.get("properties"), s.get("required")
@@ -322,7 +324,7 @@ def fields_of(schema: Schema, root: Schema) -> tuple[dict[str, Any], set[str], A
 
 
 def together(schema: Any, root: Schema, depth: int = 0) -> dict[str, Any]:
-    """An object's schema with what it refers to, and with its alternatives as one."""
+    """An object's schema with references resolved and alternatives merged."""
     s = dict(cast("Schema", schema)) if isinstance(schema, Mapping) and depth < 20 else {}
     parts = [*s.pop("allOf", ())]
     if isinstance(s.get("$ref"), str):
@@ -336,7 +338,7 @@ def together(schema: Any, root: Schema, depth: int = 0) -> dict[str, Any]:
 
 
 def _either(objects: list[dict[str, Any]]) -> dict[str, Any]:
-    """One schema for whichever of several objects is meant: it requires what all of them do."""
+    """One schema for any of several objects: it requires what all of them require."""
     one: dict[str, Any] = {}
     for option in objects:
         one = merged(one, option)
@@ -347,7 +349,7 @@ def _either(objects: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def types_of(s: Schema) -> list[str]:
-    """The JSON types that a schema without alternatives names or means, [] for all."""
+    """The JSON types that a schema without alternatives names or implies; [] for all."""
     kind: Any = s.get("type")
     kinds = [str(k) for k in cast("list[Any]", kind if isinstance(kind, list) else [kind])]
     known = [k for k in kinds if k in TYPES]
@@ -359,7 +361,7 @@ def types_of(s: Schema) -> list[str]:
 
 
 def merged(base: Schema, part: Any) -> dict[str, Any]:
-    """Both schemas in one: all properties, all that must be there; else the second says how it is."""
+    """Two schemas combined: all properties, all required names; otherwise the second one wins."""
     if not isinstance(part, Mapping):
         return dict(base)
     more = cast("Schema", part)
@@ -373,7 +375,7 @@ def merged(base: Schema, part: Any) -> dict[str, Any]:
 
 
 def followed(schema: Any, root: Schema) -> Any:
-    """What a schema's reference points to, or itself; {} where that is itself a reference without end."""
+    """The schema with its reference resolved; {} if the reference is circular."""
     for _ in range(20):
         if not isinstance(schema, Mapping) or "$ref" not in schema:
             return cast("Any", schema)

@@ -1,9 +1,9 @@
 """The holes of a dialect, one file each: how it opens, how it is read and written, and its grammar.
 
-`ARGUMENTS` is the table of those that hold arguments (`hole.py` says what each tells of itself). `json_call` is a whole
-call as one JSON object, `numbered_name` an id that holds the name. A reader that is too long for the file of its hole
-stands beside it (`call_reader`, `tag_reader`), or with the readers of values (`reading/`); so does a grammar of several rules
-(`tag_grammar`, `tree_grammar`). What grammars are made of is loaded when one is made: a decoder does without.
+`ARGUMENTS` is the table of holes for arguments (`hole.py` has its row type). `json_call` is a whole call as one JSON
+object, `numbered_name` an id that contains the name. A reader that is too long for the file of its hole is beside it
+(`call_reader`, `tag_reader`), or with the readers of values (`reading/`); so are larger grammars (`tag_grammar`,
+`tree_grammar`). The building blocks of grammars are imported when a grammar is built: a decoder does not need them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Reads a call that is one JSON object, key by key as they come.
+"""Reads a call that is one JSON object, key by key as they arrive.
 
-A key may come in any order, so what stands before the name is held back until it is sure whether the object is a call, and of
-which tool, or carries a text. Where any JSON may be an answer (`Call.guard`), a key that means nothing ends the reading.
+Keys may come in any order. So everything before the name is held back until it is certain whether the object is a
+call, and of which tool, or has a text. Where any JSON may be an answer (`Call.guard`), an unknown key ends the
+reading.
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ from ..reading.state import Call, State
 from . import json_args
 
 MOST_PENDING = 4096
-"""A text that comes before the name is held back up to this many characters where any JSON may be an answer."""
+"""The most characters of a text before the name that are held back, where any JSON may be an answer."""
 
 IDENTIFIER = re.compile(r"[^\W\d][\w.-]*").fullmatch
-"""What a tool may be called; other names are words."""
+"""Matches possible tool names; anything else is text."""
 
 DIGITS = frozenset("-0123456789")
 
 QUIET = frozenset(["type", "id", "index", "object"])
-"""Keys that are no part of a call: what they say is noted, unless the tool has such a parameter."""
+"""Keys that are not part of a call. Their values are noted, unless the tool has such a parameter."""
 
 FUNCTION = ('"function"', '""', "null")
-"""Types of a call that say no more than that it is one."""
+"""Types of a call that only say that it is one."""
 
 Pending = tuple[type[TextDelta] | type[ThoughtDelta], str]
 Quiet = tuple[str, str, int]
-"""A key that is no part of a call, its value, and where it stands."""
+"""A key that is not part of a call, its value, and its position."""
 
 
 @dataclass(slots=True)
 class _Object:
-    """What the keys read so far have told."""
+    """What the keys read so far say."""
 
     hole: JsonCall
     call: Call
@@ -48,22 +49,22 @@ class _Object:
     arguments: list[str] = field(default_factory=list[str])
     pending: list[Pending] = field(default_factory=list[Pending])
     filled: bool = False  # the arguments were read
-    answer: bool = False  # there is no call here: the object carries a text
-    texts: bool = False  # and the text was there
-    foreign: bool = False  # the name is not offered, but the object is written in the dialect's own keys
-    collapsed: bool = False  # the kind is the tool's name: keys that mean nothing else are arguments
-    pieces: int = 0  # how many such arguments were written
-    id: str = ""  # the one that was written
-    inner: bool = False  # it stands in another, which ends the call
+    answer: bool = False  # this is no call: the object has a text
+    texts: bool = False  # the text was read
+    foreign: bool = False  # the tool is not offered, but the object has exactly the dialect's keys
+    collapsed: bool = False  # the kind is the tool's name: keys without another meaning are arguments
+    pieces: int = 0  # the number of such arguments so far
+    id: str = ""  # the id that the model wrote
+    inner: bool = False  # it is inside another object, which ends the call
     broken: bool = False  # the rest of it is given back as text
     quiet: list[Quiet] = field(default_factory=list[Quiet])
 
 
 def read(s: State, hole: JsonCall, call: Call, beyond: tuple[str, ...]) -> Scan[None]:
-    """Read the object from behind its brace, telling the call, or the text it carries, once it is sure which it is.
+    """Reads the object after its brace. Emits the call, or the text that it has, as soon as it is certain which it is.
 
-    Where it carries several calls, the others are told as well; `call` is then filled, and may be none of them. The words
-    `beyond` end the object.
+    If the object has several calls, the others are emitted as well; `call` is then filled and may be none of them. The
+    words `beyond` end the object.
     """
     yield from _members(s, _Object(hole, call, beyond))
 
@@ -129,14 +130,14 @@ def _name(s: State, o: _Object, key: str) -> Scan[None]:
 
 
 def _is_name(s: State, o: _Object, key: str) -> Scan[bool]:
-    """Is a key that means nothing else the tool's name?"""
+    """Whether the value of a key without another meaning is the tool's name."""
     if (o.call.filled and not s.offered(key)) or (o.call.name is not None and not o.call.filled):
         return False
     return bool(key) and (s.is_tool(key) or (yield from following(s)) == "{")
 
 
 def _named(s: State, o: _Object, name: str) -> _Object:
-    """The call whose arguments stand under its name; it may be one of several."""
+    """The call whose arguments are the value of its name; it may be one of several."""
     if o.call.guard and (not s.offered(name) or (o.call.strict and s.tools is None)):
         raise Malformed(f"{name!r} is no tool", "" if o.call.strict else name)
     if o.call.filled:
@@ -147,7 +148,7 @@ def _named(s: State, o: _Object, name: str) -> _Object:
 
 
 def _calls(s: State, o: _Object, key: str) -> Scan[None]:
-    """The call itself, or a list of calls; a string is its name, and none at all means that there is none."""
+    """The call itself, or a list of calls. A string is its name; null or an empty value means that there is no call."""
     c = yield from following(s)
     if c in ENDS:
         yield from _name(s, o, key)
@@ -181,7 +182,7 @@ def _list(s: State, o: _Object) -> Scan[None]:
             if not o.call.filled or s.gone_out:
                 raise
             s.forget()
-            s.back()  # the calls before stay; what follows is text
+            s.back()  # earlier calls stay, the rest is text
             o.broken = True
             return
         o.call.filled = True
@@ -190,13 +191,13 @@ def _list(s: State, o: _Object) -> Scan[None]:
 
 
 def _handed(o: _Object) -> list[Pending]:
-    """What was held back, handed on to the object that holds the call."""
+    """What was held back, for the object that has the call."""
     pending, o.pending = o.pending, []
     return pending
 
 
 def _nobody(s: State, o: _Object) -> None:
-    """There is no call: the object carries a text, if it may."""
+    """There is no call: the object has a text, if it may."""
     if o.filled and not o.call.filled:
         _ignored(s, "arguments", "".join(o.arguments))
     o.answer = o.answer or (o.call.name is None and any(slot is TEXT for _, slot in (*o.hole.keys, *o.hole.also)))
@@ -204,8 +205,8 @@ def _nobody(s: State, o: _Object) -> None:
 
 
 def _foreign(s: State, o: _Object, key: str, name: str) -> None:
-    """A name that is not offered counts only where a reply begins, in the very keys that the dialect asks for: the
-    model meant a call then, and can be told. Anywhere else the text may just speak of calls."""
+    """Handles a name that is not offered. It counts only at the beginning of a reply, and with exactly the dialect's
+    keys: then the model meant a call and can be told. Anywhere else the text may just be about calls."""
     formal = dict(o.hole.keys).get(key) is NAME and IDENTIFIER(name)
     if not formal or o.call.strict or s.spoken or o.filled:
         raise Malformed(f"{name!r} is no tool", name if formal and not o.call.strict else "")
@@ -213,7 +214,7 @@ def _foreign(s: State, o: _Object, key: str, name: str) -> None:
 
 
 def _start(s: State, o: _Object) -> None:
-    """The call is sure: tell what was held back before its name, and it."""
+    """The call is certain: emits it and what was held back before its name."""
     if o.call.started:
         return
     for delta, text in o.pending:
@@ -246,14 +247,14 @@ def _arguments(s: State, o: _Object, key: str) -> Scan[None]:
 
 
 def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> Scan[None]:
-    """A text: goes out as it comes once it is sure that it is one, and waits until then."""
+    """A text. It is emitted as it arrives once it is certain that it is one, and held back until then."""
     o.texts = o.texts or delta is TextDelta
     if (yield from at(s, *json_args.NULL)):
         return
     if o.answer or o.call.filled:
         s.end(o.call)
         s.commit()
-        if s.ending:  # what comes behind the text may still tell that the call is not whole
+        if s.ending:  # what follows the text may still show that the call is not whole
             yield from json_args.read_string(s, lambda t: s.behind.append(delta(t)), None)
         else:
             yield from json_args.read_string(s, lambda t: s.push(delta(t)), delta)
@@ -267,7 +268,7 @@ def _text(s: State, o: _Object, delta: type[TextDelta] | type[ThoughtDelta]) -> 
 
 
 def _say(s: State, o: _Object) -> None:
-    """The object carries a text: tell what was held back of it."""
+    """The object has a text: emits the part that was held back."""
     if o.answer and o.pending:
         s.commit()
         for delta, text in o.pending:
@@ -277,12 +278,12 @@ def _say(s: State, o: _Object) -> None:
 
 
 def _may_be_id(c: str, slot: Slot | Kind | None) -> bool:
-    """Does an id begin so? It is a number only where it counts the calls."""
+    """Whether an id may begin with this character. It is a number only if calls are numbered."""
     return c in ENDS or (slot is INDEX and c in DIGITS)
 
 
 def _id(s: State, o: _Object, key: str) -> Scan[None]:
-    """The call's id, a text or a number; the last one counts."""
+    """The call's id, a string or a number; the last one counts."""
     digits: list[str] = []
     if (yield from following(s)) in ENDS:
         value = yield from short_string(s)
@@ -314,7 +315,7 @@ def _kind(s: State, o: _Object, key: str, kind: Kind) -> Scan[None]:
 
 
 def _piece(s: State, o: _Object, key: str) -> Scan[None]:
-    """One argument written among the keys of the call itself."""
+    """An argument written among the keys of the call itself."""
     _start(s, o)
     s.args(f"{', ' if o.pieces else '{'}{quoted(key)}: ")
     o.pieces += 1
@@ -322,7 +323,7 @@ def _piece(s: State, o: _Object, key: str) -> Scan[None]:
 
 
 def _other(s: State, o: _Object, key: str) -> Scan[None]:
-    """A key that means nothing: passed over within a dialect's own markers; elsewhere a sign that this is no call."""
+    """An unknown key: skipped within a dialect's own markers, elsewhere a sign that this is no call."""
     if o.call.guard and not (o.call.started or o.call.filled or o.answer):
         raise Malformed(f"key {key!r}")
     if s.log is not None:
@@ -343,7 +344,7 @@ def _properties(s: State, o: _Object) -> Collection[str]:
 
 
 def _ignored(s: State, key: str, value: str, place: int | None = None) -> None:
-    """Tell of a value that is no part of what the object means; nothing is no value."""
+    """Notes a value that is not part of the call, unless it is empty."""
     if value not in ("", "null", '""', "{}"):
         s.note("ignored-key", f"{key}: {value[:200]}", place)
 
@@ -353,7 +354,7 @@ def _finish(s: State, o: _Object) -> None:
     if call.filled and not call.started and call.name is None:
         return s.commit()
     if call.name is None and o.texts and not o.filled and CALL in dict(o.hole.also).values():
-        o.answer = True  # an object that holds calls or a text, and this one holds a text
+        o.answer = True  # the object may have calls or a text, and this one has a text
         _say(s, o)
     if o.answer and not call.started:
         if not o.texts:
@@ -375,9 +376,9 @@ def _finish(s: State, o: _Object) -> None:
 
 
 def _tell_quiet(s: State, o: _Object) -> None:
-    """Notes the keys that mean nothing, where each stood."""
+    """Notes the unknown keys with their positions."""
     for key, value, place in o.quiet:
         if key in _properties(s, o):
-            s.note("unknown-key", key, place)  # it may be an argument
+            s.note("unknown-key", key, place)  # it may have been meant as an argument
         else:
             _ignored(s, key, value, place)

@@ -19,8 +19,8 @@ H = TypeVar("H", bound=Arguments)
 
 
 class Tail(NamedTuple):
-    """What may come behind a hole: the `words` that end its call, what may come `after` the call, and the word with which
-    another call begins `again` between the same marks."""
+    """What may follow a hole: `words` that end its call, what may come `after` the call, and the word that begins
+    another call between the same marks (`again`)."""
 
     words: tuple[str, ...]
     after: tuple[str, ...]
@@ -28,7 +28,7 @@ class Tail(NamedTuple):
 
     @property
     def follow(self) -> tuple[str, ...]:
-        """All that may come behind a hole and ends it."""
+        """Everything that may follow a hole and ends it."""
         return (*self.words, *self.after)
 
 
@@ -48,10 +48,9 @@ def _nothing(_: Arguments) -> str:
 class ArgumentsHole(Generic[H]):
     """One way of writing arguments.
 
-    `openers` are the words that it may begin with; where it is `optional`, what follows it may come at once. `prefix` is a
-    literal with which it always begins, and which its grammar leaves out. `name_ends` turns the words that may follow a
-    name into those that end it, where the hole stands behind the name. `anywhere`: its grammar does not depend on where it
-    stands.
+    `openers` are the words that it may begin with; if it is `optional`, what follows it may come at once. `prefix` is
+    a literal that it always begins with and that its grammar omits. `name_ends` selects those of the words after a
+    name that end it, if the hole follows the name. `anywhere`: its grammar does not depend on its place.
     """
 
     kind: type[H]
@@ -66,7 +65,7 @@ class ArgumentsHole(Generic[H]):
 
 
 def arguments_of(call: ToolCall) -> Mapping[str, Any]:
-    """The arguments as data, also of a call that came as text alone."""
+    """The arguments as data, also for a call with only their text."""
     if call.arguments or not call.json:
         return call.arguments
     value: object = loads_or(call.json, None)

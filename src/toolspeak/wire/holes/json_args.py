@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 NULL = ("null", "None")
 SPECIAL = r'"\\\x00-\x1f'
-"""What JSON must escape in a string, as a character class."""
+"""Characters that JSON escapes in a string, as a character class."""
 RUNS = {
     '"': re.compile(r'(?:[^"\\]+|\\["\\/bfnrt])*').match,
     "'": re.compile(r"""(?:[^'\\]+|\\["'\\/bfnrt])*""").match,
 }
-"""What of a string in these quotes can be told without looking further."""
+"""By quote: the beginning of a string's content that needs no further look."""
 CLEAN_TWICE = cast(
     "Callable[[str, int], re.Match[str]]",
     re.compile(r'(?:[^"\\\x00-\x1f]++|\\\\(?:\\["\\]|[bfnrt/]))*+').match,
 )
-"""What of a JSON string in a JSON string may stand as it is, its simple escapes whole."""
+"""Content of a JSON string inside a JSON string that needs no change, with its simple escapes complete."""
 HALF_TWICE = ("\\", "\\\\", "\\\\\\")
 SIMPLE = re.compile(r"\\(.)").sub
 A_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}"').match
@@ -59,7 +59,7 @@ HALF_STRING = re.compile(rf'"(?:[^"\\\n]|\\.){{0,{CAP}}}\\?\Z').match
 def read(
     s: Source, emit: Emit, note: Note, delta: Delta | None = ArgumentsDelta, beyond: tuple[str, ...] = ()
 ) -> Scan[None]:
-    """Pass the arguments on as JSON text; null is {}. The words `beyond` end the call that they stand in."""
+    """Passes the arguments on as JSON text; null becomes {}. The words `beyond` end the enclosing call."""
     c = yield from following(s)
     if c in ('"', "'"):
         yield from blank(s)
@@ -79,7 +79,7 @@ def read(
 
 
 def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[None]:
-    """The arguments of a call; none at all are {}."""
+    """The arguments of a call; missing ones are {}."""
     if not (yield from at(s, "{", '"', eat=False)):
         nothing = yield from at(s, *tail.follow, eat=False)
         if nothing or (ended(s) and holds_all(schema, set())):
@@ -93,7 +93,7 @@ def read_arguments(s: State, hole: Json, schema: Schema, tail: Tail) -> Scan[Non
 def read_hole(
     s: State, hole: Json, schema: Mapping[str, Any], follow: tuple[str, ...], beyond: tuple[str, ...] = ()
 ) -> Scan[None]:
-    """Pass the arguments on as JSON text. Where the hole may be `plain`, what is no JSON object is the text of the
+    """Passes the arguments on as JSON text. If the hole may be `plain`, anything but a JSON object is the text of the
     schema's first property ("input" without a schema), up to one of `follow` or the end."""
     if not hole.plain or (yield from following(s)) == "{" or (yield from _holds_json(s)):
         return (yield from read(s, s.args, s.note, beyond=beyond))
@@ -117,21 +117,21 @@ def read_hole(
 
 
 def _unescaped(s: Source) -> Scan[bool]:
-    """Does an object stand between the quotes that come as if they were not there? Eats nothing."""
+    """Whether an object comes between quotes that do not escape it. Consumes nothing."""
     if (yield from following(s, 1)) != "{":
         return False
     return (yield from following(s, SPACE(s.text, s.pos + 1).end() - s.pos + 1)) == '"'
 
 
 def _holds_json(s: State) -> Scan[bool]:
-    """Is a string next that holds an object? Eats nothing."""
+    """Whether a string with an object comes next. Consumes nothing."""
     if (yield from following(s)) != '"':
         return False
     return (yield from following(s, SPACE(s.text, s.pos).end() - s.pos + 1)) == "{"
 
 
 def _alone(s: State, offset: int, follow: tuple[str, ...]) -> Scan[bool]:
-    """Is what comes `offset` characters after the white space here one of `follow`, or the end? Eats nothing."""
+    """Whether one of `follow`, or the end, comes `offset` characters after the whitespace here. Consumes nothing."""
     while True:
         start = SPACE(s.text, s.pos).end() + offset
         i = next_visible(s.text, start, s.closed)
@@ -144,7 +144,7 @@ def _alone(s: State, offset: int, follow: tuple[str, ...]) -> Scan[bool]:
 
 
 def _only_string(s: State, follow: tuple[str, ...]) -> Scan[str]:
-    """A short JSON string that is all there is, eaten; or "" and nothing."""
+    """A short JSON string that is everything up to `follow`, consumed; otherwise "" and nothing is consumed."""
     while (m := A_STRING(s.text, s.pos)) is None:
         if s.closed or not HALF_STRING(s.text, s.pos):
             return ""
@@ -157,7 +157,7 @@ def _only_string(s: State, follow: tuple[str, ...]) -> Scan[str]:
 
 
 def _plain(s: State, ends: Marks | None) -> Scan[None]:
-    """Text as the content of a JSON string, without the line's end behind it."""
+    """Text as the content of a JSON string, without the line break after it."""
     while True:
         text, pos = s.text, s.pos
         m = (ends.full if s.closed else ends.search)(text, pos) if ends else None
@@ -174,9 +174,9 @@ def _plain(s: State, ends: Marks | None) -> Scan[None]:
 
 
 class _Encoded(Machine):
-    """The content of a JSON string, unescaped and read as JSON in turn; none at all is {}.
+    """The content of a JSON string, unescaped and read as JSON itself; missing content is {}.
 
-    A failure of the JSON waits for the end of the string, so that no cut shows.
+    An error in the JSON is raised at the end of the string, so that the result does not depend on how the text is cut.
     """
 
     __slots__ = ("delta", "emit", "failed", "inner", "note", "place", "quote", "reader")
@@ -189,7 +189,7 @@ class _Encoded(Machine):
         self.failed: Malformed | None = None
 
     def begin(self) -> bool:
-        """A string that is all here goes the short way, up to its closing quote."""
+        """Fast path for a string that has arrived completely, up to its closing quote."""
         s = self.s
         self.place = s.base + s.pos
         s.pos += 1
@@ -232,7 +232,7 @@ class _Encoded(Machine):
             self.give(found[0])
 
     def clean(self) -> bool:
-        """Pass on what is clean within a string of the JSON. Is no more known yet?"""
+        """Passes on content that needs no change. Returns whether more text is needed."""
         s = self.s
         text, pos = s.text, s.pos
         end = CLEAN_TWICE(text, pos).end()
@@ -272,7 +272,7 @@ class _Encoded(Machine):
         return True
 
     def note_here(self, rule: str, detail: str, _: int | None = None) -> None:
-        """What is noted of the JSON stands where its string begins."""
+        """Notes about the JSON get the position of its string."""
         self.note(rule, detail, self.place)
 
 
@@ -281,7 +281,7 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def read_string(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
-    """Pass on the content of a JSON string, unescaped."""
+    """Passes on the content of a JSON string, unescaped."""
     quote = yield from at(s, '"', "'")
     if not quote:
         raise Malformed("expected a string")
@@ -298,7 +298,7 @@ def read_string(s: Source, emit: Emit, delta: Delta | None) -> Scan[None]:
 
 
 def write(arguments: Mapping[str, Any] | str, encoded: bool = False, indent: int | None = None) -> str:
-    """The arguments as JSON text (text that is JSON already stays as it is), or as a JSON string holding it."""
+    """The arguments as JSON text (text that is JSON already stays unchanged), or as a JSON string that contains it."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, indent=indent)
     return quoted(text) if encoded else text
 
@@ -316,7 +316,7 @@ def _write_call(_hole: Json, call: ToolCall) -> str:
 
 
 def _name_ends(hole: Json, ends: tuple[str, ...]) -> tuple[str, ...]:
-    """Where text may stand for the object, the name ends with its line."""
+    """If text may replace the object, the name ends with its line."""
     return ("\n", "{") if hole.plain else ends
 
 

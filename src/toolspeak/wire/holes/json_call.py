@@ -1,6 +1,7 @@
-"""Reads and writes a whole call as one JSON object (`dialect.JsonCall`), its keys in any order, and gives its grammar.
+"""Reads and writes a whole call as one JSON object (`dialect.JsonCall`), with its keys in any order, and gives its
+grammar.
 
-The same object may carry a text instead.
+The same object may have a text instead of a call.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ QUOTE = "\"'"
 
 
 def read(s: State, hole: JsonCall, call: Call, beyond: tuple[str, ...] = ()) -> Scan[None]:
-    """Read the object from behind its brace: at once where it is all here and written as the dialect says, else key by
-    key. The words `beyond` end it."""
+    """Reads the object after its brace: in one step if it has arrived completely and is written exactly in the
+    dialect, otherwise key by key. The words `beyond` end it."""
     if not whole_call.read(s, hole, call):
         yield from call_reader.read(s, hole, call, beyond)
 
 
 def write(hole: JsonCall, call: ToolCall) -> str:
-    """The object of a call. Arguments that are text already stay as they are."""
+    """The object of a call. Arguments that are text already stay unchanged."""
     encoded = hole.encoded == "always" or (hole.encoded == "text" and bool(call.json))
     laid_out = hole.indent is not None and call.arguments and not encoded
     given = call.arguments if laid_out else call.json or call.arguments
@@ -47,7 +48,7 @@ def write(hole: JsonCall, call: ToolCall) -> str:
 
 
 def grammar(hole: JsonCall, tool: Tool[..., Any], rules: Rules, call_id: Node | None) -> Node:
-    """The object of a call of the tool; `call_id` is what an id is made of, None for any string."""
+    """The object of a call of the tool; `call_id` is the grammar of an id, None for any string."""
     from ..grammars.rules import Lit, seq
 
     pad = "" if hole.indent is None else "\n" + " " * hole.indent
@@ -89,7 +90,7 @@ def _arguments(hole: JsonCall, schema: Schema, rules: Rules) -> Node:
 
 
 def text_grammar(hole: JsonCall) -> Node | None:
-    """The object that carries a text instead of a call; None where there is none."""
+    """The object that has a text instead of a call; None if there is none."""
     from ..grammars.rules import Lit, seq
     from ..grammars.values import JSON
 
@@ -104,7 +105,7 @@ def text_grammar(hole: JsonCall) -> Node | None:
 
 
 def text_keys(hole: JsonCall) -> list[tuple[str, Slot | Kind]] | None:
-    """The keys of the object that carries a text instead of a call, and what they hold; None where there is none."""
+    """The keys of the object that has a text instead of a call, with their slots; None if there is none."""
     kind = next(((key, slot) for key, slot in hole.keys if isinstance(slot, Kind) and slot.text), None)
     text = next((key for key, slot in (*hole.keys, *hole.also) if slot is TEXT), None)
     if kind and text:
@@ -115,7 +116,7 @@ def text_keys(hole: JsonCall) -> list[tuple[str, Slot | Kind]] | None:
 
 
 def openings(hole: JsonCall, names: Sequence[str]) -> list[Pattern]:
-    """How a call of one of these tools may begin that has no mark of its own."""
+    """How calls of these tools may begin if they have no mark of their own."""
     keys = [*hole.keys, *hole.also]
     named = _name_keys(keys)
     found: list[Pattern] = [(QUOTE, named, QUOTE, "", ":", "", QUOTE, tuple(names), QUOTE)] if named else []
@@ -125,11 +126,11 @@ def openings(hole: JsonCall, names: Sequence[str]) -> list[Pattern]:
 
 
 def first_keys(hole: JsonCall) -> list[Pattern]:
-    """How an object may begin that is a call of any name, and a list of such."""
+    """How an object may begin that is a call of any name, and a list of such objects."""
     keys = _name_keys(hole.keys)
     return [("", *list_of, "{", "", QUOTE, keys, QUOTE) for list_of in ((), ("[", ""))]
 
 
 def _name_keys(keys: Sequence[tuple[str | Slot, Slot | Kind]]) -> tuple[str, ...]:
-    """The keys that hold the tool's name, or say that the object is a call."""
+    """The keys that have the tool's name, or that say that the object is a call."""
     return tuple(key for key, slot in keys if isinstance(key, str) and (slot is NAME or isinstance(slot, Kind)))

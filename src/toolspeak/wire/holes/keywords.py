@@ -1,6 +1,6 @@
-"""Arguments in a syntax like a programming language's: `(k='v', n=3)`, or `{k:<|"|>v<|"|>,n:3}`.
+"""Arguments in the syntax of a programming language: `(k='v', n=3)`, or `{k:<|"|>v<|"|>,n:3}`.
 
-Read are the literals of Python and of JSON, whichever of them the dialect writes.
+The literals of Python and of JSON are both read, whichever of them the dialect writes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ PLAIN_NAME = re.compile(r"[^\W\d][\w.-]*").fullmatch
 
 
 def read(s: State, hole: Keywords, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
-    """Pass the arguments on as JSON text, from before what opens them to behind what closes them.
+    """Passes the arguments on as JSON text, from before their opener to after their closer.
 
-    A string ends only where something legal follows its quotes: behind the last, one of `follow`, another
-    call on a line of its own, or the end (no `follow`: anything).
+    A string ends only if something legal follows its quotes. After the last string that is one of `follow`, another
+    call on its own line, or the end (with an empty `follow`: anything).
     """
     yield from expect(s, hole.open)
     reader = LiteralReader(s, s.args, s.note, hole, schema, follow, streams=True)
@@ -41,7 +41,7 @@ def read(s: State, hole: Keywords, schema: Mapping[str, Any], follow: tuple[str,
 
 
 def transcode(text: str) -> str | None:
-    """A whole Python literal as JSON text; None if it is none, or not without a repair."""
+    """A complete Python literal as JSON text; None if it is none, or needs a repair."""
     source, parts, notes = Source(), list[str](), list[str]()
     source.text, source.closed = text, True
     reader = LiteralReader(source, parts.append, lambda rule, _, __=None: notes.append(rule), PYTHON, {})
@@ -54,7 +54,7 @@ def transcode(text: str) -> str | None:
 
 
 def write(hole: Keywords, arguments: Mapping[str, Any], schema: Mapping[str, Any] | None = None) -> str:
-    """The arguments as the dialect writes them. A key that is no name stands in quotes, or as `**{key: value}`."""
+    """The arguments in the dialect's syntax. A key that is no identifier is written in quotes, or as `**{key: value}`."""
     glue, python = (",", False) if hole.bare else (", ", True)
     rows: list[str] = []
     for key, value in ordered(hole, arguments):
@@ -73,7 +73,7 @@ def write(hole: Keywords, arguments: Mapping[str, Any], schema: Mapping[str, Any
 
 
 def grammar(hole: Keywords, schema: Schema, rules: Rules) -> Node:
-    """The arguments from behind what opens them, which tells a call from other text."""
+    """The arguments after their opener, which distinguishes a call from other text."""
     from ..grammars.arguments import an_object, part_of
     from ..grammars.rules import Json as JsonNode, Lit, seq
     from ..grammars.values import Values, bare_name, fields_of, literals

@@ -1,4 +1,4 @@
-"""One short text that is the call's id and holds its name, with a number: `functions.f:0`."""
+"""One short text that is the call's id and contains its name and a number: `functions.f:0`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def read(s: State, hole: NumberedName, call: Call, ends: Marks, followed: bool) -> Scan[None]:
-    """Gives the call its id and its name, up to one of `ends`, which must come where the text is `followed` by more of the
-    call. A number alone is a call of the only tool that is offered."""
+    """Sets the call's id and name, up to one of `ends`, which must come if more of the call follows (`followed`). A
+    number alone is a call of the only offered tool."""
     text, hit = yield from token(s, ends)
     text = text.strip()
     if followed and not hit:

@@ -1,4 +1,4 @@
-"""One argument that is all the text there is, such as code."""
+"""A single argument that is all the text there is, such as code."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from ..grammars.rules import Node, Rules
 
 SPECIAL = r'"\\\x00-\x1f'
-"""What JSON must escape in a string, as a character class."""
+"""Characters that JSON escapes in a string, as a character class."""
 
 
 def read(s: State, hole: Raw, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[None]:
-    """Pass the text up to one of `follow`, or the end, on as `{key: text}`, as it comes."""
+    """Passes on the text up to one of `follow`, or the end, as `{key: text}`, as it arrives."""
     s.args(f'{{{quoted(hole.key)}: "')
     yield from rest(s, follow)
     s.args('"}')
 
 
 def rest(s: State, follow: tuple[str, ...]) -> Scan[None]:
-    """Pass the text up to one of `follow`, or the end, on as the content of a JSON string. Eats nothing of what ends
-    it."""
+    """Passes on the text up to one of `follow`, or the end, as the content of a JSON string. Does not consume what
+    ends it."""
     if not follow:
         yield from _all(s)
     elif hit := (yield from until(s, marks(follow, SPECIAL), lambda piece: s.args(escaped(piece)), ArgumentsDelta)):
@@ -46,13 +46,13 @@ def _all(s: State) -> Scan[None]:
 
 
 def write(hole: Raw, arguments: Mapping[str, Any]) -> str:
-    """The text of the one argument."""
+    """The text of the argument."""
     text: object = arguments.get(hole.key, "")
     return text if isinstance(text, str) else str(text)
 
 
 def grammar(hole: Raw, schema: Schema, rules: Rules) -> Node:
-    """The one argument, which is all the text there is: one that fits its grammar, or any."""
+    """The argument as all the text there is: a text that matches its grammar, or any text."""
     from ..grammars.arguments import an_object
     from ..grammars.regexes import chars_of
     from ..grammars.rules import Text

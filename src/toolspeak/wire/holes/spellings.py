@@ -1,7 +1,7 @@
 """Other spellings of a parameter's tags that models use: `<param=k>`, `<parameter name="k">`, `<k>`.
 
-Such a tag counts only where a parameter may stand, and only if the tool's schema names the key and it was not given
-yet: then exactly one reading fits. A closer in such a spelling counts likewise only where the call goes on behind it.
+Such a tag counts only where a parameter may come, and only if the tool's schema has the key and it was not given yet:
+then there is exactly one interpretation. A closer in such a spelling counts only if the call continues after it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..reading.source import Scan, Source
 from .typed import ahead, token_ahead
 
 CLOSERS = ("</parameter>", "</param>")
-"""The commonest words that close a parameter."""
+"""The most common closers of a parameter."""
 SPELLED = re.compile(
     r"""(?P<mark>(?:｜\w+｜[ ]?|[\w-]+[:|])?)
     (?:(?P<word>parameter|param|argument|arg)(?:=|\s+(?:name|key)\s*=\s*)
@@ -28,7 +28,7 @@ QUOTES = ('"', "'")
 
 @dataclass(frozen=True, slots=True)
 class SpelledOpener:
-    """An opener that stands ahead: where it ends, its key, the type written in it, and what closes it."""
+    """An opener ahead: its end, its key, the type in it, and its possible closers."""
 
     tag: str
     end: int
@@ -38,7 +38,7 @@ class SpelledOpener:
 
 
 def opener(s: Source, offset: int, fits: Callable[[str], bool]) -> Scan[SpelledOpener | None]:
-    """The opener `offset` from here after white space, if it is one and its key `fits`. Eats nothing."""
+    """The opener `offset` characters ahead after whitespace, if there is one and its key `fits`. Consumes nothing."""
     start = yield from ahead(s, offset, ("<",))
     found = (yield from token_ahead(s, start, (">",))) if start > 0 else None
     m = SPELLED(found[0]) if found else None
@@ -53,5 +53,5 @@ def opener(s: Source, offset: int, fits: Callable[[str], bool]) -> Scan[SpelledO
 
 
 def unquoted(key: str) -> str:
-    """A key without the quotes that stand around all of it, and without entities."""
+    """A key without the quotes around all of it, and with entities replaced."""
     return unescape(key[1:-1] if len(key) > 2 and key[0] == key[-1] and key[0] in QUOTES else key)

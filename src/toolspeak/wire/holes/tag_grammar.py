@@ -1,4 +1,4 @@
-"""The grammar of arguments between tags: one by one, none of whose texts holds what opens a later one."""
+"""The grammar of arguments between tags, in schema order. No text value may contain the opener of a later argument."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ class TagGrammar:
         if rest is not False:
             mid = self.hole.typed.before if self.hole.typed else self.hole.mid
             letters = Letters(tuple({mid[0], "\x00-\x1f"}))
-            # Without the mark behind it the name would be read as one word with that.
+            # Without the mark after it, a lexer would read the name and the mark as one word.
             head = seq(Lit(self.hole.open), none_of(known, letters, EMPTY))
             rows.append(Repeat(self.one(head, rest, True, self.openers(known.keys() - needed))))
         return seq(*rows)
 
     def openers(self, keys: Set[str]) -> tuple[Pattern, ...]:
-        """What opens one of these: a value that holds it may have swallowed that parameter."""
+        """The openers of these keys: a value with one of them may have swallowed that parameter."""
         mid = (self.hole.typed.before if self.hole.typed else self.hole.mid).strip()
         return ((*self.hole.open.strip(), tuple(sorted(keys)), "", *mid[:1]),) if keys else ()
 
     def one(self, head: Node, sub: Any, needed: bool, barred: tuple[Pattern, ...]) -> Node:
-        """An argument; a text in it may hold nothing that is barred."""
+        """An argument; a text value must not contain what is barred."""
         hole, types = self.hole, self.shapes.kinds(sub)
         text = verbatim(sub, self.root, hole.close, self.rules, hole.quote, barred)
         if hole.typed is None:
@@ -86,6 +86,6 @@ class TagGrammar:
 
 
 def _word(head: Node, more: str) -> Node:
-    """A head and the literal behind it as one word."""
+    """A head and the literal after it as one word."""
     both = seq(head, Lit(more))
     return both if isinstance(both, Lit) else Token(both)

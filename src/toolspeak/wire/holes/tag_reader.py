@@ -1,15 +1,17 @@
-"""Reads the parameters of one call that stand between tags: where a value ends, and what departs from the dialect.
+"""Reads the parameters of one call that are between tags. The difficulty is to find the end of a value, and to handle
+departures from the dialect.
 
-A closer counts only where something legal follows it: the next opener, a word that may come after the arguments, or
-the end; otherwise it is part of the value. Where a closer is missing, two things end a value all the same: a line that
-opens a key that the schema has and that was not given yet (in a value that is no string: anywhere), and the closers of
-the call one after another up to the end of the text (or, from the start of a line, three such words). Text that quotes
-less than that stays text. A parameter in tags of another spelling is read where its key is sure (`spellings`); what
-stands behind the parameters and is neither one of them nor what may follow a call makes the call malformed.
+A closer counts only if something legal follows it: the next opener, a word that may come after the arguments, or the
+end. Otherwise it is part of the value. If a closer is missing, two other things end a value: a line with the opener of
+a key that the schema has and that was not given yet (in a value that is no string: at any place); and the closers of
+the call in sequence up to the end of the text (or, from the start of a line, three such words). Text that quotes less
+than that stays text. A parameter in tags of another spelling is read if its key is certain (`spellings`). Anything
+else after the parameters that may not follow a call makes the call malformed.
 
-A single parameter of a known name for all arguments, which the schema lacks, holds them as one JSON object.
+A single parameter with a known name for all arguments, which the schema does not have, contains them as one JSON
+object.
 
-A key that comes twice keeps its first value, since that one was passed on; the second is told in a note.
+A key that comes twice keeps its first value, since that has been emitted already; the second becomes a note.
 """
 
 from __future__ import annotations
@@ -30,19 +32,19 @@ from .spellings import CLOSERS, QUOTES, SpelledOpener, opener, unquoted
 from .typed import ahead, as_json, text_until, token_ahead, value
 
 WORDS = re.compile(r"\s+|(?<=>)(?=<)").split
-"""The words of a literal: white space may stand, or be missing, between two tags."""
+"""Splits a literal into words: whitespace between two tags is optional."""
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
 RUN = 3
-"""So many words that may follow a call, one after another from the start of a line, end a value that nothing closed."""
+"""So many words that may follow a call, in sequence from the start of a line, end a value that has no closer."""
 WRAPPERS = frozenset(["arguments", "input", "parameters", "properties"])
-"""Names under which models put all arguments into one."""
+"""Names of a parameter in which models put all arguments."""
 BRACKETS = ("}", "]")
 Rows = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TagWords:
-    """What to look for in a hole: the opener, the words behind a key, the closer and what may follow it."""
+    """The words to search for in a hole: the opener, the words after a key, the closer, and what may follow it."""
 
     opener: str
     before: tuple[str, ...]
@@ -59,7 +61,7 @@ class TagWords:
 
 @lru_cache(256)
 def tag_words(hole: Tagged, follow: tuple[str, ...]) -> TagWords:
-    """What to look for in a hole that is followed by one of these words."""
+    """The words for a hole that is followed by one of these."""
     opener, close = hole.open.strip(), hole.close.strip()
     before = tuple(WORDS(hole.typed.before.strip())) if hole.typed else ()
     mid = tuple(WORDS(hole.mid.strip()))
@@ -98,7 +100,7 @@ class TagReader:
         self.went_on = False
 
     def parameter(self) -> Scan[None]:
-        """From an opener, which is there, to behind the closer."""
+        """Reads from an opener, which is present, to after the closer."""
         s, words = self.s, self.words
         s.pos = SPACE(s.text, s.pos).end()
         found = yield from token_ahead(s, len(words.opener), words.key_ends)
@@ -119,7 +121,7 @@ class TagReader:
         return (yield from self.value(self.allowed(key, word)))
 
     def key(self, written: str) -> str:
-        """The key that was written, without quotes and entities that are none of its own."""
+        """The key without quotes and entities that are not its own."""
         bare = unquoted(written)
         if bare == written or self.named(written) or not (self.named(bare) or written[0] in QUOTES):
             return written
@@ -127,20 +129,20 @@ class TagReader:
         return bare
 
     def named(self, key: str) -> bool:
-        """Does the schema name the key?"""
+        """Whether the schema has the key."""
         return self.shapes.names(self.schema, key)
 
     def wanted(self, key: str) -> bool:
-        """Does the schema name the key, and was it not given yet?"""
+        """Whether the schema has the key, and it was not given yet."""
         return key not in self.given and self.named(key)
 
     def begin(self, key: str) -> None:
-        """The value of this key is next."""
+        """The value of this key comes next."""
         self.s.args(f"{', ' if self.given else ''}{quoted(key)}: ")
         self.given.add(key)
 
     def close_with(self, key: str) -> None:
-        """Set what may end the value: also a closer of another spelling, or one with the name of a known key."""
+        """Sets what may end the value: also a closer in another spelling, or one with the name of a known key."""
         self.went_on = False
         words = self.words
         named = (f"</{key}>", f"</parameter={key}>", f"</param={key}>") if key else ()
@@ -149,20 +151,20 @@ class TagReader:
         self.ends = (*words.ends, *self.odd)
 
     def lead(self) -> Scan[None]:
-        """Eat the line's end before a value that stands on lines of its own."""
+        """Consumes the line break before a value that is on lines of its own."""
         s, words = self.s, self.words
         if words.lead and (yield from peek(s, len(words.lead))) == words.lead:
             s.pos += len(words.lead)
         elif words.lead == "\n" and (yield from peek(s, 2)) == "\r\n":
-            s.pos += 2  # lines end as on Windows: the one before the closer, too
+            s.pos += 2  # Windows line ends, also the one before the closer
             self.ends = (*self.ends, *("\r" + word for word in self.ends if word[0] == "\n"), "\r\n" + words.close)
 
     def other(self, offset: int = 0) -> Scan[SpelledOpener | None]:
-        """A parameter in tags of another spelling `offset` from here, if there is one that fits."""
+        """A parameter in tags of another spelling `offset` characters ahead, if there is one with a wanted key."""
         return (yield from opener(self.s, offset, self.wanted))
 
     def respelled(self, found: SpelledOpener) -> Scan[None]:
-        """A parameter in such tags, from its opener on. Its first closer closes it, or the call is none."""
+        """Reads a parameter in such tags, from its opener. Its first closer must close it, otherwise this is no call."""
         s, words = self.s, self.words
         s.pos += found.end
         s.note("other-tags", found.tag)
@@ -183,12 +185,12 @@ class TagReader:
         yield from value(s, self.ends, closes, self.allowed(found.key, found.type))
 
     def goes_on(self) -> Scan[bool]:
-        """Does another parameter come, or what may follow the call, or the end?"""
+        """Whether another parameter follows, or something that may follow the call, or the end."""
         words = self.words
         return not words.follow or bool((yield from ahead(self.s, 0, words.legal)) or (yield from self.other()))
 
     def wrapper(self, key: str, word: str) -> Scan[None]:
-        """A parameter that may hold all arguments as one object: it is waited for."""
+        """A parameter that may contain all arguments as one object; it is held back until its end."""
         s = self.s
         self.close_with("")
         yield from self.lead()
@@ -203,7 +205,7 @@ class TagReader:
         return s.args(as_json(text, self.allowed(key, word), s.note))
 
     def all_named(self, text: str) -> str | None:
-        """What stands between the braces of a JSON object whose keys the schema names, each once."""
+        """The text between the braces of a JSON object whose keys are all in the schema, each once."""
         try:
             rows = json.loads(text, object_pairs_hook=tuple)
         except (ValueError, RecursionError):
@@ -214,8 +216,7 @@ class TagReader:
         return text.strip()[1:-1] if len(set(keys)) == len(keys) else None
 
     def ended(self) -> Scan[None]:
-        """Raises Malformed where what comes next is none of what may follow the arguments: some of them may stand
-        there."""
+        """Raises Malformed unless what follows may follow the arguments: it may be further arguments."""
         s, words = self.s, self.words
         if not words.follow or (yield from at(s, *words.follow, *BRACKETS, eat=False)):
             return
@@ -223,12 +224,12 @@ class TagReader:
             raise Malformed("no parameter")
 
     def type_word(self, hit: str) -> Scan[str]:
-        """The type that is written behind the key, "" for none; eats up to the value."""
+        """The type after the key, "" for none; consumes up to the value."""
         s, words = self.s, self.words
         rest, word = words.mid[1:], ""
         if words.before and hit == words.before[0]:
             if (yield from at(s, words.before[1], words.mid[-1], eat=False)) == words.mid[-1]:
-                rest = words.mid[-1:]  # the type was left out
+                rest = words.mid[-1:]  # the type is missing
             else:
                 for expected in words.before[1:]:
                     yield from expect(s, expected)
@@ -242,7 +243,7 @@ class TagReader:
         return word
 
     def allowed(self, key: str, word: str) -> Kinds:
-        """The types that a value may have: by the word beside it, else by the schema."""
+        """The types that a value may have, by the word beside it or by the schema."""
         typed = self.hole.typed
         if typed and word == typed.string:
             return STRING
@@ -266,7 +267,7 @@ class TagReader:
         return None
 
     def drop(self, key: str) -> Scan[None]:
-        """The value of a key that was given before: told, not passed on."""
+        """The value of a key that was given before: it is noted, not emitted."""
         parts: list[str] = []
         yield from text_until(self.s, self.ends, self.closes, parts.append)
         self.s.note("doubled-key", f"{key}: {''.join(parts)[:200]}")
@@ -276,7 +277,7 @@ class TagReader:
         return None if found else hit
 
     def closes_text(self, hit: str) -> Scan[str | None]:
-        """The same for a text: the keys of openers in it that nothing closes, and a value follows, are `begun`."""
+        """The same for a text. Keys of openers in it that have a value and no closer are `begun`."""
         s, words = self.s, self.words
         if hit == words.opener:
             if key := (yield from self.next_key(0)):
@@ -293,7 +294,7 @@ class TagReader:
         return kept
 
     def closes(self, hit: str) -> Scan[str | None]:
-        """Whether a mark ends the value; if so, what stands there for a missing closer is given back."""
+        """Whether a mark ends the value. If it stands in for a missing closer, it is given back."""
         s, words = self.s, self.words
         if hit.endswith(words.close):
             ended = yield from self.goes_on()
@@ -309,14 +310,14 @@ class TagReader:
             ended = yield from self.runs_out(size, RUN if hit[0] == "\n" else 0)
         if ended:
             s.note("missing-closer", words.close)
-            if self.went_on:  # the last closer may have been the one: what stands behind it is nobody's
+            if self.went_on:  # the last closer may have ended the value: what follows it belongs to nothing
                 s.note("trailing-text", words.close)
             return None
         s.pos += size
         return hit
 
     def closes_oddly(self, hit: str) -> Scan[bool]:
-        """Whether a closer in another spelling ends the value: the next parameter comes, or nothing but closers."""
+        """Whether a closer in another spelling ends the value: the next parameter follows, or only closers."""
         s, words = self.s, self.words
         opens = yield from ahead(s, 0, (words.opener,))
         if opens > 0:
@@ -328,13 +329,13 @@ class TagReader:
         return ended
 
     def next_key(self, offset: int) -> Scan[str]:
-        """The key that stands at `offset`, if the schema has it and it was not given yet."""
+        """The key of an opener at `offset`, if the schema has it and it was not given yet."""
         found = yield from token_ahead(self.s, offset, self.words.key_ends)
         key = unquoted(found[0].strip()) if found else ""
         return key if self.wanted(key) else ""
 
     def runs_out(self, offset: int, enough: int) -> Scan[bool]:
-        """Whether from `offset` on there is nothing but words that may follow a call, or `enough` of them."""
+        """Whether from `offset` on there are only words that may follow a call, or `enough` of them."""
         follow = self.words.follow
         for count in range(1, len(follow) + 1):
             offset = yield from ahead(self.s, offset, follow)

@@ -1,4 +1,4 @@
-"""Arguments one by one, each between tags: open key mid value close, some with their type written beside them."""
+"""Arguments one by one, each between tags: open key mid value close; some dialects also write their types."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[set[str] | None]:
-    """Pass the arguments on as the text of one JSON object, {} where there are none; the keys that were there, None
-    where no more of them could come."""
+    """Passes the arguments on as the text of one JSON object, {} without arguments. Returns the keys that were read;
+    None if no further argument could have come."""
     words = tag_words(hole, follow)
     if (yield from at(s, words.opener, "{", eat=False)) == "{":
         s.note("json-body")
@@ -37,14 +37,14 @@ def read(s: State, hole: Tagged, schema: Mapping[str, Any], follow: tuple[str, .
         else:
             break
     if lost := reader.unsure - reader.given:
-        s.note("trailing-text", words.opener + min(lost))  # these may be parameters, and not a part of a value
+        s.note("trailing-text", words.opener + min(lost))  # these may be parameters rather than parts of a value
     s.args("}")
     yield from reader.ended()
     return reader.given
 
 
 def write(hole: Tagged, arguments: Mapping[str, Any]) -> str:
-    """The arguments as the dialect writes them: strings as they are, all else as JSON."""
+    """The arguments in the dialect's syntax: strings verbatim, anything else as JSON."""
     return "".join(
         f"{hole.open}{key}{_type(hole, given)}{hole.mid}{_text(hole, given)}{hole.close}"
         for key, given in arguments.items()
@@ -90,7 +90,7 @@ def _read_arguments(s: State, hole: Tagged, schema: Schema, tail: Tail) -> Scan[
 
 
 def _name_ends(_hole: Tagged, ends: tuple[str, ...]) -> tuple[str, ...]:
-    """Any tag, or an object, ends a name before parameters in tags."""
+    """Any tag, or an object, ends a name before tagged parameters."""
     return (*ends, "<", "{") if ends[0][0] == "<" else ends
 
 

@@ -1,8 +1,8 @@
-"""Reads and writes arguments as nested elements, mark<key>value mark</key>. The schema alone decides their types.
+"""Reads and writes arguments as nested elements, mark<key>value mark</key>. Only the schema decides their types.
 
-An object's keys are elements, an array's values are elements of one name. Where the schema says nothing, an element
-with elements inside is an array if the first of them has that name, else an object. Between elements white space is
-free; a string is verbatim. Nothing recurses: a stack holds what is open.
+The keys of an object are elements; the values of an array are elements of one name. If the schema says nothing, an
+element with inner elements is an array if the first of them has that name, otherwise an object. Whitespace between
+elements is free; strings are verbatim. There is no recursion: open elements are on a stack.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 TAG_END = (">",)
 EMPTY = {"null": "null", "string": "", "array": "[]", "object": "{}"}
-"""What an element without content stands for, by the first of these types that is allowed."""
+"""The value of an element without content, by the first of these types that is allowed."""
 
 
 class _Open:
-    """An element that is open: an object, whose keys so far are `given`, or an array of so many elements."""
+    """An open element: an object with the keys `given` so far, or an array with so many elements."""
 
     __slots__ = ("array", "count", "given", "schema", "tag")
 
@@ -43,8 +43,8 @@ class _Open:
 
 
 def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...]) -> Scan[set[str] | None]:
-    """Pass the arguments on as the text of one JSON object, {} where there are none; the keys that were there, None
-    where no more of them could come."""
+    """Passes the arguments on as the text of one JSON object, {} without arguments. Returns the keys that were read;
+    None if no further argument could have come."""
     if (yield from following(s)) == "{":
         s.note("json-body")
         yield from json_args.read(s, s.args, s.note)
@@ -55,7 +55,7 @@ def read(s: State, hole: Tree, schema: Mapping[str, Any], follow: tuple[str, ...
 
 
 class _Reader:
-    """The elements of one call. `tags` counts the elements that are open by their names."""
+    """Reads the elements of one call. `tags` counts the open elements by name."""
 
     __slots__ = ("follow", "hole", "leaf", "opens", "s", "shapes", "shuts", "stack", "tags")
 
@@ -86,7 +86,7 @@ class _Reader:
         s.args("}")
 
     def element(self) -> Scan[None]:
-        """From the opener of an element, which is there, to behind its closer, or to the first element in it."""
+        """Reads from an element's opener, which is present, to after its closer, or to the first element in it."""
         s, parent = self.s, self.stack[-1]
         tag = yield from self.tag(self.opens)
         if not tag or tag != tag.strip():
@@ -108,7 +108,7 @@ class _Reader:
         return (yield from self.content(tag, schema))
 
     def content(self, tag: str, schema: object) -> Scan[None]:
-        """What an element holds: elements, nothing, or a text."""
+        """The content of an element: elements, nothing, or text."""
         s, kinds = self.s, self.shapes.kinds(schema)
         self.leaf = tag
         if kinds != STRING:
@@ -120,7 +120,7 @@ class _Reader:
         return (yield from value(s, (self.shuts,), self.closes, kinds))
 
     def nothing(self, tag: str, kinds: Kinds) -> Scan[str]:
-        """What an element whose closer comes at once stands for, that being eaten; "" where it is a text."""
+        """The value of an element whose closer follows at once, which is consumed; "" if it is a text."""
         s = self.s
         text = "" if kinds == ANY else next((text for kind, text in EMPTY.items() if kind in kinds), "")
         if not text:
@@ -143,7 +143,7 @@ class _Reader:
         self.tags[tag] += 1
 
     def close(self) -> Scan[None]:
-        """A closer where an element may stand: of the innermost, or of one around it, or a stray one."""
+        """A closer where an element may come: of the innermost element, of an outer one, or a stray one."""
         s = self.s
         tag = yield from self.tag(self.shuts)
         if self.tags[tag]:
@@ -159,7 +159,7 @@ class _Reader:
         return s.note("stray-closer", tag)
 
     def missing(self, depth: int) -> None:
-        """Close all that is open from `depth` on."""
+        """Closes all open elements from `depth` on."""
         while len(self.stack) > depth:
             self.s.note("missing-closer", self.stack[-1].tag)
             self.pop()
@@ -170,14 +170,15 @@ class _Reader:
         self.s.args("]" if done.array else "}")
 
     def drop(self, tag: str) -> Scan[None]:
-        """An element whose key was given before: told, not passed on."""
+        """An element whose key was given before: it is noted, not emitted."""
         self.leaf = tag
         parts: list[str] = []
         yield from text_until(self.s, (self.shuts,), self.closes, parts.append)
         self.s.note("doubled-key", f"{tag}: {''.join(parts)[:200]}")
 
     def tag(self, before: str) -> Scan[str]:
-        """The name of the tag that comes, whose beginning `before` is; "" for none. Eats the white space before it."""
+        """The name in the next tag, which begins with `before`; "" if there is none. Consumes the whitespace before
+        it."""
         s = self.s
         s.pos = SPACE(s.text, s.pos).end()
         found = yield from token_ahead(s, len(before), TAG_END)
@@ -187,7 +188,7 @@ class _Reader:
         self.s.pos += len(before) + len(tag) + 1
 
     def closes(self, hit: str) -> Scan[str | None]:
-        """Whether a closer is that of the element that is read, and something legal follows it."""
+        """Whether a closer belongs to the current element and something legal follows it."""
         s, own = self.s, f"{hit}{self.leaf}>"
         s.pos -= len(hit)
         if (yield from peek(s, len(own))) == own:
@@ -201,7 +202,8 @@ class _Reader:
         return hit
 
     def legal(self) -> Scan[bool]:
-        """Whether an opener, the closer of an open element, a word that may follow the arguments, or the end comes."""
+        """Whether an opener, the closer of an open element, a word that may follow the arguments, or the end comes
+        next."""
         if not self.follow and len(self.stack) == 1:
             return True
         end = yield from ahead(self.s, 0, (self.opens, self.shuts, *self.follow))
@@ -216,7 +218,7 @@ class _Reader:
         return self.tags[found[0]] > 0 if shut else "<" not in found[0]
 
     def runs_out(self, end: int) -> Scan[bool]:
-        """Whether from there on there is nothing but words that may follow a call."""
+        """Whether from there on there are only words that may follow a call."""
         for _ in self.follow:
             end = yield from ahead(self.s, end, self.follow)
             if end <= 0:
@@ -225,7 +227,7 @@ class _Reader:
 
 
 def write(hole: Tree, arguments: Mapping[str, Any]) -> str:
-    """The arguments as the dialect writes them: strings as they are, null as nothing, other scalars as JSON."""
+    """The arguments in the dialect's syntax: strings verbatim, null as nothing, other scalars as JSON."""
     parts: list[str] = []
     todo: list[Iterator[tuple[str, Any]]] = [iter(arguments.items())]
     shut: list[str] = []

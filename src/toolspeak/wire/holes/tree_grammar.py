@@ -1,4 +1,4 @@
-"""The grammar of nested elements: an object's keys are elements, an array's values are elements of one name."""
+"""The grammar of nested elements: the keys of an object are elements, the values of an array are elements of one name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TreeGrammar:
         return seq(*rows)
 
     def other(self, known: Mapping[str, Any], rest: Any) -> Node:
-        """An element of another name. Its closer's name is not held to be the same."""
+        """An element with another name. Its closer's name is not required to be the same."""
         mark, letters, types = self.hole.mark, Letters((">", "/", "\x00-\x1f")), self.shapes.kinds(rest)
         head = Token(seq(Lit(f"{mark}<"), none_of(known, letters, Lit(">"))))
         name = Token(seq(Repeat(letters.one(), 1), Lit(">")))
@@ -55,7 +55,7 @@ class TreeGrammar:
         return seq(head, alt(*self._inside(rest, types)), Lit(f"{mark}</"), name)
 
     def element(self, key: str, sub: Any) -> Node:
-        """An element and what it holds."""
+        """An element with its content."""
         if isinstance(sub, Mapping) and isinstance(ref := cast("Schema", sub).get("$ref"), str):
             node = followed(sub, self.root)
             make: Callable[[], Node] = lambda: self._element(key, node)  # noqa: E731

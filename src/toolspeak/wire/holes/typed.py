@@ -1,9 +1,10 @@
-"""The value of one parameter that stands as text between two marks, typed by what its schema allows.
+"""Reads the value of one parameter, which is text between two marks, with a type that its schema allows.
 
-Exactly a string: its text, verbatim, as it comes. A string or another type: it is a string as soon as it
-cannot be the other, else its end is waited for. Others wait for their end; what then does not fit stays a string,
-with a note. Of an unknown type: JSON if it is valid JSON, else the text, and a text in quotes keeps them, since
-strings are written without.
+- Only a string is allowed: the text verbatim, as it arrives.
+- A string or another type: a string as soon as it cannot be the other type, otherwise its end is awaited.
+- Other types: the end is awaited. A text of no allowed type becomes a string, with a note.
+- Unknown: JSON if it is valid JSON, otherwise a string. Quotes stay part of it, since strings are written without
+  quotes.
 """
 
 from __future__ import annotations
@@ -20,20 +21,22 @@ from ..reading.state import State
 from . import keywords
 
 Closes = Callable[[str], Scan[str | None]]
-"""Told a mark that was found and eaten: None if the value ended, or what of it belongs to the value after all."""
+"""Called with a mark that was consumed: None if it ends the value, otherwise the part of it that belongs to the value.
+"""
 
 SPECIAL = r'"\\\x00-\x1f'
-"""What JSON must escape in a string, as a character class."""
+"""Characters that JSON escapes in a string, as a character class."""
 WORD = re.compile(rf"[\w.+-]{{1,{SCALAR + 1}}}").match
 OPENS = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
 WORD_OF = {"T": "boolean", "F": "boolean", "N": "null", "(": "array"}
-"""The first characters of what Python writes, and JSON does not."""
+"""First characters of Python literals that are no JSON, with their types."""
 DIGITS = frozenset("-0123456789")
 FROM_PYTHON = frozenset(["single-quotes", "python-literal"])
 
 
 def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds) -> Scan[None]:
-    """Pass the text up to that of `words` which closes it on as one JSON value; Malformed where that never comes."""
+    """Passes on the text up to the one of `words` that closes it as a JSON value. Raises Malformed if that never
+    comes."""
     if "string" in allowed and (allowed == STRING or not (yield from _may_be_other(s, allowed, words))):
         s.args('"')
         yield from text_until(s, words, closes, lambda piece: s.args(escaped(piece)), ArgumentsDelta)
@@ -49,7 +52,7 @@ def value(s: State, words: tuple[str, ...], closes: Closes, allowed: Kinds) -> S
 
 
 def text_until(s: Source, words: tuple[str, ...], closes: Closes, emit: Emit, delta: Delta | None = None) -> Scan[None]:
-    """Pass text on up to that of `words` which closes it; the first of them is the one that usually does."""
+    """Passes on text up to the one of `words` that closes it; the first of them is the usual one."""
     wanted = marks(words, SPECIAL)
     hit = _leap(s, words, emit) or (yield from until(s, wanted, emit, delta))
     while hit is not None:
@@ -62,9 +65,9 @@ def text_until(s: Source, words: tuple[str, ...], closes: Closes, emit: Emit, de
 
 
 def _leap(s: Source, words: tuple[str, ...], emit: Emit) -> str:
-    """The first mark, if it is here already: found by the quickest search and eaten. "" where a closer look is needed.
+    """The first mark, if it has arrived: found by the fastest search and consumed. "" if a slower search is needed.
 
-    The first of `words` bounds the search for the others, so that values do not search behind each other.
+    The first of `words` limits the search for the others, so that a value's search does not extend into later values.
     """
     text, pos = s.text, s.pos
     best, start = words[0], text.find(words[0], pos)
@@ -83,13 +86,13 @@ def _leap(s: Source, words: tuple[str, ...], emit: Emit) -> str:
 
 
 def unfinished(text: str) -> str:
-    """What of a value that was cut can be passed on as the beginning of JSON."""
+    """The part of a cut value that can be emitted as the beginning of JSON."""
     body = text.strip()
     return body if body[:1] in ("{", "[", '"') or NUMBER_OR_WORD(body) else f'"{escaped(text)}' if body else ""
 
 
 def _may_be_other(s: Source, allowed: Kinds, closers: tuple[str, ...]) -> Scan[bool]:
-    """Whether the value that comes may still be other than a string. Eats nothing."""
+    """Whether the next value may still be something else than a string. Consumes nothing."""
     while True:
         text = s.text
         i = SPACE(text, s.pos).end()
@@ -112,19 +115,19 @@ def _may_be_other(s: Source, allowed: Kinds, closers: tuple[str, ...]) -> Scan[b
 
 
 def _kind(c: str, allowed: Kinds) -> str:
-    """The type of what begins with `c`; "" for none. Of an unknown type only JSON counts."""
+    """The type of a value that begins with `c`; "" for none. If the type is unknown, only JSON counts."""
     return "integer" if c in DIGITS else OPENS.get(c) or (WORD_OF.get(c, "") if allowed != ANY else "")
 
 
 def _word(word: str, allowed: Kinds) -> str:
-    """The type of a whole word."""
+    """The type of a complete word."""
     if word in PYTHON and allowed != ANY:
         return WORD_OF[word[0]]
     return _json_kind(word) if NUMBER_OR_WORD(word) else ""
 
 
 def as_json(text: str, allowed: Kinds, note: Note) -> str:
-    """The text of a value as JSON text, of a type that is allowed; a string where it is of none, which is noted."""
+    """The text of a value as JSON of an allowed type; a string, with a note, if it is of none."""
     if allowed == STRING:
         return quoted(text)
     body = text.strip()
@@ -142,7 +145,7 @@ def as_json(text: str, allowed: Kinds, note: Note) -> str:
 
 
 def _json_kind(body: str) -> str:
-    """The type of a text that is strict JSON; "" for one that is none."""
+    """The type of strict JSON text; "" if it is none."""
     c = body[0]
     if c not in DIGITS and c not in OPENS:
         return ""
@@ -155,9 +158,9 @@ def _json_kind(body: str) -> str:
 
 
 def _repaired(body: str, allowed: Kinds, note: Note) -> str | None:
-    """A literal of Python's, or what is nearly JSON, as JSON, if it is of a type that is allowed.
+    """A Python literal or broken JSON as JSON, if its type is allowed.
 
-    Where a string is allowed too, only what cannot be meant for one counts: what is JSON or Python as it stands.
+    If a string is allowed too, only text that cannot be meant as one counts: valid JSON or Python.
     """
     kind = _kind(body[0], allowed)
     if kind not in allowed or kind == "string":
@@ -178,7 +181,7 @@ def _repaired(body: str, allowed: Kinds, note: Note) -> str | None:
 
 
 def _transcoded(body: str, kind: str, note: Note) -> str | None:
-    """A literal of Python's that is far from JSON: a list or a dict, as its beginning says."""
+    """A Python literal that is far from JSON as JSON: a list or a dict, judging by its beginning."""
     made = keywords.transcode(body)
     if not made or OPENS.get(made[0]) != kind:
         return None
@@ -187,9 +190,9 @@ def _transcoded(body: str, kind: str, note: Note) -> str | None:
 
 
 def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
-    """How far from here the word ends that stands `offset` from here after white space: the longest of `words`.
+    """The distance to the end of the longest of `words` that comes `offset` characters ahead after whitespace.
 
-    0 where none does, -1 where the text ends before or within one. Eats nothing.
+    0 if there is none, -1 if the text ends before or inside one. Consumes nothing.
     """
     while True:
         text, start = s.text, s.pos + offset
@@ -205,8 +208,8 @@ def ahead(s: Source, offset: int, words: tuple[str, ...]) -> Scan[int]:
 
 
 def token_ahead(s: Source, offset: int, ends: tuple[str, ...], most: int = CAP) -> Scan[tuple[str, str] | None]:
-    """The text `offset` from here, at most `most` characters, and the mark behind it; None if none comes. Eats
-    nothing."""
+    """The text `offset` characters ahead, of at most `most` characters, with the mark after it; None if there is none.
+    Consumes nothing."""
     search, longest = marks(ends).full, max(map(len, ends))
     while True:
         text, start = s.text, s.pos + offset
@@ -222,6 +225,6 @@ def token_ahead(s: Source, offset: int, ends: tuple[str, ...], most: int = CAP) 
 
 
 def _may_grow(text: str, i: int, words: tuple[str, ...]) -> bool:
-    """Whether the text from `i` on is the beginning of a word that is not all there."""
+    """Whether the text from `i` on is an incomplete word."""
     left = len(text) - i
     return any(left < len(word) and word.startswith(text[i:]) for word in words)

@@ -1,4 +1,4 @@
-"""Arguments at the end of a text: complete, although nothing closes the call, or cut."""
+"""Decides whether arguments at the end of a text are complete although nothing closes the call, or were cut."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..reading.state import State
 def closed(
     s: State, opener: str, schema: Mapping[str, Any], keys: set[str] | None, words: tuple[str, ...]
 ) -> Scan[None]:
-    """Where the text ends behind a parameter and not behind the call, there might have been more of them, unless the tool
-    has no other than these `keys`."""
+    """Handles a text that ends after a parameter and before the end of the call. More parameters might have followed,
+    unless the tool has no others than these `keys`."""
     complete = keys is None or holds_all(schema, keys)
     if (yield from at(s, *words, eat=False)) or (complete and ended(s)):
         return
@@ -22,12 +22,12 @@ def closed(
 
 
 def holds_all(schema: Mapping[str, Any], keys: set[str]) -> bool:
-    """Are these all the parameters that the tool is known to have?"""
+    """Whether these are all the parameters of a known tool."""
     properties = schema.get("properties")
     return isinstance(properties, Mapping) and keys.issuperset(cast("Mapping[str, Any]", properties))
 
 
 def ended(s: State, half: str = "") -> bool:
-    """Is there nothing more than white space, and the beginning of this word?"""
+    """Whether there is nothing more than whitespace and the beginning of this word."""
     i = SPACE(s.text, s.pos).end()
     return s.closed and len(s.text) - i <= len(half) and half.startswith(s.text[i:])

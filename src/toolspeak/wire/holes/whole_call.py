@@ -1,7 +1,8 @@
-"""A call as one JSON object that is all here, in the dialect's own words: read at once, in a third of the time.
+"""Fast path for a call as one JSON object that has arrived completely and is written exactly in the dialect. It takes
+a third of the time.
 
-Most replies come whole, and most calls are written as the dialect says. What `json_call` would tell of such a call is told
-here after one look at the text.
+Most replies arrive in one piece, and most calls are written as the dialect specifies. One look at the text gives the
+same events as `call_reader`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ NOTHING = re.compile("(?!)").match
 
 
 def read(s: State, hole: JsonCall, call: Call) -> bool:
-    """Read a call that is all here, in the dialect's own words and to an offered tool, which is the usual one in a whole text.
-    Any other is left to those who look closer: False, and nothing is read."""
+    """Reads a complete call of an offered tool in the dialect's exact words. Returns False for any other, without
+    consuming anything; `call_reader` then takes over."""
     parts = _parts(s, hole) if call.name is None else None
     if parts is None:
         return False
@@ -37,7 +38,7 @@ def read(s: State, hole: JsonCall, call: Call) -> bool:
 
 
 def _parts(s: State, hole: JsonCall) -> tuple[str, str, object, int] | None:
-    """The name of the call that is next, the text and the value of its arguments, and where it ends; None where it is not sure."""
+    """The name of the next call, the text and the value of its arguments, and its end; None if it is uncertain."""
     head = _head(hole)(s.text, s.pos)
     if head is None:
         return None
@@ -51,7 +52,7 @@ def _parts(s: State, hole: JsonCall) -> tuple[str, str, object, int] | None:
 
 @lru_cache(256)
 def _head(hole: JsonCall) -> Callable[[str, int], re.Match[str] | None]:
-    """Matches a call up to the brace of its arguments, where its name and they are all that it is written with."""
+    """A matcher for a call up to the brace of its arguments, if the name and the arguments are its only slots."""
     keys = [key for key, _ in hole.keys if isinstance(key, str)]
     if len(keys) != len(hole.keys) or [slot for _, slot in hole.keys] != [NAME, ARGS]:
         return NOTHING

@@ -1,1 +1,1 @@
-"""Writing what a model reads: conversations, tools and calls, by a dialect or by a chat template."""
+"""Renders the prompt: conversations, tools and calls, by a dialect or by a chat template."""

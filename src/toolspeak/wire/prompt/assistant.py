@@ -1,4 +1,4 @@
-"""Writes an assistant's turn in its dialect: texts and calls in one turn, or each in a message of its own."""
+"""Writes an assistant's turn in its dialect: text and calls in one turn, or each in a message of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from .turns import Turn
 
 
 def assistant_turn(text: str, calls: Sequence[ToolCall], d: Dialect, first: int = 0) -> str:
-    """A whole turn of the assistant: its text, then its calls; `first` is the number of calls before it in the chat."""
+    """A whole turn of the assistant: its text, then its calls. `first` is the number of earlier calls in the
+    conversation."""
     if not calls:
         return _text(text, d)
     wire = write_calls(calls, d, first)
@@ -33,9 +34,9 @@ def _text(text: str, d: Dialect) -> str:
 
 
 def example(d: Dialect, taken: Sequence[str] = ()) -> str:
-    """A call as the dialect writes it, of a tool that is not there: who repeats it has called nothing.
+    """A call in the dialect of a tool that does not exist: a model that copies it calls nothing.
 
-    `taken` are the names of the tools that are.
+    `taken` are the names of the tools that exist.
     """
     raw = next((part for part in d.call if isinstance(part, Raw)), None)
     if raw:
@@ -47,7 +48,7 @@ def example(d: Dialect, taken: Sequence[str] = ()) -> str:
 
 
 def worked_calls(tools: Sequence[Tool[..., Any]], d: Dialect) -> str:
-    """The examples of tools as calls that the dialect writes, behind a line that says so; "" where there are none."""
+    """The examples of tools as calls in the dialect, after a line that introduces them; "" if there are none."""
     calls = [ToolCall("", tool.name, dict(arguments)) for tool in tools for arguments in tool.examples]
     names = frozenset(tool.name for tool in tools)
     good = [call for call in calls if _is_sayable((id(d), names, call.name, _digest(call.arguments)), call, d, tools)]
@@ -55,7 +56,7 @@ def worked_calls(tools: Sequence[Tool[..., Any]], d: Dialect) -> str:
 
 
 def unsayable(turns: Sequence[Turn], d: Dialect, tools: Sequence[Tool[..., Any]]) -> list[Note]:
-    """Calls of offered tools that the dialect writes in such a way that something else is read."""
+    """Notes on calls of offered tools that would be read differently from how the dialect writes them."""
     offered = {tool.name: tool for tool in tools}
     names = frozenset(offered)
     schemas: dict[str, bytes] = {}
@@ -74,7 +75,7 @@ def unsayable(turns: Sequence[Turn], d: Dialect, tools: Sequence[Tool[..., Any]]
 
 
 _sayable: dict[Hashable, tuple[Dialect, bool]] = {}
-"""Whether a call is read as it is written: every turn of a conversation tells all calls before it again."""
+"""Caches whether a call is read as it is written, since every turn of a conversation repeats all earlier calls."""
 _CACHE_SIZE = 2_048
 
 
@@ -85,7 +86,7 @@ def _is_sayable(key: Hashable, call: ToolCall, d: Dialect, tools: Sequence[Tool[
         known = d, [(c.name, c.arguments) for c in read] == [(call.name, arguments_of(call))]
         while len(_sayable) >= _CACHE_SIZE:
             _sayable.pop(next(iter(_sayable)), None)
-        _sayable[key] = known  # holding the dialect keeps its identity its own
+        _sayable[key] = known  # keeping the dialect alive keeps its id unique
     return known[1]
 
 

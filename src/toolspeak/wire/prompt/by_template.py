@@ -1,4 +1,4 @@
-"""The prompt by a model's own chat template: the conversation made to fit it, and what it loses all the same."""
+"""Renders the prompt with a model's own chat template: adapts the conversation to it, and notes what it still loses."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from .template_capabilities import SHORT, THOUGHTS, Abilities, abilities, speaks
 from .turns import Turn, message_of
 
 TESTED = r"\b(?:set|for|macro)\s+(?:[\w,\s]{0,200},\s{0,9})?NAME\b|\bNAME\s*(?:\||is\b|or\b)|\b(?:el)?if\s+(?:[^%]{0,300}[^%.\w])?NAME\b"
-"""What shows that a template sets the variable NAME somewhere, or asks whether it is there."""
+"""Shows that a template sets the variable NAME somewhere, or tests whether it exists."""
 MOST_VARIABLES = 50
-"""So many of the variables that a template reads are looked at."""
+"""The most variables of a template that are examined."""
 SEARCHED = 2_000_000
-"""So many characters of a template are searched for them in all, so that fewer are looked at in a long one."""
+"""The most characters that are searched for variables, so that fewer are examined in a long template."""
 STANDARD_VARIABLES = ("bos_token", "eos_token", "documents", "messages", "tools", "add_generation_prompt")
-"""What a template has without being given it, or must not have."""
+"""Variables that a template has without being given them, or must not have."""
 Row = dict[str, Any]
 Placed = tuple[int, Row]
-"""A message, and the place in the conversation that it comes from."""
+"""A message, and its place in the original conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A template and what it is given besides the messages."""
+    """A template, and its inputs besides the messages."""
 
     template: str
     tools: list[Row]
@@ -58,9 +58,10 @@ def by_template(
     open_ended: bool,
     notes: list[Note],
 ) -> tuple[str, bool]:
-    """The prompt, and whether the template speaks the dialect itself; else tools are told in the dialect's words.
+    """The prompt, and whether the template itself writes the dialect; otherwise the dialect's words describe the
+    tools.
 
-    The turns and tools are clean. Raises TemplateError for what the template refuses.
+    The turns and tools are cleaned already. Raises TemplateError if the template rejects them.
     """
     native, known = speaks(template, d), abilities(template)
     tools: list[Row] = []
@@ -83,7 +84,7 @@ def by_template(
 
 
 def _missing_variables(template: str, variables: Mapping[str, object], now: datetime | None) -> list[str]:
-    """The variables that the template reads, asks nothing of, and nobody gave: nothing stands in their place."""
+    """Variables that the template reads without testing for them and that nobody set: they render as nothing."""
     old = re.search(r"\btools\b", template) is None
     known = {*variables, *STANDARD_VARIABLES, *(["functions"] if old else []), *(["datetime"] if old and now else [])}
     return [
@@ -94,7 +95,7 @@ def _missing_variables(template: str, variables: Mapping[str, object], now: date
 
 
 def fitted(turns: Sequence[Turn], d: Dialect, known: Abilities, want: PromptOptions, notes: list[Note]) -> list[Placed]:
-    """The turns as messages in the form that the template wants them."""
+    """The turns as messages in the form that the template needs."""
     form = id_form(d) or (short_ids(SHORT) if known.short else _any_id)
     turns = with_ids(turns, form)
     opening: list[Placed] = []
@@ -115,7 +116,7 @@ def _any_id(call: ToolCall, n: int) -> str:
 
 
 def _without_system(rows: list[Placed], notes: list[Note]) -> list[Placed]:
-    """For a template that has no system turn: its text goes before the first user's."""
+    """For a template without system turns: the system text is prepended to the first user message."""
     (at, system), rest = rows[0], rows[1:]
     notes.append(Note("system-moved", "the template has no system turn: its text stands before the user's"))
     if rest and rest[0][1]["role"] == "user":
@@ -126,7 +127,7 @@ def _without_system(rows: list[Placed], notes: list[Note]) -> list[Placed]:
 
 @dataclass(slots=True)
 class Placeholder:
-    """A text, and the word that stands in its place to see whether it is told."""
+    """A text, and the word that replaces it to see whether it is rendered."""
 
     rule: str
     where: str
@@ -135,10 +136,10 @@ class Placeholder:
 
 
 def _missing(job: Job, prompt: str, rows: Sequence[Placed]) -> list[Note]:
-    """What of the messages did not come into the prompt.
+    """Notes on parts of the messages that are not in the prompt.
 
-    They are rendered once more with a word of its own in the place of each text and of each call's arguments; where the
-    template takes no such words, the texts themselves are looked for.
+    They are rendered once more with a unique word in place of each text and of each call's arguments. If the template
+    rejects such words, the texts themselves are searched for.
     """
     seen: list[Placeholder] = []
     marked = [_marked(at, row, seen) for at, row in rows]
@@ -150,7 +151,7 @@ def _missing(job: Job, prompt: str, rows: Sequence[Placed]) -> list[Note]:
 
 
 def _marked(at: int, row: Row, seen: list[Placeholder]) -> Row:
-    """The message with words in the place of its texts."""
+    """The message with words in place of its texts."""
 
     def word(rule: str, text: str, what: str = "") -> str:
         seen.append(Placeholder(rule, f"message {at}{what}", text.strip(), f"witness{len(seen)}x"))
@@ -172,7 +173,7 @@ def _marked(at: int, row: Row, seen: list[Placeholder]) -> Row:
 
 
 def _cut(prompt: str, last: Row, notes: list[Note]) -> str:
-    """The prompt up to where the last message ends."""
+    """The prompt up to the end of the last message."""
     text = str(last.get("content") or "").strip()
     end = prompt.rfind(text) if text else -1
     if end < 0:

@@ -1,4 +1,4 @@
-"""Calls and tools as a dialect writes them."""
+"""Writes calls and tools in a dialect."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"
 
 
 def write_calls(calls: Sequence[ToolCall], d: Dialect, first: int = 0) -> str:
-    """The calls as the model would write them, one section of the dialect; "" for none.
+    """The calls as the model would write them, as one section of the dialect; "" for none.
 
-    `first` is how many calls of the conversation came before: ids and names count over the whole of it, a number that
-    stands by itself in its turn.
+    `first` is the number of earlier calls in the conversation. Ids, and names with a number, count over the
+    conversation; a number in a slot of its own counts within the turn.
     """
     if not calls:
         return ""
     bodies = [_one(call, d, first + i, i) for i, call in enumerate(calls)]
     if d.header:
         return _messages(calls, bodies, d, d.header)
-    if d.items and len(d.items[0]) > 1:  # the calls stand on lines of their own: what is inside moves with them
+    if d.items and len(d.items[0]) > 1:  # the calls are on their own lines: their inner lines get the same indentation
         pad = "\n" + d.items[0].rpartition("\n")[2]
         bodies = [body.replace("\n", pad) for body in bodies]
     inner = (d.items[1] if d.items else d.between).join(bodies)
@@ -85,14 +85,14 @@ def _part(part: Part, call: ToolCall, d: Dialect, index: int, place: int) -> str
 
 
 def _id_in(part: JsonCall, call: ToolCall, d: Dialect, index: int) -> str:
-    """The id that the object of a call holds: a number where the dialect counts its calls."""
+    """The id in the object of a call: a number if the dialect numbers its calls."""
     if all(slot is not INDEX for _, slot in part.keys):
         return written_id(call.id, d, index)
     return call.id if call.id.isdecimal() else str(index + d.index_base)
 
 
 def written_id(given: str, d: Dialect, index: int) -> str:
-    """The id as the dialect writes it: of so many letters and digits where it says so."""
+    """The id as the dialect writes it, with as many letters and digits as it specifies."""
     if not d.id_length or re.fullmatch(f"[A-Za-z0-9]{{{d.id_length}}}", given):
         return given or f"call_{index}"
     return str(index + 1).zfill(d.id_length)
@@ -103,7 +103,7 @@ _declared: Memo[str] = Memo()
 
 
 def write_tools(tools: Sequence[Tool[..., Any]], how: Declaring) -> str:
-    """The tools as they are declared to the model."""
+    """The declaration of the tools for the model."""
     return _declared.get(tools, how, lambda: _written(tools, how), len)
 
 
@@ -121,7 +121,7 @@ def _written(tools: Sequence[Tool[..., Any]], how: Declaring) -> str:
 
 
 def declared(tool: Tool[..., Any], wrapped: bool = True) -> dict[str, Any]:
-    """The tool as JSON data: name, description (where there is one), parameters; `wrapped` as OpenAI does."""
+    """The tool as JSON data: name, description (if any), parameters; `wrapped` as in OpenAI's format."""
     row: dict[str, Any] = {"name": tool.name}
     if tool.description:
         row["description"] = tool.description
@@ -130,12 +130,12 @@ def declared(tool: Tool[..., Any], wrapped: bool = True) -> dict[str, Any]:
 
 
 def dumps(value: object, indent: int | None = None, plain: bool = False) -> str:
-    """JSON text, ASCII only if `plain`; what JSON does not know goes in as its text."""
+    """JSON text, ASCII only if `plain`; values without a JSON form become text."""
     return json.dumps(value, ensure_ascii=plain, indent=indent, default=_plain)
 
 
 def _plain(value: object) -> object:
-    """A mapping that is no dict as one; anything else as its text, so that a schema's default never fails."""
+    """A mapping that is no dict as a dict, anything else as text, so that a schema's default never fails."""
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else str(value)
 
 
@@ -155,7 +155,7 @@ def _signature_block(tool: Tool[..., Any]) -> str:
 
 
 def signature(tool: Tool[..., Any]) -> str:
-    """The tool as a Python signature, made from its schema: `f(url: str, tries: Optional[int] = None) -> Any`."""
+    """The tool as a Python signature, from its schema: `f(url: str, tries: Optional[int] = None) -> Any`."""
     needed = tool.parameters.get("required") or ()
     rows: list[str] = []
     for name, schema in _properties(tool):

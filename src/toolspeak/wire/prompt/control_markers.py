@@ -1,12 +1,12 @@
-"""Control markers: which strings steer a model, and how they are broken in what others wrote, and mended again.
+"""Control markers: strings that steer a model. They are defused in text from outside, and restored in the reply.
 
-A marker is broken by a zero-width space (U+200B) behind its opening bracket. So that this can be undone exactly, a
-bracket that has zero-width spaces behind it already gets one more. What is broken holds no marker. What stands at the
-end of a text and may go on as a marker in the next one, whichever that is, is broken as well. `restoring` makes whole
-again what a model copies.
+A marker is defused by a zero-width space (U+200B) after its opening bracket. To make this exactly reversible, a
+bracket that is already followed by zero-width spaces gets one more. Defused text contains no marker. The end of a text
+that may continue as a marker in the following text, whatever that is, is defused as well. `restoring` restores what a
+model copies.
 
-A label is a marker that is a word and a colon at the beginning of a line (`Observation:`): the space goes before its
-colon.
+A label is a marker that is a word and a colon at the beginning of a line (`Observation:`): there the space goes before
+the colon.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from .turns import Turn
 
 INVISIBLE = "\u200b"
 THOUGHT = ("<think>", "</think>")
-"""How most templates tell a thought in an earlier reply."""
+"""How most templates write a thought in an earlier reply."""
 NOTED = 1_000
-"""Notes of a conversation beyond which broken markers are not told one by one."""
+"""The most notes of one conversation; further defused markers are not noted one by one."""
 SHAPES = (r"<\|[^\s<>|]{1,60}\|>", r"<｜[^\s<>]{1,60}｜>", r"\[unused\d{1,3}\]")
-"""How most families write their control tokens: these are markers whatever the dialect."""
+"""How most families write control tokens: these are markers in any dialect."""
 WELL_KNOWN = (
     *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]"),
     *("[/SYSTEM_PROMPT]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
     *("<start_of_turn>", "<end_of_turn>", "<tool_call>", "</tool_call>", "<tool_response>"),
     *("</tool_response>", "<function_calls>", "</function_calls>", "<think>", "</think>"),
 )
-"""Others that no text has by chance, and that a server's template may know."""
+"""Other markers that no text has by chance, and that a server's template may know."""
 ALSO_SHAPES = (
     *(r"<\|[^\s<>]{1,60}\|>", r"<\|[A-Za-z_:]{1,60}>", r"<[A-Za-z_:]{1,60}\|>", r"<SPECIAL_[0-9]{1,4}>"),
     *(r"</?[a-z]{2,12}:(?:tool_call|think|bos|eos|pad)>", r"\]<\][a-z]{2,12}\[>\[", r"｜[A-Z]{4}｜"),
@@ -55,34 +55,34 @@ ALSO_KNOWN = (
     *("[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]"),
     *("]~b]", "]~!b[", "[e~["),
 )
-"""Tokens of one family or another that a text may well hold by chance, as HTML or a placeholder does: they are broken,
-since the tokenizer that will read the prompt is not known, but are no reason to refuse a definition."""
+"""Tokens of some families that a text may have by chance, as HTML or as a placeholder. They are defused, since the
+tokenizer of the prompt is unknown, but they are no reason to reject a definition."""
 TAG = re.compile(
     r"<[^\s<>\[\]]*[^\W\d_][^\s<>\[\]]*>?|<\][^\s<>]+\[>|<\|[^\s<>]*>|\[/?[A-Z][A-Z_]+\]|\[/?[A-Z][A-Z ]+ [A-Z]+\]"
 )
-"""A marker inside a literal of a dialect: a tag, whole or as far as it goes, or capitals in brackets."""
+"""A marker inside a literal of a dialect: a tag or its beginning, or capital letters in brackets."""
 IN_TEMPLATE = re.compile(
     r"</?[A-Za-z]{0,30}(?:think|[_:])[A-Za-z_:]{0,60}>|\[/?[A-Z][A-Z_]{2,60}\]|<\|[a-z_]{1,60}>|<[a-z_]{1,60}\|>"
 )
-"""A marker in the text of a chat template, besides the shapes."""
+"""A marker in the source of a chat template, besides the shapes."""
 BRACKETS = "<[]｜"
-"""What a marker may begin with."""
+"""Characters that a marker may begin with."""
 BROKEN = re.compile(f"([<\\[\\]｜]){INVISIBLE}|(?<=[A-Za-z]){INVISIBLE}(?={INVISIBLE}*:)")
 ESCAPED = "\\u200b"
-"""The same space in JSON that is ASCII."""
+"""The zero-width space in ASCII JSON."""
 
 BRACKET = re.compile(r"[<\[\]｜]")
 LABEL = re.compile(r"[A-Z][A-Za-z ]{0,40}:")
 LINES = r"\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
-"""What begins a line besides a line feed."""
+"""Characters that begin a line, besides a line feed."""
 TAIL = 64
-"""Characters at the end of a text that are looked at for the beginning of a marker."""
+"""Characters at the end of a text that are searched for the beginning of a marker."""
 TAIL_SHAPE = re.compile(r"<[|｜][^\s<>]{0,60}")
 REMOVAL = re.compile(r"""replace\(\s*(?:'([^'\n]{1,60})'|"([^"\n]{1,60})")\s*,\s*(?:''|"")\s*\)""")
-"""Where a chat template takes a word out of a text."""
+"""Where a chat template removes a word from a text."""
 
 AHEAD = 200
-"""Characters behind a marker's bracket, or a label's line, that say what it is, besides blanks and the marker itself."""
+"""Context after a marker's bracket or a label's line start, besides whitespace and the marker itself."""
 
 Clean = Callable[[str], str]
 Compiled = tuple[re.Pattern[str], frozenset[str], int, re.Pattern[str], bool]
@@ -91,8 +91,8 @@ Compiled = tuple[re.Pattern[str], frozenset[str], int, re.Pattern[str], bool]
 def control_markers(
     d: Dialect | None, template: str | None = None, variables: Mapping[str, Any] | None = None
 ) -> tuple[str, ...]:
-    """The strings that must never reach a model out of what others wrote: the dialect's, the template's, those that
-    are known of any family, and the values of variables like bos_token."""
+    """The strings that must never reach a model intact in text from outside: those of the dialect, of the template, of
+    any known family, and the values of variables such as bos_token."""
     special = tuple(v for k, v in (variables or {}).items() if k.endswith("_token") and isinstance(v, str))
     return _markers(d, template or "", special)
 
@@ -109,7 +109,7 @@ def _of_dialect(d: Dialect) -> tuple[str, ...]:
     whole = (*d.control, *d.frame, *d.stop)
     exact = [word.strip() for word in whole if _breakable(word.strip()) or LABEL.fullmatch(word.strip())]
     literals = list(_literals(told))
-    if any(map(LABEL.fullmatch, exact)):  # a dialect that tells its parts by labels: those of a call as well
+    if any(map(LABEL.fullmatch, exact)):  # a dialect with labels: also those of a call
         exact += [word.strip() for word in literals if LABEL.fullmatch(word.strip())]
     return tuple(dict.fromkeys((*exact, *(m for word in literals for m in TAG.findall(word) if len(m) > 2))))
 
@@ -124,7 +124,7 @@ def _breakable(marker: str) -> bool:
 
 
 def _literals(value: object) -> Iterator[str]:
-    """Every text in a dialect's value, its name and its defaults for reading left out."""
+    """Every text in a dialect's value, except its name and its defaults for reading."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, tuple):
@@ -139,10 +139,11 @@ def _literals(value: object) -> Iterator[str]:
 def cleaner(
     markers: Iterable[str], notes: list[Note], template: str | None = None, *, open_ended: bool = False
 ) -> Clean:
-    """A function that breaks these markers, and all of the known shapes, in a text, and notes each; and what may go on
-    as one in the next text, but of a text that is `open_ended`: the model is to go on with it.
+    """A function that defuses these markers, and all known shapes, in a text, and notes each of them.
 
-    Where the template removes words from texts, and a marker would be left of one, every bracket in it is broken.
+    It also defuses the end of a text that may continue as a marker in the next one, unless the text is `open_ended`:
+    then the model continues it. If the template removes words from texts, and this could leave a marker, every bracket
+    is defused.
     """
     pattern, begins, ahead, labels, speaking = _compiled(tuple(markers))
     begins = frozenset[str]() if open_ended else begins
@@ -176,19 +177,20 @@ def cleaner(
 
 @lru_cache(256)
 def _compiled(markers: tuple[str, ...]) -> Compiled:
-    """What finds these markers, what may begin one, how far is looked ahead, what finds labels, whether there are any."""
+    """Patterns for these markers, for their beginnings and for labels, the context that they need, and whether there
+    are labels."""
     ahead = AHEAD + max(map(len, markers), default=0)
     return _pattern(markers), _begins(markers), ahead, _labels(markers), any(map(LABEL.fullmatch, markers))
 
 
 def _note(notes: list[Note], marker: str) -> None:
-    """Notes a marker that was broken: of a text that holds a million of them the first ones are told."""
+    """Notes a defused marker. Of a text with a million markers only the first ones are noted."""
     if len(notes) < NOTED:
         notes.append(Note("control-marker", marker))
 
 
 def _ended(text: str, begins: frozenset[str], notes: list[Note]) -> str:
-    """The text with what may go on as a marker at its end broken."""
+    """The text with a possible beginning of a marker at its end defused."""
     at = max(0, len(text) - TAIL)
     window = text[at:]
 
@@ -205,7 +207,7 @@ def _ended(text: str, begins: frozenset[str], notes: list[Note]) -> str:
 
 @lru_cache(64)
 def _removed(template: str) -> tuple[str, ...]:
-    """The words that the template takes out of texts."""
+    """The words that the template removes from texts."""
     return tuple(dict.fromkeys(a or b for a, b in REMOVAL.findall(template)))
 
 
@@ -221,21 +223,21 @@ def _left(text: str, removed: Sequence[str]) -> Iterator[str]:
 
 
 def _labels(markers: tuple[str, ...]) -> re.Pattern[str]:
-    """A label at the beginning of a line, or a letter that has zero-width spaces between it and a colon."""
+    """A label at the beginning of a line, or a letter with zero-width spaces between it and a colon."""
     words = "|".join(re.escape(marker[:-1]) for marker in markers if LABEL.fullmatch(marker))
     label = rf"(?:^|(?<=[{LINES}]))([{BLANKS}]*(?:{words or '(?!)'}))(?={INVISIBLE}*:)"
     return re.compile(rf"{label}|[A-Za-z](?={INVISIBLE}+:)", re.MULTILINE)
 
 
 def _begins(markers: tuple[str, ...]) -> frozenset[str]:
-    """What a marker may begin with, not whole: a lone bracket that only opens, or more than one character."""
+    """The incomplete beginnings of markers: a single bracket that only opens, or more than one character."""
     begun = (marker[:end] for marker in markers if marker[:1] in BRACKETS for end in range(1, len(marker)))
     return frozenset(begin for begin in begun if len(begin) > 1 or begin in "<[")
 
 
 def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
-    """The bracket of a marker, or one that has a zero-width space behind it; what follows is only looked at, since a
-    marker may begin inside another."""
+    """The bracket of a marker, or one followed by a zero-width space. The rest is only looked at, since markers may
+    overlap."""
     parts: list[str] = []
     for bracket in BRACKETS:
         rests = [re.escape(m[1:]) for m in sorted(markers, key=len, reverse=True) if m[0] == bracket]
@@ -248,13 +250,13 @@ def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def restore(text: str) -> str:
-    """The text with its markers whole again: what was given to be cleaned, exactly."""
+    """The text with its markers restored: exactly the text before cleaning."""
     return BROKEN.sub(lambda match: match[1] or "", text)
 
 
 def cleaned_request(request: Request, d: Dialect | None = None) -> Request:
-    """The request with the markers broken in its messages and tools, those of the model's own dialect among them. A raw
-    prompt stays as it is."""
+    """The request with markers defused in its messages and tools, including those of the model's own dialect. A raw
+    prompt stays unchanged."""
     if request.prompt is not None:
         return request
     markers, notes = control_markers(d), list[Note]()
@@ -269,16 +271,16 @@ def cleaned_request(request: Request, d: Dialect | None = None) -> Request:
 
 
 def was_broken(value: object) -> bool:
-    """Whether some text in JSON data was broken: what a model copies of it must be made whole again."""
+    """Whether any text in JSON data was defused: if a model copies it, it must be restored."""
     if isinstance(value, str):
         return (INVISIBLE in value and BROKEN.search(value) is not None) or ESCAPED in value
-    if isinstance(value, dict | Mapping):  # the first answers at once, the second asks an abstract class
+    if isinstance(value, dict | Mapping):  # `dict` is fast, `Mapping` is an abstract class and slow
         return any(map(was_broken, cast("Mapping[Any, object]", value).values()))
     return isinstance(value, list | tuple) and any(map(was_broken, cast("Sequence[object]", value)))
 
 
 def cleaned_messages(messages: Sequence[Message], markers: tuple[str, ...], thought: tuple[str, str]) -> list[Message]:
-    """The messages of a chat API with every text in them cleaned, for a server that tells them by its own template.
+    """The messages of a chat API with every text cleaned, for a server that renders them by its own template.
 
     An assistant's text may begin with a `thought`, (opener, closer), which templates look for.
     """
@@ -322,7 +324,7 @@ def _cleaned_part(part: object, clean: Clean) -> object:
 
 
 def _cleaned_row(row: object, clean: Clean) -> object:
-    """A call of an earlier turn, its name and arguments cleaned."""
+    """A call of an earlier turn with its name and arguments cleaned."""
     function = cast("Mapping[str, Any]", row).get("function") if isinstance(row, Mapping) else None
     if not isinstance(function, Mapping):
         return cast("object", row)
@@ -338,14 +340,14 @@ def _cleaned_row(row: object, clean: Clean) -> object:
 
 
 def cleaned_turn(turn: Turn, clean: Clean) -> Turn:
-    """The turn with every text in it cleaned."""
+    """The turn with every text cleaned."""
     calls = tuple(_call(call, clean) for call in turn.calls)
     text, thought, id_, name = map(clean, (turn.text, turn.thought, turn.id, turn.name))
     return Turn(turn.role, text, thought, calls, id_, name, turn.index, turn.place, turn.at)
 
 
 def _call(call: ToolCall, clean: Clean) -> ToolCall:
-    """The call, its arguments cleaned; their text stays as it is where there was nothing to clean."""
+    """The call with its arguments cleaned; their JSON text stays unchanged if there was nothing to clean."""
     given: object = call.arguments
     if call.json:
         given = loads_or(call.json, call.json)
@@ -363,7 +365,7 @@ _tools: Memo[tuple[tuple[Tool[..., Any], ...], tuple[Note, ...]]] = Memo()
 def cleaned_tools(
     tools: Sequence[Tool[..., Any]], markers: tuple[str, ...], notes: list[Note], template: str | None = None
 ) -> tuple[Tool[..., Any], ...]:
-    """The tools as they may be declared; see `cleaner`."""
+    """The tools with every text cleaned; see `cleaner`."""
 
     def make() -> tuple[tuple[Tool[..., Any], ...], tuple[Note, ...]]:
         found: list[Note] = []
@@ -376,7 +378,7 @@ def cleaned_tools(
 
 
 def cleaned_tool(tool: Tool[..., Any], clean: Clean) -> Tool[..., Any]:
-    """The tool as it may be declared: its name, description and schema cleaned."""
+    """The tool with its name, description and schema cleaned."""
     return replace(
         tool,
         name=clean(tool.name),
@@ -387,7 +389,7 @@ def cleaned_tool(tool: Tool[..., Any], clean: Clean) -> Tool[..., Any]:
 
 
 def cleaned_data(value: object, clean: Clean) -> Any:
-    """JSON data with every text in it cleaned."""
+    """JSON data with every text cleaned."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""A conversation with tools in a dialect's words, as chat messages that know nothing of tools."""
+"""Writes a conversation with tools in a dialect's words, as chat messages without tool fields."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ OPENING: tuple[str | Slot | When, ...] = (
     EXAMPLE,
     "\nWithout need of a tool, answer in plain text.",
 )
-"""What opens a conversation in a dialect that has no words of its own for it."""
+"""The opening for a dialect without its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptOptions:
-    """What is to be told besides the conversation."""
+    """The content of a prompt besides the conversation."""
 
     tools: tuple[Tool[..., Any], ...] = ()
     date: str = ""
@@ -55,7 +55,7 @@ class PromptOptions:
 
 
 def tell(turns: Sequence[Turn], d: Dialect, want: PromptOptions, notes: list[Note]) -> list[Message]:
-    """The conversation as messages: the tools declared first, calls and results as the dialect writes them."""
+    """The conversation as messages: first the declaration of the tools, with calls and results in the dialect."""
     speech = d.speech
     form = id_form(d)
     out, rest = opened(with_ids(turns, form) if form else turns, d, want, notes)
@@ -86,7 +86,7 @@ def tell(turns: Sequence[Turn], d: Dialect, want: PromptOptions, notes: list[Not
 def opened(
     turns: Sequence[Turn], d: Dialect, want: PromptOptions, notes: list[Note]
 ) -> tuple[list[Message], list[Turn]]:
-    """The first message, which declares the tools, where there is one to be; and the turns that it does not tell."""
+    """The first message, which declares the tools, if there is one; and the turns that it does not include."""
     speech = d.speech
     rest = _joined(turns) if speech.alternate else list(turns)
     if speech.strip:
@@ -96,7 +96,7 @@ def opened(
 
 
 def _joined(turns: Sequence[Turn]) -> list[Turn]:
-    """Users in a row as one; assistants in a row are refused."""
+    """Consecutive user turns merged; consecutive assistant turns are rejected."""
     out: list[Turn] = []
     for turn in turns:
         if out and turn.role == out[-1].role == "user":
@@ -109,7 +109,7 @@ def _joined(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def _opening(rest: list[Turn], system: str | None, d: Dialect, want: PromptOptions, notes: list[Note]) -> list[Message]:
-    """The first message, which declares the tools; takes the user's turn from `rest` if it stands in there."""
+    """The first message, which declares the tools. Removes the user's turn from `rest` if it is included."""
     speech = d.speech
     inside = USER in speech.opening
     if not want.tools and not inside:
@@ -120,7 +120,7 @@ def _opening(rest: list[Turn], system: str | None, d: Dialect, want: PromptOptio
         return [{"role": "user", "content": text}] if text or not rest else []
     if inside:
         text = _declared(d, system, user, want)
-    else:  # the same in every request with these tools and this system text
+    else:  # cached, since it is the same for these tools and this system text
         key = (d, system, want.date, want.thinking, _functions(want))
         text = _openings.get(want.tools, key, lambda: _declared(d, system, "", want), len)
     order = _order(want, d, notes)
@@ -131,13 +131,13 @@ _openings: Memo[str] = Memo()
 
 
 def _declared(d: Dialect, system: str | None, user: str, want: PromptOptions) -> str:
-    """The opening, and the examples that tools bring along."""
+    """The opening, with the examples of tools."""
     return _filled(d, system, user, want) + worked_calls(want.tools, d)
 
 
 @lru_cache(256)
 def tells_date(d: Dialect) -> bool:
-    """Whether the opening of a dialect has a place for the date."""
+    """Whether a dialect's opening has a place for the date."""
     return any(DATE in (part.parts if isinstance(part, When) else (part,)) for part in _opening_of(d))
 
 
@@ -146,13 +146,13 @@ def _opening_of(d: Dialect) -> tuple[str | Slot | When, ...]:
 
 
 def _functions(want: PromptOptions) -> str | None:
-    """The declaration of the tools that the caller brings along, as some templates are given it."""
+    """The declaration of tools that the caller passes as a variable, as for some templates."""
     declared = want.variables.get("functions")
     return declared if isinstance(declared, str) else None
 
 
 def _parts(opening: Sequence[str | Slot | When], want: PromptOptions) -> Iterator[str | Slot]:
-    """The parts that are there for what is wanted."""
+    """The parts that apply to these options."""
     there = {"thinking": bool(want.thinking), "date": bool(want.date)}
     for part in opening:
         if not isinstance(part, When):
@@ -179,7 +179,7 @@ def _filled(d: Dialect, system: str | None, user: str, want: PromptOptions) -> s
 
 
 def _order(want: PromptOptions, d: Dialect, notes: list[Note]) -> str:
-    """The sentence that asks for a call, for a model that only its prompt can hold to one."""
+    """The sentence that demands a call, for a model that only its prompt can make call."""
     if want.choice in ("auto", "none"):
         return ""
     if d.layout is not None:
@@ -190,7 +190,7 @@ def _order(want: PromptOptions, d: Dialect, notes: list[Note]) -> str:
 
 
 def _assistant_turn(turn: Turn, d: Dialect, notes: list[Note], first: int) -> str:
-    """An assistant's turn: its text, its calls on the wire, or both."""
+    """An assistant's turn: its text, its calls in the dialect, or both."""
     if turn.thought:
         notes.append(Note("thought-lost", "earlier thoughts are not told"))
     if turn.calls and turn.text.strip() and d.speech.exclusive:
@@ -199,7 +199,7 @@ def _assistant_turn(turn: Turn, d: Dialect, notes: list[Note], first: int) -> st
 
 
 def _results(row: Sequence[Turn], how: Results) -> Message:
-    """What tools returned, as one message."""
+    """Tool results as one message."""
     if how.record:
         body = dumps([_record(turn, how) for turn in row], how.indent, how.ascii)
         return {"role": how.role, "content": how.open + body + how.close}

@@ -1,4 +1,4 @@
-"""A conversation made to fit: ids as a dialect or a template wants them, one call at a time, roles in their order."""
+"""Adapts a conversation: ids in the form that a dialect or template needs, one call at a time, roles in order."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..dialect import Dialect, NumberedName
 from .turns import Turn
 
 Form = Callable[[ToolCall, int], str]
-"""(call, how many calls were before it in the chat) -> its id."""
+"""(call, number of earlier calls in the conversation) -> its id."""
 
 
 def with_ids(turns: Sequence[Turn], form: Form) -> list[Turn]:
-    """The turns with each call's id as `form` makes it; a result has that of the call it answers."""
+    """The turns with each call's id made by `form`; a result has the id of its call."""
     out: list[Turn] = []
     ids: list[str] = []
     for turn in turns:
@@ -31,7 +31,7 @@ def with_ids(turns: Sequence[Turn], form: Form) -> list[Turn]:
 
 
 def id_form(d: Dialect) -> Form | None:
-    """How the dialect makes ids of its own; None where it takes any."""
+    """The dialect's form of ids; None if it accepts any."""
     for part in d.call:
         if isinstance(part, NumberedName):
             prefix, mid = part.prefix, part.mid
@@ -40,13 +40,13 @@ def id_form(d: Dialect) -> Form | None:
 
 
 def short_ids(length: int) -> Form:
-    """Ids of that many letters and digits: an id that is one stays, any other becomes the number of its call."""
+    """Ids of that many letters and digits: such an id stays, any other becomes the number of its call."""
     fits = re.compile(f"[A-Za-z0-9]{{{length}}}")
     return lambda call, n: call.id if fits.fullmatch(call.id) else f"{n + 1:0{length}d}"[-length:]
 
 
 def one_at_a_time(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns with no more than one call in each: a call, its results, the next call."""
+    """The turns with at most one call in each: a call, its results, the next call."""
     out: list[Turn] = []
     rest = deque(turns)
     while rest:
@@ -66,7 +66,7 @@ def one_at_a_time(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def joined_users(turns: Sequence[Turn], notes: list[Note]) -> list[Turn]:
-    """The turns with users in a row as one."""
+    """The turns with consecutive user turns merged."""
     out: list[Turn] = []
     for turn in turns:
         if out and turn.role == out[-1].role == "user":
@@ -78,7 +78,7 @@ def joined_users(turns: Sequence[Turn], notes: list[Note]) -> list[Turn]:
 
 
 def text_apart(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns with a text beside calls as a turn of its own, before them."""
+    """The turns with a text beside calls as a turn of its own before them."""
     out: list[Turn] = []
     for turn in turns:
         if turn.calls and turn.text.strip():
@@ -89,7 +89,7 @@ def text_apart(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def thoughts_apart(turns: Sequence[Turn], d: Dialect) -> list[Turn]:
-    """The turns with a thought that stands at the head of an assistant's text, in the dialect's own marks, as one."""
+    """The turns with a thought at the beginning of an assistant's text, in the dialect's markers, moved to `thought`."""
     if not d.thinking:
         return list(turns)
     opener, closer = d.thinking.open.strip(), d.thinking.close.strip()

@@ -1,4 +1,8 @@
-"""A chat template rendered within bounds, as its author's own engine (Jinja2, set up as the field does) would."""
+"""Renders a chat template within limits, with the same result as Jinja2 in its usual setup for chat templates.
+
+Templates come from strangers. minijinja renders them with a limit of steps and of output, and in the sandbox. It
+differs from Jinja2 in details (how values print, `safe`, missing methods), which the functions below make up for.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,11 @@ from ...errors import TemplateError
 from .jinja_work import MOST, too_deep
 
 SIZE = 1_000_000
-"""The longest template, in characters."""
+"""The most characters of a template."""
 FUEL, FUEL_EACH, MOST_FUEL = 2_000_000, 20_000, 50_000_000
-"""Steps that a template may take at first, and for each message and each tool; the most is some seconds."""
+"""The steps of a template: a base, more for each message and tool, and a maximum, which takes some seconds."""
 OUTPUT = 20_000_000
-"""The longest prompt, in characters."""
+"""The most characters of a prompt."""
 UNKNOWN = (
     "SyntaxError",
     "UnknownFilter",
@@ -27,13 +31,13 @@ UNKNOWN = (
     "TooManyArguments",
     "MissingArgument",
 )
-"""What minijinja says of things that it does not know, and Jinja2 may."""
+"""Errors of minijinja about features that Jinja2 may have."""
 DATE_FORM = "%Y-%m-%d %H:%M:%S %Z"
 GENERATION = re.compile(r"(\{%[-+]?)\s*(end)?generation\s*([-+]?%\})")
 SAFE = re.compile(r"\|\s*safe\s*\+|\+\s*[\w.]{1,99}\s*\|\s*safe\b")
-"""A text called safe, and added to: then what stands beside it is escaped (by `+`; `~` escapes nothing)."""
+"""A text marked as safe in an addition: Jinja2 then escapes the other text (with `+`; not with `~`)."""
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
-"""Around what a template calls safe: characters that no text has."""
+"""Characters around text that a template marks as safe; no text contains them."""
 
 
 def render_template(
@@ -45,10 +49,10 @@ def render_template(
     now: datetime | None = None,
     generate: bool = True,
 ) -> str:
-    """The conversation as the template writes it. Raises TemplateError with the template's own words.
+    """The conversation as rendered by the template. Raises TemplateError with the template's own message.
 
-    A template that minijinja cannot take is left to sandboxed Jinja2, where that is installed. The template can
-    change nothing that it is given.
+    A template that minijinja cannot render is rendered by sandboxed Jinja2, if that is installed. The template cannot
+    change its inputs.
     """
     if len(template) > SIZE:
         raise TemplateError(f"expected a chat template of at most {SIZE} characters, got {len(template)}")
@@ -64,7 +68,7 @@ def render_template(
     except TemplateError:
         if tools:
             raise
-        try:  # some ask how many tools there are before they ask whether there are any
+        try:  # some templates count the tools before they test whether there are any
             return _rendered(template, context | {"tools": []}, now)
         except TemplateError:
             pass
@@ -72,8 +76,7 @@ def render_template(
 
 
 def free_variables(template: str) -> list[str]:
-    """The variables that a template reads and does not set, in the order of their names; none of one that cannot be
-    read."""
+    """The variables that a template reads without setting them, sorted by name; empty if it cannot be parsed."""
     import minijinja
 
     if too_deep(template):
@@ -87,7 +90,7 @@ def free_variables(template: str) -> list[str]:
 
 
 def _copied(value: Any) -> Any:
-    """The same data in lists and dicts of its own."""
+    """A copy of the data in new lists and dicts."""
     if isinstance(value, Mapping):
         return {k: _copied(v) for k, v in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, list | tuple):
@@ -150,7 +153,7 @@ def _helpers(now: datetime | None) -> dict[str, Any]:
 
 
 def within(text: str) -> str:
-    """The text, if it is no longer than a prompt may be."""
+    """The text, if it is within the limit of a prompt."""
     if len(text) > OUTPUT:
         raise TemplateError(f"expected the chat template to write at most {OUTPUT} characters, got {len(text)}")
     return text
@@ -166,7 +169,7 @@ def _safe(value: object) -> str:
 
 
 def _escaped(value: object) -> object:
-    """What stands beside a text called safe is escaped for HTML, as Jinja2 does when it adds them."""
+    """Escapes text beside one marked as safe for HTML, as Jinja2 does when it adds them."""
     if not isinstance(value, str) or OPEN not in value:
         return as_python(value)
     out: list[str] = []
@@ -177,7 +180,7 @@ def _escaped(value: object) -> object:
 
 
 def _counted(finish: Callable[[object], object]) -> Callable[[object], Any]:
-    """`finish` that refuses when more is written than may be."""
+    """`finish`, with an error when the output exceeds its limit."""
     left = OUTPUT
 
     def finalize(value: object) -> Any:
@@ -193,7 +196,7 @@ def _counted(finish: Callable[[object], object]) -> Callable[[object], Any]:
 
 
 def indented(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
-    """The text with its lines indented as Jinja2 does: a line break at the end stays."""
+    """The text with its lines indented as in Jinja2: a final line break stays."""
     pad = width if isinstance(width, str) else " " * min(width, OUTPUT)
     top, *lines = (text + "\n").splitlines()
     if len(pad) * (1 + len(lines)) > OUTPUT:
@@ -203,7 +206,7 @@ def indented(text: str, width: int | str = 4, first: bool = False, blank: bool =
 
 
 def formatted(text: str, *values: Any, **named: Any) -> str:
-    """The text with values put in as Python's `%` does."""
+    """The text with values inserted as by Python's `%`."""
     if any("*" in field or len(field) > 5 for field in re.findall(r"%([-+ #0-9.*]*)", text)):
         raise TemplateError("expected the chat template to write plain fields, as in %s or %05.2f")
     try:
@@ -213,12 +216,12 @@ def formatted(text: str, *values: Any, **named: Any) -> str:
 
 
 def _generation(tag: re.Match[str]) -> str:
-    """The tags that mark what an assistant wrote, which are none of Jinja's own, as a condition that holds."""
+    """Replaces the tags around an assistant's text, which Jinja does not have, by a condition that is true."""
     return tag[1] + (" endif " if tag[2] else " if true ") + tag[3]
 
 
 def _functions(template: str, tools: Sequence[Mapping[str, Any]] | None, now: datetime | None) -> dict[str, Any]:
-    """What templates from before `tools` was the custom are given: functions and datetime, as text."""
+    """The inputs of templates from before `tools` became common: functions and datetime, as text."""
     if re.search(r"\btools\b", template):
         return {}
     functions = [tool.get("function", tool) for tool in tools or ()]
@@ -233,7 +236,7 @@ def tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """JSON as chat templates mean it: nothing escaped for HTML."""
+    """JSON as chat templates expect it, without HTML escapes."""
     pair = (separators[0], separators[1]) if separators else None
     return json.dumps(
         value, indent=indent, ensure_ascii=ensure_ascii, separators=pair, sort_keys=sort_keys, default=str

@@ -1,4 +1,4 @@
-"""Sandboxed Jinja2, for a chat template that minijinja cannot take: the extra `jinja`, with the same bounds."""
+"""Renders a chat template that minijinja cannot, with sandboxed Jinja2 (extra `jinja`) and the same limits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, cast
 from ...errors import TemplateError
 
 GROWING = ("replace", "join", "center", "indent", "format", "wordwrap", "ljust", "rjust", "zfill", "expandtabs")
-"""Filters and methods whose result may be much longer than what they are given."""
+"""Filters and methods whose result may be much longer than their inputs."""
 
 
 def installed() -> bool:
-    """Is the extra there?"""
+    """Whether the extra is installed."""
     return find_spec("jinja2") is not None
 
 
@@ -28,14 +28,14 @@ def render_sandboxed(
     fuel: int,
     output: int,
 ) -> str:
-    """The template as Jinja2's sandbox renders it.
+    """The template as rendered by Jinja2's sandbox.
 
-    It may change lists and dicts: `context` is its own. `fuel` is spent by rounds of loops and by calls. Raises
-    TemplateError where it fails, takes more steps than `fuel`, or makes a text longer than `output`.
+    It may change the lists and dicts in `context`. Loop iterations and calls use up `fuel`. Raises TemplateError if it
+    fails, exceeds `fuel`, or creates a text longer than `output`.
     """
     import jinja2
 
-    env = _environment(Bounds(fuel // 50, output))  # a step in Python is slower by about so much
+    env = _environment(Bounds(fuel // 50, output))  # a step in Python takes about so much longer
     env.globals.update(helpers)
     env.filters.update(filters)
     try:
@@ -54,7 +54,7 @@ def render_sandboxed(
 
 
 class Bounds:
-    """What a template may still do."""
+    """The remaining steps and output of a template."""
 
     def __init__(self, fuel: int, output: int) -> None:
         self.fuel, self.left, self.output = fuel, output, output
@@ -73,19 +73,19 @@ class Bounds:
         raise TemplateError(f"expected the chat template to write at most {self.output} characters, it goes on")
 
     def add(self, *values: object) -> None:
-        """Refuse what is longer than the output may be, put together."""
+        """Raises if the values together are longer than the output may be."""
         if sum(len(cast("str", value)) for value in values if isinstance(value, str | list | tuple)) > self.output:
             self.refuse()
 
     def grow(self, *values: object) -> None:
-        """Refuse what could make more than the output may hold out of these."""
+        """Raises if an operation could make more of these values than the output may have."""
         size = prod(map(_growth, values))
         if size > 50 * self.output:
             self.refuse()
 
 
 def _generation() -> Any:
-    """The tags around what an assistant wrote, which mean nothing here."""
+    """The tags around an assistant's text, which are ignored here."""
     from jinja2 import nodes
     from jinja2.ext import Extension
 
@@ -100,7 +100,7 @@ def _generation() -> Any:
 
 
 def _counting() -> Any:
-    """Puts a call into each round of a loop, and one in the place of each `~`."""
+    """Inserts a counting call into each loop iteration, and one in place of each `~`."""
     from jinja2 import nodes
     from jinja2.visitor import NodeTransformer
 
@@ -128,7 +128,7 @@ def _guarded(function: Any, bounds: Bounds) -> Any:
 
 
 def _environment(bounds: Bounds) -> Any:
-    """A sandbox whose loops, calls and growing texts are counted."""
+    """A sandbox that counts loop iterations, calls and growing texts."""
     from jinja2.ext import loopcontrols
     from jinja2.sandbox import SandboxedEnvironment
 
@@ -138,7 +138,7 @@ def _environment(bounds: Bounds) -> Any:
         def __init__(self) -> None:
             super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_generation(), loopcontrols])
             self.bounds = bounds
-            self.tick = lambda: ""  # each call is counted: that is what a loop calls it for
+            self.tick = lambda: ""  # calls are counted, so a loop that calls this is counted too
             self.filters |= {name: _guarded(self.filters[name], bounds) for name in GROWING if name in self.filters}
 
         def joined(self, *parts: Any) -> str:
@@ -169,9 +169,9 @@ def _environment(bounds: Bounds) -> Any:
 
 
 def _growth(value: object) -> int:
-    """How many times as long a value may make what is made with it."""
+    """The factor by which a value may lengthen the result of an operation."""
     if isinstance(value, str):
-        widths = re.findall(r"[0-9]+", value) if "%" in value else ()  # widths that it may ask for
+        widths = re.findall(r"[0-9]+", value) if "%" in value else ()  # field widths in a format string
         return (1 + len(value)) * max([1, *map(int, widths)])
     if isinstance(value, dict):
         return 1 + len(cast("dict[object, object]", value))

@@ -1,5 +1,8 @@
-"""Bounds on what one tag of a chat template holds. Each operator, filter, call or field of an expression is
-one level deeper, and a compiler that calls itself for each would end the process where no stack is left."""
+"""Limits the size of one tag of a chat template.
+
+Each operator, filter, call or attribute in an expression is one level deeper, and a recursive compiler would crash the
+process when the stack is used up.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ import re
 from functools import lru_cache
 
 MOST = 1_000
-"""So many signs, words and texts may stand in one tag, and so many branches in a template. The tags of 70 real templates have
-59 at most. At 2,000 of any kind the compiler ends well; at 20,000 the process ended."""
+"""The most tokens in one tag, and the most branches in a template. The tags of 70 real templates have at most 59. The
+compiler handles 2,000 of any kind; at 20,000 the process crashed."""
 OPENER = re.compile(r"\{#(?:.*?#\}|.*)|\{%[-+]?\s*raw\s*[-+]?%\}|\{[{%]", re.DOTALL).search
 RAW_END = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search
-# A text, what may end the tag, a sign, a word.
+# A string, a possible end of the tag, an operator, a word.
 PART = re.compile(
     r""""(?:[^"\\]|\\.)*(?:"|\Z)|'(?:[^'\\]|\\.)*(?:'|\Z)|[}%]\}|[^\w\s]|\w+""",
     re.DOTALL,
@@ -21,7 +24,7 @@ DEPTHS = dict.fromkeys("([{", 1) | dict.fromkeys(")]}", -1)
 
 @lru_cache(16)
 def too_deep(template: str) -> bool:
-    """Does one tag of a template hold more than may be compiled?"""
+    """Whether a tag of a template has more than may be compiled."""
     if template.count("elif") > MOST:
         return True
     pos = 0
@@ -39,7 +42,7 @@ def too_deep(template: str) -> bool:
 
 
 def _tag(template: str, pos: int) -> int:
-    """Where the tag ends that begins at `pos`; -1 where it holds too much."""
+    """The end of the tag that begins at `pos`; -1 if it has too much."""
     depth = 0
     for _ in range(MOST):
         part = PART(template, pos)
@@ -50,6 +53,6 @@ def _tag(template: str, pos: int) -> int:
         if text in ("}}", "%}"):
             if depth == 0:
                 return pos
-            pos -= 1  # the first sign alone: the other may be of the tag's end
+            pos -= 1  # only the first character: the other may belong to the end of the tag
         depth += DEPTHS.get(text[0], 0)
     return -1

@@ -1,4 +1,4 @@
-"""A model's own chat template: finding out what it can tell, and how it wants to be told."""
+"""Finds out what a model's chat template can render, and which form it needs, by rendering small conversations."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ OTHER = ToolCall("call00002", "probe_tool", {"probe_key": "other_value"})
 USER = {"role": "user", "content": "probe_question"}
 NOW = datetime(2024, 7, 26)
 THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thought")
-"""The keys that templates look for a thought under."""
+"""The keys of a thought that templates read."""
 SHORT = 9
-"""The length of ids in templates that want them to have one."""
+"""The length of ids in templates that require one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a template can tell, and what it has to be given for it.
+    """What a template can render, and which form of input it needs.
 
-    It tells tools, calls, results, a system turn, several calls of one turn (`parallel`), calls `beside` a text, users
-    in a row (`rows`). It wants arguments as `objects` or as text, `short` ids, for a call without text an empty text or
-    none (`blank`), and thoughts under the key `thought`. `sample` is a conversation with a call as it renders it.
+    It renders tools, calls, results, a system turn, several calls in one turn (`parallel`), calls `beside` a text,
+    consecutive user turns (`rows`). It needs arguments as `objects` or as text, `short` ids, an empty text or none for
+    a call without text (`blank`), and thoughts under the key `thought`. `sample` is a rendered conversation with a
+    call.
     """
 
     tools: bool
@@ -62,10 +63,12 @@ class Abilities:
 
 @lru_cache(64)
 def abilities(template: str) -> Abilities:
-    """What the template can tell, found by rendering small conversations in several ways."""
+    """The capabilities of the template, found by rendering small conversations in several ways."""
     found = {(a, blank): _attempt(template, _conversation(a, blank)) for a in (True, False) for blank in ("", None)}
     right = [key for key, sample in found.items() if "probe_value" in sample and '\\"probe_value' not in sample]
-    right.sort(key=lambda key: "'probe_key'" in found[key])  # an object printed by Python is no JSON
+    right.sort(
+        key=lambda key: "'probe_key'" in found[key]
+    )  # a dict printed by Python is no JSON, so prefer another form
     objects, blank = right[0] if right else (True, "")
     sample = found[objects, blank] if right else ""
     two = _attempt(template, _conversation(objects, blank, (CALL, OTHER)))
@@ -114,17 +117,19 @@ def _conversation(
 
 
 def speaks(template: str, d: Dialect) -> bool:
-    """Does the template tell tools, calls and results, and its calls in the dialect?"""
+    """Whether the template renders tools, calls and results, with its calls in the dialect."""
     known = abilities(template)
     if not (known.calls and known.results and all(w in known.sample for w in literals(d))):
         return False
-    told = known.sample.rpartition(str(USER["content"]))[2]  # before it, tools may be declared with calls as examples
+    told = known.sample.rpartition(str(USER["content"]))[
+        2
+    ]  # only after the question: the declaration of tools may have example calls
     calls = parse(told, replace(d, forms=()), (Tool(CALL.name),), "").calls
     return any(call.name == CALL.name and call.arguments == CALL.arguments for call in calls)
 
 
 def literals(d: Dialect) -> tuple[str, ...]:
-    """The words by which a call of the dialect is known: its literals, or the keys of its object where it has none."""
+    """The words by which a call of the dialect is recognized: its literals, or the keys of its object if it has none."""
     texts = [d.open, d.close, *(p for p in d.call if isinstance(p, str))]
     words = tuple(w for text in texts for w in text.split())
     return words or tuple(f'"{key}"' for p in d.call if isinstance(p, JsonCall) for key, _ in p.keys)

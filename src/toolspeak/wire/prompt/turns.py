@@ -1,4 +1,4 @@
-"""A conversation in OpenAI's form as plain turns: text, thought and calls told apart and checked."""
+"""Converts a conversation in OpenAI's format to checked turns with separate text, thought and calls."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ROLES = ("system", "user", "assistant", "tool")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message: who speaks, the text, and what it calls.
+    """One message: its role, text and calls.
 
-    `id`, `name`, `index` and `place` are of the call that a result answers: `index` is its number in the chat, from 0
-    (-1: not known), `place` that in its turn. `at` is the number of the message.
+    `id`, `name`, `index` and `place` are those of the call that a result belongs to: `index` is its number in the
+    conversation from 0 (-1: unknown), `place` its number in the turn. `at` is the number of the message.
     """
 
     role: str
@@ -34,8 +34,8 @@ class Turn:
 
 
 def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
-    """The turns that the messages are, at least one; a system message without content is none. Raises TemplateError for
-    what is no conversation."""
+    """The turns of the messages, at least one; a system message without content is dropped. Raises TemplateError for
+    an invalid conversation."""
     if not messages:
         raise TemplateError("Expected non-empty messages")
     called: list[tuple[ToolCall, int]] = []
@@ -57,7 +57,7 @@ def turns_of(messages: Sequence[Message], notes: list[Note]) -> list[Turn]:
 
 
 def _answer(turn: Turn, message: Message, called: Sequence[tuple[ToolCall, int]], waiting: list[int]) -> Turn:
-    """The result with the call it answers: that of its id, else the first that has no result yet."""
+    """The result with its call: the one with its id, otherwise the first without a result."""
     answered = str(message.get("tool_call_id") or "")
     named = (n for n in reversed(range(len(called))) if answered and called[n][0].id == answered)
     index = next(named, waiting[0] if waiting and not answered else -1)
@@ -78,7 +78,7 @@ def _role(message: Message) -> str:
 
 
 def text_of(content: object, i: int, notes: list[Note]) -> str:
-    """A message's content as text: parts are joined, what is no text is dropped with a note."""
+    """A message's content as text: parts are joined; those that are not text are dropped with a note."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):
@@ -116,7 +116,7 @@ def _call(row: object, i: int, notes: list[Note]) -> ToolCall:
 
 
 def _arguments(call: ToolCall, given: object, where: str, notes: list[Note]) -> ToolCall:
-    """The call with its arguments: text that is a JSON object stays as written."""
+    """The call with its arguments; text that is a JSON object stays as written."""
     if given in (None, ""):
         return replace(call, json="{}")
     if isinstance(given, Mapping):
@@ -131,8 +131,8 @@ def _arguments(call: ToolCall, given: object, where: str, notes: list[Note]) -> 
 
 
 def message_of(turn: Turn, objects: bool, blank: str | None = "", thought: str = "reasoning_content") -> dict[str, Any]:
-    """The turn in OpenAI's form again, for a chat template: arguments as an object or as text; `blank` stands for the
-    text where there are only calls, `thought` is the key of a thought."""
+    """The turn in OpenAI's format for a chat template, with arguments as an object or as text. `blank` is the text of
+    a turn with only calls, `thought` the key of a thought."""
     message: dict[str, Any] = {"role": turn.role, "content": turn.text or (blank if turn.calls else "")}
     if turn.thought:
         message[thought] = turn.thought

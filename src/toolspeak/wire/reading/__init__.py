@@ -1,1 +1,1 @@
-"""Reading what a model writes, as it arrives."""
+"""Reads a model's reply as it arrives."""

@@ -1,5 +1,4 @@
-"""The brackets that are open while literals are read, and what may follow in them: so it is told where a string
-ends."""
+"""Tracks the open brackets while literals are read, and what may follow in them. This decides where a string ends."""
 
 from __future__ import annotations
 
@@ -10,14 +9,14 @@ from .literals import begins_key, begins_name, begins_value, comes, next_visible
 from .source import GAP
 
 NAMED, ITEMS, KEYED, SPREAD = "named", "items", "keyed", "spread"
-"""What a bracket holds: name=value, values, key: value; or key: value meant for the bracket around it."""
+"""The content of a bracket: name=value, values, key: value; or key: value that belongs to the enclosing bracket."""
 
 ITEM_FOLLOWS = re.compile(rf"""\s{{0,{GAP}}}+,\s{{0,{GAP}}}+["'\[({{]""").match
-"""Matches a comma and the commonest values behind it, whatever more comes."""
+"""Matches a comma and the most common beginnings of a value, whatever comes later."""
 
 
 class Frame:
-    """A bracket that is open: what closes it here and in JSON, and whether there is something in it."""
+    """An open bracket: its closer here and in JSON, and whether it has content."""
 
     __slots__ = ("close", "filled", "json", "kind", "positional")
 
@@ -27,7 +26,7 @@ class Frame:
 
 
 class Brackets:
-    """The open brackets, the innermost last; `follow` is what may come behind the first."""
+    """The open brackets, the innermost last; `follow` is what may come after the outermost."""
 
     __slots__ = ("follow", "hole", "stack")
 
@@ -36,7 +35,8 @@ class Brackets:
         self.stack: list[Frame] = []
 
     def closes(self, text: str, i: int, closed: bool, in_key: bool, odd: bool) -> bool | str | None:
-        """Does the quote before `i` end its string? Only where something legal follows; None: that is not known yet."""
+        """Whether the quote before `i` ends its string, which requires that something legal follows. None if it is not
+        known yet."""
         if not in_key and self.stack and self.stack[-1].kind == ITEMS and ITEM_FOLLOWS(text, i):
             return True
         j = next_visible(text, i, closed)
@@ -59,20 +59,20 @@ class Brackets:
         return False
 
     def leaves(self, text: str, i: int, closed: bool) -> bool | None:
-        """May what comes at `i` follow the innermost bracket?"""
+        """Whether the text at `i` may follow the innermost bracket."""
         j = next_visible(text, i, closed)
         if j is None or j < 0:
             return None if j is None else True
         if len(self.stack) > 1:
             return comes(text, j, (",", self.stack[-2].close), closed)
         here = not self.follow or comes(text, j, self.follow, closed)
-        if here is False and text[j] in ",;" and not self.hole.escapes:  # another call between the marks of one
+        if here is False and text[j] in ",;" and not self.hole.escapes:  # another call between the same marks
             j = next_visible(text, j + 1, closed)
             return None if j is None else j >= 0 and comes(text, j, self.follow, closed)
         return begins_key(text, j, self.hole.open, closed) if here is False and "\n" in text[i:j] else here
 
     def goes_on(self, frame: Frame, text: str, i: int, closed: bool) -> bool | None:
-        """May what comes at `i` follow a comma in this bracket?"""
+        """Whether the text at `i` may follow a comma in this bracket."""
         j = next_visible(text, i, closed)
         if j is None or j < 0:
             return None if j is None else True

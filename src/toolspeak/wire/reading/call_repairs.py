@@ -1,13 +1,12 @@
-"""Repairs around a call when a model's text departs from its dialect, such as a missing or an extra closer. Each repair
-leaves a note.
+"""Repairs departures from the dialect around a call, such as a missing or an extra closer. Each repair leaves a note.
 
 A repair never guesses at an argument. Repairs inside JSON values are in `json_reader` (rules single-quotes,
 python-literal, trailing-comma, bare-key, raw-control, bad-escape, lone-surrogate), those of tags in `holes.spellings`
 (other-tags, quoted-key, wrapped-arguments), those of a call's object in `holes.call_reader` (no-arguments,
-unclosed-object, collapsed-call). Here are the rest: missing-closer, stray-closer, fence, list, no-calls. An incomplete
-call is reported with whole=False (rules cut, malformed). So is one of which something was left out, or that can be read
-in more than one way (the rules in `state.DOUBTFUL`): a repair counts only if it accounts for all that stands in the
-call.
+unclosed-object, collapsed-call). The rest are here: missing-closer, stray-closer, fence, list, no-calls.
+
+An incomplete call is reported with whole=False (rules cut, malformed). So is one of which a part was dropped, or that
+is ambiguous (the rules in `state.DOUBTFUL`): a repair is only valid if it accounts for all the text of the call.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from .state import State
 
 BRACKETS = ("}", "]")
 MOST = 8
-"""No more closers than this are taken for doubled ones, one after another."""
+"""The most closers in sequence that are taken for duplicates."""
 
 
 def missing(s: State, word: str, legal: tuple[str, ...]) -> Scan[bool]:
-    """A closer is not where it should be: brackets too many stand before it, or it was left out: False. Then the
-    end has to come, or one of `legal`; else there is more in the call than was read."""
+    """Handles a closer that is not where it should be: there are extra brackets before it, or it is missing (returns
+    False). After a missing one, the end or one of `legal` must follow; otherwise the call has more than was read."""
     stray = ""
     half = _half(s, legal)
     while not half and len(stray) < MOST and (bracket := (yield from at(s, *BRACKETS))):
@@ -41,12 +40,13 @@ def missing(s: State, word: str, legal: tuple[str, ...]) -> Scan[bool]:
 
 @lru_cache(1024)
 def behind(words: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
-    """The words behind a call's object that nobody writes in it by chance, of those that end it or may come after it."""
+    """Those of the words that end a call's object or may follow it that nobody writes inside one by chance."""
     return tuple(word for word in (*words, *after) if len(word) > 2)
 
 
 def trailing(s: State, legal: tuple[str, ...]) -> Scan[None]:
-    """Does more stand behind a call than its end, or one of `legal`? A bare object may be the next call: that waits."""
+    """Checks whether a call is followed by more than its end, or one of `legal`. A bare object may be the next call,
+    so that decision waits."""
     if s.judged == s.base + s.pos:
         return
     c = yield from following(s)
@@ -57,13 +57,13 @@ def trailing(s: State, legal: tuple[str, ...]) -> Scan[None]:
 
 
 def _half(s: State, words: tuple[str, ...]) -> bool:
-    """Does the text end within one of these words?"""
+    """Whether the text ends inside one of these words."""
     i = SPACE(s.text, s.pos).end()
     return s.closed and i < len(s.text) < i + GAP and any(word.startswith(s.text[i:]) for word in words)
 
 
 def closing(s: State, closers: Sequence[str], legal: tuple[str, ...]) -> Scan[None]:
-    """What closes a section: the list, the section itself, the fence around it."""
+    """Reads what closes a section: the list, the section itself, the fence around it."""
     words = [word for closer in closers for word in literal_words(closer)]
     for word in words:
         found = bool((yield from at(s, word)))
@@ -74,7 +74,7 @@ def closing(s: State, closers: Sequence[str], legal: tuple[str, ...]) -> Scan[No
 
 
 def after_call(s: State, strays: tuple[str, ...], openers: tuple[str, ...]) -> Scan[None]:
-    """Closers written once too often after a section, and white space that ends the reply."""
+    """Reads duplicate closers after a section, and whitespace at the end of the reply."""
     for _ in range(MOST):
         word = yield from at(s, *strays, *openers, eat=False)
         if word not in strays:

@@ -1,4 +1,8 @@
-"""Calls, from behind the word with which they begin: sections, lists, the parts of one call."""
+"""Reads calls after their first word: sections, lists, and the parts of one call.
+
+A call may depart from its dialect in many ways, and text may look like a call. The rule is: nothing is emitted before
+it is certain that this is a call. Until then a failure raises Malformed, and `reply.attempt` gives the text back.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +24,19 @@ from .source import CAP, Malformed, Marks, Scan, at, blank, expect, following, l
 from .state import NAMED, Call, State, may_name
 
 MOST = 24
-"""The language of a block of code has at most so many letters."""
+"""The most letters of a code block's language."""
 BELONGS = "{,:+\"'"
-"""What begins more of a call that nothing closes: another object, key or value."""
+"""Characters that begin a further part of a call that nothing closes: another object, key or value."""
 CONTROL = ("<|", "<｜")
-"""Marks that nobody writes about begin so: with no call between them they are no text."""
+"""Beginnings of marks that nobody quotes: without a call between them they are dropped, not kept as text."""
 QUOTES = "\"'"
-"""What may stand around a name."""
+"""Quotes that may surround a name."""
 HALF_ENTITY = re.compile(r"&#?\w*\Z").sub
 LANGUAGE = re.compile(rf"[\w+-]{{1,{MOST + 1}}}").match
 
 
 def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
-    """One or more calls, from behind the first word to behind the last closer."""
+    """Reads one or more calls, from after the first word to after the last closer."""
     fence = p.fences.get(word, "")
     if fence:
         s.note("fence", word)
@@ -59,20 +63,20 @@ def section(s: State, p: Program, word: str, thinking: bool) -> Scan[None]:
 
 
 def _opened_list(s: State, p: Program, entry: Entry) -> Scan[tuple[Entry, list[str]]]:
-    """Eat what opens the list in which calls stand, if they do; and what closes it."""
+    """Consumes the opener of the list around the calls, if there is one. Returns also what closes the list."""
     items = p.d.items
     if entry.listed:
         return entry, [items[2] if items else "]"]
     if entry.section and not entry.eaten and items and (yield from at(s, items[0].strip())):
         return entry, [items[2]]
     if (marked := _marked(p, entry)) and (yield from at(s, "[")):
-        s.note("list")  # several calls between the marks of one
+        s.note("list")  # several calls between the marks of a single one
         return replace(entry, forms=(marked[1:2],), eaten=0), ["]", *words_of(marked[2:])]
     return entry, []
 
 
 def _ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
-    """The section is over: its last call ends here, unless what comes behind it tells whether it is one."""
+    """The section is over. Its last call ends here, unless what follows decides whether it is one."""
     if s.ending and not s.ending.open_ended:
         if not s.within:
             s.settle()
@@ -81,14 +85,14 @@ def _ended_by(s: State, p: Program, closed: bool) -> Scan[None]:
 
 
 def _unclosed(s: State, p: Program) -> Scan[None]:
-    """Nothing closes the call: what may belong to it, and was not read, must not come next."""
+    """The call has no closer. Raises Malformed if something follows that may belong to it and was not read."""
     c = yield from following(s)
     if c and c in BELONGS and not (c == "{" and c in p.legal) and not (yield from at(s, *p.legal, eat=False)):
         s.note("trailing-text", c)
 
 
 def _language(s: State) -> Scan[None]:
-    """Eat the word that a fence may have on its line."""
+    """Consumes the language after a fence."""
     while True:
         m = LANGUAGE(s.text, s.pos)
         end = m.end() if m else s.pos
@@ -100,7 +104,7 @@ def _language(s: State) -> Scan[None]:
 
 
 def _marked(p: Program, entry: Entry) -> Form | None:
-    """The form of a call that is a JSON object between marks, where it may stand without them; or behind one mark."""
+    """The form of a call that is a JSON object between marks and may come without them, or after one mark."""
     for form in entry.forms if entry.formal else ():
         if isinstance(form[0], str) and len(form) > 1 and isinstance(form[1], JsonCall):
             return form if len(form) == 2 or (len(form) == 3 and form[1:2] in p.d.forms) else None
@@ -108,15 +112,15 @@ def _marked(p: Program, entry: Entry) -> Form | None:
 
 
 def begin(s: State, p: Program, name: str) -> Scan[None]:
-    """The calls of a message whose head told the name of the first."""
+    """Reads the calls of a message whose head has the name of the first."""
     call = Call(p.d.guard)
     call.name = s.called(name)
     if not NAMED(name):
         raise Malformed("no name")
     if call.guard and p.d.call == (Json(),) and (yield from following(s)) != "{":
-        raise Malformed("no arguments")  # a line that is a tool's name, and nothing more
+        raise Malformed("no arguments")  # a line with only a tool's name
     if NAME not in p.d.call or s.offered(call.name):
-        s.start(call)  # else the call tells its name itself
+        s.start(call)  # otherwise the call contains its name
     opener = literal_words(p.d.open)
     if opener and (yield from at(s, opener[0], eat=False)):
         yield from expect(s, p.d.open)
@@ -130,7 +134,7 @@ def begin(s: State, p: Program, name: str) -> Scan[None]:
 
 
 def _spelling(s: State, p: Program) -> Scan[Form]:
-    """The form of a call that stands here: the dialect's own, or one with the name in another tag."""
+    """The form of the next call: the dialect's own, or one with the name in another tag."""
     for form in (p.d.call, *p.spelled) if p.spelled else ():
         place, words = 0, literal_words(str(form[0]))
         for i, word in enumerate(words):
@@ -143,7 +147,7 @@ def _spelling(s: State, p: Program) -> Scan[Form]:
 
 
 def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
-    """The calls of a section, all of one `kind`."""
+    """Reads the calls of a section, all of one `kind`."""
     yield from shaped(s, p, entry, kind, s.eaten())
     while place := (yield from _again(s, p)):
         yield from another(s, p, kind, place)
@@ -152,7 +156,7 @@ def calls(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[
 
 
 def _again(s: State, p: Program) -> Scan[int]:
-    """How far from here the word ends with which another call begins between the marks of one, 0 where none does."""
+    """The distance to the end of the word that begins another call between the same marks; 0 if there is none."""
     if not p.again or s.spent:
         return 0
     comma = yield from ahead(s, 0, (",", ";"))
@@ -160,7 +164,7 @@ def _again(s: State, p: Program) -> Scan[int]:
 
 
 def another(s: State, p: Program, kind: Call, place: int) -> Scan[None]:
-    """One more call between the marks of one, its first word not yet eaten; where it is none, the rest is text."""
+    """Reads one more call between the same marks, before its first word. If there is none, the rest is text."""
     s.keep()
     s.spent = False
     s.pos += place
@@ -177,7 +181,7 @@ def another(s: State, p: Program, kind: Call, place: int) -> Scan[None]:
 
 
 def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[None]:
-    """The calls after the first."""
+    """Reads the calls after the first."""
     firsts = tuple(w for form in entry.forms for w in first_words(form))
     named = any(form[0] is NAME for form in entry.forms)
     glue = (",", *literal_words(p.d.between))
@@ -197,11 +201,11 @@ def more(s: State, p: Program, entry: Entry, kind: Call, listed: bool) -> Scan[N
                 raise
             s.cut = s.cut or (s.closed and not kind.guard)
             s.forget()
-            return s.back()  # the calls before stay; what follows is text
+            return s.back()  # earlier calls stay, the rest is text
 
 
 def _begins(s: State, firsts: tuple[str, ...], bare: bool) -> Scan[bool]:
-    """Does a call come next: one of its first words, or, if `bare`, what may be a name?"""
+    """Whether a call comes next: one of its first words or, if `bare`, a possible name."""
     if firsts and (yield from at(s, *firsts, eat=False)):
         return True
     c = (yield from following(s)) if bare else ""
@@ -209,7 +213,7 @@ def _begins(s: State, firsts: tuple[str, ...], bare: bool) -> Scan[bool]:
 
 
 def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[None]:
-    """One call in the first of the shapes that fits it."""
+    """Reads one call in the first shape that matches."""
     first: Malformed | None = None
     forms = entry.forms
     if len(forms) > 1 and not entry.eaten:
@@ -231,7 +235,7 @@ def shaped(s: State, p: Program, entry: Entry, kind: Call, place: int) -> Scan[N
 
 
 def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[None]:
-    """The parts of one call, of whose first part so many words were eaten."""
+    """Reads the parts of one call. So many words of its first part are consumed already."""
     for i, part in enumerate(form):
         rest = form[i + 1 :]
         if i and form[i - 1] is NAME and (yield from _shut(s, form[i:], call)):
@@ -257,7 +261,7 @@ def one_call(s: State, p: Program, form: Form, call: Call, eaten: int) -> Scan[N
 
 
 def _shut(s: State, form: Form, call: Call) -> Scan[bool]:
-    """Does the tag that holds the name close itself? The call, eaten then, has no arguments."""
+    """Whether the tag with the name is self-closing. It is consumed then, and the call has no arguments."""
     part, call_ends = form[0], words_of(form[1:])
     end = literal_words(part)[:1] if isinstance(part, str) and call.name is not None else ()
     if not end or end[0][-1] != ">" or not (yield from at(s, end[0][:-1] + "/>", end[0][:-1] + " />")):
@@ -273,7 +277,7 @@ def _shut(s: State, form: Form, call: Call) -> Scan[bool]:
 
 
 def _words(s: State, p: Program, part: str, call: Call, eaten: int) -> Scan[None]:
-    """A literal. Before the arguments every word counts; after them one may be missing."""
+    """Reads a literal. Before the arguments every word is required; after them one may be missing."""
     words = literal_words(part)
     for i, w in enumerate(words):
         if i >= eaten and not (yield from at(s, w)):
@@ -288,7 +292,7 @@ def _ends(p: Program, rest: Form) -> Marks:
 
 
 def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None]:
-    """A name or an id."""
+    """Reads a name or an id."""
     guarded = call.guard and slot is NAME and s.tools is not None
     yield from blank(s)
     text, hit = yield from token(s, _ends(p, rest), CAP, _fits(s.begins if guarded else may_name, slot))
@@ -302,7 +306,7 @@ def _slot(s: State, p: Program, slot: Slot, call: Call, rest: Form) -> Scan[None
 
 
 def _take_name(s: State, call: Call, text: str, hit: str, rest: Form) -> None:
-    """Gives the call its name, with which it starts unless its id may follow."""
+    """Sets the call's name, and starts the call unless its id may follow."""
     if (bare := unquoted(text)) != text and s.is_tool(bare):
         s.note("other-tags", text)
         text = bare
@@ -315,9 +319,9 @@ def _take_name(s: State, call: Call, text: str, hit: str, rest: Form) -> None:
 
 
 def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
-    """The name that was written; `hit` ends it."""
+    """The name as written; `hit` ends it."""
     if hit == ">" and text[-1:] == "/" and not s.offered(text):
-        s.pos -= 1  # it belongs to the mark: the tag closes itself
+        s.pos -= 1  # the slash of a self-closing tag
         text = text[:-1].rstrip()
     text = s.called(text)
     unknown = hit in ("<", "{") and hit not in first_words(rest) and text not in (s.tools or ())
@@ -327,13 +331,13 @@ def _name(s: State, text: str, hit: str, to: str | None, rest: Form) -> str:
 
 
 def _fits(begins: Callable[[str], bool], slot: Slot) -> Callable[[str], bool] | None:
-    """Tells of the beginning of a name whether there may be such a one; the tag around it may close itself, and it may
-    have entities."""
+    """A check whether the beginning of a text may be a name. The tag around it may be self-closing, and it may have
+    entities."""
     return (lambda seen: begins(unescape(HALF_ENTITY("", seen)).rstrip("/ ").strip(QUOTES))) if slot is NAME else None
 
 
 def _maybe(s: State, p: Program, part: Maybe, call: Call, rest: Form) -> Scan[None]:
-    """Parts that may be left out."""
+    """Reads optional parts."""
     if not (yield from at(s, *first_words(part.parts), eat=False)):
         return
     for i, inner in enumerate(part.parts):
@@ -344,7 +348,7 @@ def _maybe(s: State, p: Program, part: Maybe, call: Call, rest: Form) -> Scan[No
 
 
 def _arguments(s: State, p: Program, part: Arguments, call: Call, rest: Form) -> Scan[None]:
-    """The arguments, in one of the ways to write them."""
+    """Reads the arguments with the reader of their hole."""
     if isinstance(part, Raw) and call.name is None:
         call.name = part.tool
         if not (yield from following(s)):

@@ -1,4 +1,4 @@
-"""Events to one reply."""
+"""Collects events into one reply."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Open:
             self.rest = StringIO()
             self.rest.write(self.first + piece)
         else:
-            self.first = piece  # whose value may be known by its identity
+            self.first = piece  # kept as the same object: `decoded` finds its value by id
 
     @property
     def text(self) -> str:
@@ -40,10 +40,10 @@ class _Open:
 
 
 def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
-    """The reply that the events are. Its `messages` hold the one assistant message, in OpenAI's form.
+    """The reply that consists of the events. Its `messages` have one assistant message, in OpenAI's format.
 
-    `decoded` holds, by the id of a text, that text and the value it is as JSON, where somebody knows it.
-    A call whose JSON is no object has no arguments and is not whole. Of a run, the text of all turns.
+    `decoded` maps the id of a text to the text and its JSON value, if that is known. A call whose JSON is no object
+    has no arguments and is not whole. For a run, the texts of all turns are joined.
     """
     made = Collector()
     for event in events:
@@ -52,10 +52,10 @@ def collect(events: Iterable[Event], decoded: Decoded | None = None) -> Reply:
 
 
 class Collector:
-    """The reply that events are, fed one after another: they need not be kept until the end. See `collect`."""
+    """Collects events one after another into a reply, so that they need not be stored. See `collect`."""
 
     def __init__(self) -> None:
-        self._text = StringIO()  # a list would hold a piece for each chunk, many times what they say
+        self._text = StringIO()  # a list of chunks would take many times the memory of the text
         self._thought = StringIO()
         self._opened: list[_Open] = []
         self._notes: list[Note] = []
@@ -64,7 +64,7 @@ class Collector:
         self._logprobs: list[dict[str, Any]] = []
 
     def feed(self, event: Event) -> None:
-        kind = type(event)  # the three that make a stream, by their type: that costs a third of a match
+        kind = type(event)  # the three most frequent kinds by type, in a third of the time of a match
         if kind is TextDelta:
             self._text.write(event.text)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
         elif kind is ArgumentsDelta:
@@ -75,7 +75,7 @@ class Collector:
             self._feed_rarer(event)
 
     def _feed_rarer(self, event: Event) -> None:
-        """What comes once a call or once a reply."""
+        """Events that come once in a call or in a reply."""
         match event:
             case CallStart(name, id):
                 self._opened.append(_Open(name, id))
@@ -105,7 +105,7 @@ class Collector:
 
 
 def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> Message:
-    """The message of an assistant that said, thought and called this. Calls that are not whole are left out."""
+    """The assistant's message with this text, thought and calls. Calls that are not whole are left out."""
     message: Message = {"role": "assistant", "content": text or None}
     if thought:
         message["reasoning_content"] = thought
@@ -139,7 +139,7 @@ def _call(o: _Open, decoded: Decoded) -> ToolCall:
 
 
 def add_usage(a: Usage, b: Usage) -> Usage:
-    """What two replies cost together."""
+    """The sum of two usages."""
     if a == NO_USAGE or b == NO_USAGE:
         return b if a == NO_USAGE else a
     return Usage(

@@ -1,4 +1,4 @@
-"""Words of the parts of a call: what may come first in them, what ends a name before them, and every one of them."""
+"""The words in the parts of a call: the possible first ones, those that end a name before them, and all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Form = tuple[Part, ...]
 
 
 def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """What may come first in the parts, or beyond them."""
+    """The words that may come first in the parts, or after them."""
     for i, part in enumerate(parts):
         rest = parts[i + 1 :]
         match part:
@@ -32,17 +32,17 @@ def first_words(parts: Form, beyond: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 
 def name_ends(parts: Form, beyond: tuple[str, ...]) -> tuple[str, ...]:
-    """What ends a name that stands before the parts. A word of letters ends it on a line of its own alone."""
+    """The words that end a name before the parts. A word of letters ends it only on its own line."""
     first = next((part for part in parts if not isinstance(part, str) or part.strip()), None)
     ends = first_words(parts, beyond)
     if isinstance(first, str) and first[0] == "\n" and ends[0][0].isalnum():
         return ("\n" + ends[0],)
     if isinstance(first, str) and ends[0] == '">':
-        return (*ends, '"/>', '" />')  # a tag may close itself
+        return (*ends, '"/>', '" />')  # a tag may be self-closing
     hole = ARGUMENTS.get(cast("Any", type(first)))
     return hole.name_ends(first, ends) if hole else ends
 
 
 def words_of(parts: Form) -> tuple[str, ...]:
-    """Every literal word in the parts: what may come after a value that has ended."""
+    """Every literal word in the parts: what may follow a value that has ended."""
     return tuple(w for part in parts if isinstance(part, str) for w in literal_words(part))

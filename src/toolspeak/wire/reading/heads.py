@@ -1,4 +1,4 @@
-"""The head of a message: what it says, and what may be one."""
+"""Reads the head of a message, and decides what may be one."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .source import Malformed, Scan, marks, token
 from .state import State
 
 HEAD_SIZE = 512
-"""The head of a message is at most this long, in characters."""
+"""The most characters of a head."""
 
 
 def tell_rest(s: State, p: Program, head: str) -> None:
-    """Tell what a head says besides what is understood."""
+    """Notes parts of a head that have no known meaning."""
     if rest := [word for word in head_words(head) if word not in p.vocabulary]:
         s.note("head", " ".join(rest))
 
 
 def pass_unread(s: State) -> str:
-    """The message is a call, and nobody wants calls: all of it is text."""
+    """The message is a call, but calls are not wanted: all of it becomes text."""
     s.unread, said = True, s.recorded()
     s.commit()
     s.say(said)
@@ -29,8 +29,8 @@ def pass_unread(s: State) -> str:
 
 
 def read_head(s: State, p: Program, header: Header, word: str) -> Scan[tuple[str, str]]:
-    """The head of a message, and what ends it, which is eaten. Where its markers may have been taken out, the body of a call
-    ends it, which is not eaten: "" then."""
+    """The head of a message, and what ends it, which is consumed. If its markers may have been removed, the body of a
+    call ends it: then "" is returned and the body is not consumed."""
     bare = word if word in p.bare else ""
     stop = next(filter(None, (header.stop.strip(), header.stop)))
     body = () if word else p.body
@@ -44,16 +44,16 @@ def read_head(s: State, p: Program, header: Header, word: str) -> Scan[tuple[str
 
 
 def tool_name(s: State, p: Program, needle: str, head: str, hit: str) -> str:
-    """The name that the head of a call tells behind the needle: up to white space or a mark. `hit` ended the head."""
+    """The name after the needle in the head of a call, up to whitespace or a mark. `hit` ended the head."""
     words = f"^{head}$".split(needle, 1)[1].removesuffix("$").split()
     name = words[0].partition("<")[0] if words else ""
     return name if hit else _unmarked_name(s, p, needle, head, name)
 
 
 def _unmarked_name(s: State, p: Program, needle: str, head: str, written: str) -> str:
-    """The offered tool that a head names whose marks were taken out, so that a word may stand right behind the name.
+    """The offered tool that a head names whose markers were removed, so that a word may directly follow the name.
 
-    All else in it are words of which heads are made, but for one right before the body, which tells its kind.
+    All other words must be head words, except the one right before the body, which says what kind the body is.
     """
     before, _, behind = head.partition(needle.strip("^$"))
     kind = behind.rpartition(" ")[2]
@@ -69,7 +69,7 @@ def _unmarked_name(s: State, p: Program, needle: str, head: str, written: str) -
 
 
 def may_begin(s: State, p: Program, bare: str) -> Callable[[str], bool] | None:
-    """Tells of the beginning of a head whether there may be such a one, where only the names of offered tools count."""
+    """A check whether the beginning of a text may be a head, if only names of offered tools count."""
     if bare:
         return is_bare
     if not p.d.guard or s.tools is None or p.d.header is None:

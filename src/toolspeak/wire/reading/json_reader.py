@@ -1,4 +1,6 @@
-"""One JSON value as it arrives: passed on as written, repaired only where a strict reader would refuse it."""
+"""Reads one JSON value as it arrives. It is passed on as written, and repaired only where a strict parser would reject
+it. A complete value takes one step (`whole_value`), a run of certain tokens one match (`SURE`). A comma waits for the
+next token, because a trailing one is dropped."""
 
 from __future__ import annotations
 
@@ -28,17 +30,17 @@ from .source import GAP, SPACE, Delta, Machine, Malformed, Scan, Source, Words
 
 
 def json_value(s: Source, emit: Emit, note: Note | None, delta: Delta | None = None, beyond: Words = ()) -> Scan[None]:
-    """Pass one JSON value on; raises Malformed where it cannot be one, that place not eaten.
+    """Passes one JSON value on. Raises Malformed if it cannot be one; the offending text is not consumed.
 
-    Repaired, each with a note: single and typographic quotes, quotes within strings, Python's constants, commas before
-    a closer, bare keys, raw control characters, unknown escapes, halves of surrogate pairs. Without `note` nothing is
-    repaired: what passes is as written. The words `beyond` may come behind the value.
+    Repaired, each with a note: single and typographic quotes, quotes inside strings, Python's constants, trailing
+    commas, unquoted keys, raw control characters, unknown escapes, lone surrogates. Without `note` nothing is
+    repaired: only valid JSON passes. The words `beyond` may follow the value.
     """
     yield from JsonReader(s, emit, note, delta, beyond).run()
 
 
-# What may come where: a value (V: or the end of its list), a key (K: or the end of its object), a colon, or what
-# comes after a value. A word is any run of other characters.
+# What may come next: a value (V: or the end of its list), a key (K: or the end of its object), a colon, or what
+# follows a value. A word is any run of other characters.
 VALUE, FIRST_VALUE, KEY, FIRST_KEY, COLON, AFTER = "vVkKca"
 WORD = "w"
 LEGAL = frozenset(
@@ -66,20 +68,19 @@ SURE = {
         ("}", '"', '["}]', rf"{_TEXT}\s*+:"),
     )
 }
-"""By what closes the bracket around it, a token that needs no repair whatever follows, where it is legal; or half of
-one."""
+"""By the closer of the enclosing bracket: tokens that are legal and need no repair; or an incomplete one."""
 OPENER, CLOSER, COMMA, HALF_TEXT, HALF_WORD, LAST_COMMA = 1, 2, 3, 7, 8, 9
 PLACES = ("", "vV", "aVK", "a", "vV", "vV", "kK", "", "", "")
-"""What must be wanted where such a token is legal, and what then is."""
+"""By group of SURE: the states in which such a token is legal. LATER has the state after it."""
 LATER = ("", "", AFTER, "", AFTER, AFTER, VALUE)
 SHORT_KEY = 32
-"""A key is passed on in one piece up to this length, in characters."""
+"""A key of up to so many characters is passed on in one piece."""
 AFTER_STRING = {VALUE: AFTER, FIRST_VALUE: AFTER, KEY: COLON, FIRST_KEY: COLON}
 
 
 class JsonReader(Machine):
-    """A value token by token. `want` is what may come next; a comma waits for what follows it; `quote` opened the
-    string read."""
+    """Reads a value token by token. `want` is what may come next, `comma` is held back, `quote` opened the current
+    string."""
 
     __slots__ = ("beyond", "comma", "comma_at", "delta", "emit", "note", "quote", "stack", "want")
 
@@ -92,7 +93,7 @@ class JsonReader(Machine):
         self.comma_at = 0
 
     def begin(self) -> bool:
-        """A value that is all here goes the short way."""
+        """Fast path for a value that has arrived completely."""
         s = self.s
         s.pos = SPACE(s.text, s.pos).end()
         if s.pos == len(s.text):
@@ -140,7 +141,7 @@ class JsonReader(Machine):
                 return True
 
     def sure(self) -> bool:
-        """Pass on, as they are, the tokens that are sure. Is more text needed for the next?"""
+        """Passes on tokens that need no check. Returns whether the next one needs more text."""
         s, stack, want = self.s, self.stack, self.want
         text, pos, kind = s.text, s.pos, 0
         while m := SURE[stack[-1]](text, pos):
@@ -167,7 +168,7 @@ class JsonReader(Machine):
         return self.half(m, kind) if m and kind >= HALF_TEXT else pos == len(text)
 
     def half(self, m: re.Match[str], kind: int) -> bool:
-        """A token that is not all here: of a string what there is passes on. Is more text needed for it?"""
+        """An incomplete token; the present part of a string is passed on. Returns whether more text is needed."""
         s, want, end = self.s, self.want, m.end(HALF_TEXT)
         if kind == HALF_WORD:
             self.here(m)
@@ -176,10 +177,10 @@ class JsonReader(Machine):
             return self.note is not None and want == AFTER and self.hold(m)
         if want in (KEY, FIRST_KEY):
             self.here(m)
-            if self.comma:  # a key begins: it is no trailing one
+            if self.comma:  # a key follows, so the comma is no trailing one
                 self.emit(self.comma)
                 self.comma = ""
-            return m.end() - s.pos <= SHORT_KEY  # blanks after it among them: they may be endless
+            return m.end() - s.pos <= SHORT_KEY  # including whitespace after it, which may be endless
         if want not in (VALUE, FIRST_VALUE):
             return False
         self.emit(self.comma + s.text[s.pos : end])
@@ -190,7 +191,7 @@ class JsonReader(Machine):
         return True
 
     def hold(self, m: re.Match[str]) -> bool:
-        """A comma waits, in case a closer follows."""
+        """Holds a comma back in case a closer follows."""
         s, start = self.s, m.start(m.lastindex or 0)
         self.blank(s.text[s.pos : start])
         self.want = KEY if self.stack[-1] == "}" else VALUE
@@ -199,7 +200,7 @@ class JsonReader(Machine):
         return True
 
     def pause(self, m: re.Match[str] | None) -> None:
-        """More text is needed. What is certain goes out: white space, which may be endless."""
+        """More text is needed. Whitespace, which may be endless, is passed on."""
         s = self.s
         start = m.start(2) if m else len(s.text)
         if m and len(m[2]) > SCALAR:
@@ -216,7 +217,7 @@ class JsonReader(Machine):
             self.emit(space)
 
     def here(self, m: re.Match[str]) -> None:
-        """Pass the white space before the token on, so that nothing shows where the text was cut."""
+        """Passes on the whitespace before the token, so that the result does not depend on how the text is cut."""
         start = m.start(m.lastindex or 0)
         self.blank(self.s.text[self.s.pos : start])
         self.s.pos = start
@@ -226,14 +227,14 @@ class JsonReader(Machine):
         raise Malformed(why)
 
     def repair(self, m: re.Match[str], rule: str, text: str, detail: str = "") -> None:
-        """Pass the token on as `text`, with a note."""
+        """Passes the token on as `text`, with a note."""
         self.here(m)
         if self.note:
             self.note(rule, detail)
         self.write(m, text)
 
     def separate(self, m: re.Match[str]) -> None:
-        """A comma. Where commas may be repaired it waits."""
+        """A comma. It is held back if commas may be repaired."""
         if self.note is not None:
             self.hold(m)
         else:
@@ -257,7 +258,7 @@ class JsonReader(Machine):
         return self.write(m, m[0])
 
     def drop_comma(self, m: re.Match[str]) -> None:
-        """A closer follows the comma that waited: it goes, the white space behind it stays."""
+        """Drops the comma that was held back, since a closer follows; the whitespace after it stays."""
         self.here(m)
         space, self.comma = self.comma[1:], ""
         if self.note:
@@ -265,14 +266,14 @@ class JsonReader(Machine):
         self.write(m, space + m[0].strip())
 
     def write(self, m: re.Match[str], text: str) -> None:
-        """Pass the token on, after the comma that waited for it."""
+        """Passes the token on, after the comma that was held back."""
         if self.comma:
             text, self.comma = self.comma + text, ""
         self.emit(text)
         self.s.pos = m.end()
 
     def word(self, m: re.Match[str]) -> None:
-        """A number, a constant, a key without quotes."""
+        """A number, a constant, or an unquoted key."""
         word, want = m[2], self.want
         self.want = AFTER_STRING[want]
         if len(word) > SCALAR:
@@ -286,7 +287,7 @@ class JsonReader(Machine):
         return self.refuse(m, f"{word[:40]!r} is not JSON")
 
     def string(self, m: re.Match[str], quote: str) -> bool:
-        """A string that is all here passes as it is, another one's quote, with its content to come."""
+        """A complete string is passed on; of another one the quote, with its content to come."""
         self.want = AFTER_STRING[self.want]
         if quote == '"':
             if (whole := STRING(self.s.text, m.start(1))) and self.closes(quote, whole.end()):
@@ -368,7 +369,7 @@ class JsonReader(Machine):
         return True
 
     def closes(self, quote: str, i: int) -> bool | None:
-        """Does the quote before `i` end its string? One in a value does where something legal follows; None: not known
+        """Whether the quote before `i` ends its string: in a value only if something legal follows. None: not known
         yet."""
         if self.note is None or (quote == '"' and (self.want == COLON or not self.stack)):
             return True
@@ -382,11 +383,11 @@ class JsonReader(Machine):
         if c == "," and self.want == AFTER and self.stack:
             return self.goes_on(j + 1)
         if c in ENDS:
-            return j > i  # a string behind a string is refused, not taken for one of them
+            return j > i  # two strings in sequence are an error, not one string
         return c in ",}]" or (c == ":" and self.want == COLON) or comes(s.text, j, self.beyond, s.closed)
 
     def goes_on(self, i: int) -> bool | None:
-        """May what comes at `i` follow a comma here?"""
+        """Whether the text at `i` may follow a comma here."""
         s = self.s
         j = next_visible(s.text, i, s.closed)
         if j is None or j < 0:

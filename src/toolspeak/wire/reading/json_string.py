@@ -1,4 +1,4 @@
-"""Strings of JSON as Python text: a short one at once, and the escapes of a long one."""
+"""Decodes JSON strings to Python text: a short one in one step, a long one escape by escape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _lenient_text = json.JSONDecoder(strict=False).decode
 
 
 def short_string(s: Source, most: int = CAP) -> Scan[str]:
-    """A string of at most `most` characters in any quotes, as Python text. Eats nothing until it is whole."""
+    """A string of at most `most` characters in any quotes, as Python text. Consumes nothing until it is complete."""
     if (yield from following(s)) not in ENDS:
         raise Malformed("expected a string")
     yield from blank(s)
@@ -41,9 +41,9 @@ def short_string(s: Source, most: int = CAP) -> Scan[str]:
 
 
 def unescaped(text: str, i: int, closed: bool) -> tuple[str, int] | None:
-    """What the escape at `i` stands for, and how long it is; None: not known before more text is here.
+    """The text of the escape at `i`, and its length; None if more text is needed.
 
-    An unknown one stays as written. Half of a surrogate pair, which no text can hold, becomes U+FFFD.
+    An unknown escape stays as written. A lone surrogate, which no text may contain, becomes U+FFFD.
     """
     pair = text[i : i + 2]
     if len(pair) < 2 and not closed:
@@ -55,7 +55,7 @@ def unescaped(text: str, i: int, closed: bool) -> tuple[str, int] | None:
 
 
 def unescape(s: Source) -> Scan[str]:
-    """The escape that is next, eaten, as text."""
+    """The text of the next escape, which is consumed."""
     while (found := unescaped(s.text, s.pos, s.closed)) is None:
         yield
     s.pos += found[1]

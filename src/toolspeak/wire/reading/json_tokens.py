@@ -12,25 +12,25 @@ Emit = Callable[[str], None]
 
 
 class Note(Protocol):
-    """Tells of a repair: its rule, what it was about, and where it stands, if that is not where the reader is."""
+    """Reports a repair: its rule, what it applied to, and its position if that is not the reader's."""
 
     def __call__(self, rule: str, detail: str, place: int | None = None, /) -> None: ...
 
 
 SCALAR = 512
-"""A number or a bare word is at most this long, in characters."""
+"""The most characters of a number or an unquoted word."""
 
 TOKEN = re.compile(r"""\s*(?:([{}\[\],:"'“”„‘’«»])|([^\s{}\[\],:"'“”„‘’«»]+))""").match
 STRING = re.compile(r'"[^"\\\x00-\x1f]*"').match
 IN_STRING = re.compile(r'["\\\x00-\x1f]').search
 ENDS = {'"': '"', "'": "'"} | dict.fromkeys("“”„", "“”") | dict.fromkeys("‘’", "‘’") | {"«": "»", "»": "«"}
-"""What may end a string, by what begins it."""
+"""The quotes that may end a string, by the one that begins it."""
 IN_QUOTED = {c: re.compile(rf"""["{ends}\\\x00-\x1f]""").search for c, ends in ENDS.items()} | {'"': IN_STRING}
 CLEAN = {
     c: re.compile(rf"""(?:[^{ends}"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{{4}})*+""").match
     for c, ends in ENDS.items()
 }
-"""What of a string's content may stand as it is."""
+"""By quote: string content that needs no change."""
 NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null").fullmatch
 KEY_WORD = re.compile(r"[^\W\d]\w*").fullmatch
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").search
@@ -50,7 +50,7 @@ def _float(digits: str) -> float:
 
 
 def _number(digits: str) -> str:
-    """As strict about length as the reader of pieces."""
+    """A number, with the same limit of length as in the streaming reader."""
     if len(digits) > SCALAR:
         raise ValueError(digits[:40])
     return digits
@@ -62,7 +62,7 @@ _encode = json.encoder.encode_basestring
 
 
 def escaped(text: str) -> str:
-    """Text as it stands inside a JSON string."""
+    """Text as it is written inside a JSON string."""
     return _encode(text)[1:-1]
 
 
@@ -72,10 +72,10 @@ def quoted(text: str) -> str:
 
 
 def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] | None:
-    """The JSON value at `pos` and where it ends, if all of it is there.
+    """The JSON value at `pos` and its end, if it has arrived completely.
 
-    One with escapes of surrogates, of which a half may be missing, is left to those who look closer.
-    Looks at small windows first: a decoder's error costs time in proportion to what lies before it.
+    One with escapes of surrogates is left to the streaming reader, since one of a pair may be missing. Small windows
+    are tried first, because the time of a decoder's error is proportional to the text before it.
     """
     size = 1024
     while True:
@@ -90,5 +90,5 @@ def whole_value(text: str, pos: int, strict: bool = True) -> tuple[object, int] 
             return None
         else:
             return None if SURROGATE(window, 0, end) else (value, pos + end)
-        # Then all the rest at once: one window after another would double the work at each of their lengths.
+        # Then the rest at once: growing windows would repeat the work for each length.
         size = size * 8 if size < 8192 else len(text)

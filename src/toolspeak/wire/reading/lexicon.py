@@ -1,4 +1,4 @@
-"""The lexicon of a dialect, computed once: what may open what, what may follow what, and where."""
+"""The lexicon of a dialect, computed once: which words open what, what may follow them, and where they count."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ THINK, UNTHINK, THOUGHT = "think", "unthink", "thought"
 
 FENCE = "```"
 QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
-"""Quotation marks, and what ends what stands between them."""
+"""Quotation marks with their closers."""
 COMMENTS = ("#", "//", "--")
-"""What begins a line that is a comment, where the opener of a call or of a message is the first that stands behind it."""
+"""Beginnings of a comment line in which the opener of a call or message is the first word."""
 TICKS = ("`", "``")
-"""What begins code in a line."""
+"""Beginnings of inline code."""
 ELEMENTS = {"<code>": "</code>", "<pre>": "</pre>"}
-"""What begins an element of HTML that shows a call, where its opener is the first that stands in it, and what ends it."""
+"""HTML elements that show a call, if its opener is the first word in them, with their closers."""
 COMMENT_LINES = {line + sign: "\n\n" for sign in COMMENTS for line in ("", "\n")}
 MARK = re.compile(r"<[^<>\s][^<>\n]*>|\[/?[A-Z][A-Z_]*\]")
-"""What looks like a control marker."""
+"""Matches anything that looks like a control marker."""
 TAIL = 1000
-"""How far back, in characters, a prompt is searched for what it left open."""
+"""Characters at the end of a prompt that are searched for what it left open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A word with which calls may begin, and what comes after it.
+    """A word that may begin calls, and what comes after it.
 
-    `rest` are the words that complete the section's opener, `close` what closes it; `eaten` is how many words of the
-    first call are behind it. `forms` are the shapes that a call may have, in order. A `strict` entry counts only for
-    an offered tool; it is `formal` where the dialect opens its calls so.
+    `rest` are the words that complete the section's opener, `close` what closes it. `eaten` is the number of words of
+    the first call that are consumed with it. `forms` are the possible shapes of a call, in order. A `strict` entry
+    counts only for an offered tool. It is `formal` if it is the dialect's regular opener.
     """
 
     forms: tuple[Form, ...]
@@ -52,17 +52,21 @@ class Entry:
 
 
 class Program:
-    """The words that a reader of the dialect looks for. `calls`: calls are among them; `split`: thoughts are told
-    apart.
+    """The words that a reader of the dialect searches for. `calls`: they include those of calls; `split`: thoughts are
+    separated.
 
-    `entries` open calls, `fences` stand around them. `fresh` maps what may come first (in a reply, or after a call or
-    a thought) to its kind, `inside` what may come in a text, `block` what in a block of code. `after` may follow a call,
-    `legal` one that was not closed, `again` begins another call between the marks of one, `beyond` a frame; `named`: a
-    message may begin with nothing but a tool's name; `unframed` ends a thought that was none. `closers` end a thought,
-    `drafts` begin a call in one, `opening` are both. `strays` are the closers that a model may write once too often.
-    `starts` begin messages, `ends` end them; `bare` may begin a message that lacks its start, where nothing but a name comes between it and the body; `body` begins the body
-    of a call.
-    `shown` maps what begins a quotation to what ends it; `element` is that which stands between calls in a list as well.
+    - `entries` open calls, `fences` surround them
+    - `fresh` maps words that may come first (in a reply, or after a call or thought) to their kind; `inside` those in
+      a text, `block` those in a code block
+    - `after` may follow a call, `legal` a call that was not closed; `again` begins another call between the same
+      marks; `beyond` may follow a frame
+    - `named`: a message may begin with only a tool's name
+    - `unframed` ends a thought that was none; `closers` end a thought, `drafts` begin a call in one, `opening` are
+      both
+    - `strays` are closers that a model may write once too often
+    - `starts` begin messages, `ends` end them; `bare` may begin a message without its start, with only a name before
+      the body; `body` begins the body of a call
+    - `shown` maps what begins a quotation to what ends it; `element` is the one that also separates calls in a list
     """
 
     def __init__(self, d: Dialect, calls: bool, split: bool) -> None:
@@ -102,7 +106,7 @@ class Program:
         self.unframed = (*(w for w, kind in self.fresh.items() if kind == FRAME), *(formal if not d.guard else ()))
 
     def _messages(self, header: Header | None, calls: bool) -> None:
-        """How messages begin and end, where they say in their heads what they are."""
+        """The starts and ends of messages, if these have heads."""
         self.starts: tuple[str, ...] = ()
         self.ends: tuple[str, ...] = ()
         self.heads: tuple[str, ...] = ()
@@ -115,20 +119,20 @@ class Program:
         self.body = first_words((self.d.open, *self.d.call)) if header.stop.strip() and calls else ()
         self.vocabulary, self.ends = vocabulary(header), header.ends
         heads = bare_heads(header)
-        self.bare = () if header.also else heads  # all of a start may be missing, but for whom the message goes to
+        self.bare = () if header.also else heads  # the whole start may be missing, except for the recipient
         if calls:
             self.starts, self.heads = (header.start.strip(), *header.also), (*heads, *channels(header))
             self.named = self.d.guard and ("^", "call") in header.routes
             self.inside |= {} if self.fences else {FENCE: CODE}
 
     def _quotations(self) -> None:
-        """Where a text shows something and does not do it: code, quotations, comments."""
+        """Where a text shows calls without making them: code, quotations, comments."""
         if not self.openers and not self.starts:
             return
         lines = {"~~~": "\n~~~", ">": "\n", "    ": "\n", "\t": "\n"}
         self.shown |= {"\n" + word: end for word, end in lines.items()} | {"``": "``", "<!--": "-->"}
         self.shown |= {word: lines[word] for word in ("~~~", ">")}
-        if self.starts and self.starts[0][0] == ">":  # a message begins like a line that is quoted
+        if self.starts and self.starts[0][0] == ">":  # messages begin like a quoted line
             self.shown["\n> "] = self.shown.pop("\n>")
             del self.shown[">"]
         self._quoted_calls()
@@ -140,24 +144,24 @@ class Program:
             self.fresh.setdefault(word, CODE)
 
     def _quoted_calls(self) -> None:
-        """Calls in quotation marks, and lines that are indented as those in a list of calls."""
+        """Calls in quotation marks, and lines with the indentation of a list of calls."""
         between = self.d.items[1] if self.d.items else ""
-        if between[1:] in self.shown:  # in a list that broke, the next element stands so
+        if between[1:] in self.shown:  # in a broken list, the next element begins like this
             self.element = between
             self.shown[between] = "\n"
         for word, entry in self.entries.items():
             close = (literal_words(entry.close) or [""])[-1] if len(word) > 1 else ""
             self.shown |= {quote + word: close + end for quote, end in QUOTES.items()}
-        for word in self.starts:  # a message ends in it, before the quotation does
+        for word in self.starts:  # the message inside ends before the quotation
             self.shown |= {quote + word: (self.ends or ("",))[-1] + end for quote, end in QUOTES.items()}
 
     def _control(self, d: Dialect) -> None:
-        """Frames, ends of turns, the heads of messages."""
+        """Frames, ends of turns, and heads of messages."""
         words = dict.fromkeys(self.frames, FRAME)
         if d.header:
             words |= dict.fromkeys((d.header.start.strip(), *d.header.also), HEAD)
             words |= dict.fromkeys(d.header.ends, END)
-            role = d.header.start.rpartition("|>")[2].strip()  # the mark before it may be missing
+            role = d.header.start.rpartition("|>")[2].strip()  # the mark before the role may be missing
             words |= dict.fromkeys((role + mark for mark in d.header.also if role and mark[0] == "<"), HEAD)
             words |= dict.fromkeys(self.bare, HEAD)
         for word, kind in words.items():
@@ -165,7 +169,7 @@ class Program:
             self.inside.setdefault(word, kind)
 
     def _thoughts(self, d: Dialect, calls: bool) -> None:
-        """What opens a thought, and what ends it."""
+        """What opens and what ends a thought."""
         ends: list[str] = [w for w, kind in self.inside.items() if kind in (HEAD, END)]
         if d.thinking:
             word, close = d.thinking.open.strip(), d.thinking.close.strip()
@@ -187,7 +191,7 @@ class Program:
         self.opening = marks((*ends, *self.drafts)) if ends else None
 
     def anew(self, now: str, prompt: str) -> bool:
-        """Does the reply, which begins in `now`, begin something of its own: not in the middle of a text?"""
+        """Whether the reply, which begins in state `now`, starts something new rather than continuing a text."""
         return now != TEXT or body_begins(self.d.header, prompt)
 
     def begins(self, prompt: str) -> str:
@@ -203,7 +207,7 @@ class Program:
         return ""
 
     def lead(self, word: str) -> tuple[str, ...]:
-        """The words that complete what this word begins to open, a section or a call."""
+        """The words that complete the opener that begins with this word."""
         entry = self.entries.get(word)
         if entry is None:
             return ()
@@ -211,7 +215,7 @@ class Program:
         return entry.rest or (literal_words(first)[entry.eaten :] if entry.eaten and isinstance(first, str) else ())
 
     def opened(self, prompt: str) -> str:
-        """The end of the prompt that opens a call already, or a part of such an opener; "" where none does."""
+        """The end of the prompt that opens a call already, or a part of such an opener; "" if there is none."""
         if not prompt:
             return ""
         first = self.d.call[0]
@@ -236,7 +240,7 @@ class Program:
 
 
 def _call_openers(d: Dialect) -> dict[str, Entry]:
-    """The words with which calls may begin; of those that one word may mean the first counts."""
+    """The words that may begin calls. If a word has several meanings, the first counts."""
     if d.header:
         return _entries_in_messages(d)
     found = _section_openers(d) | _opened_without_section(d)
@@ -256,7 +260,7 @@ def _section_openers(d: Dialect) -> dict[str, Entry]:
 
 
 def _opened_without_section(d: Dialect) -> dict[str, Entry]:
-    """The word that opens the first call, or the list of calls, where no section stands around them."""
+    """The word that opens the first call, or the list of calls, if there is no section."""
     if d.open:
         return {}
     forms = _forms(d)
@@ -266,17 +270,17 @@ def _opened_without_section(d: Dialect) -> dict[str, Entry]:
 
 
 def _forms(d: Dialect) -> tuple[Form, ...]:
-    """The shapes that a call may have, in order."""
+    """The possible shapes of a call, in order."""
     return (d.call, *d.forms, *_spelled(d))
 
 
 def _spelled(d: Dialect) -> tuple[Form, ...]:
-    """Those of them that have the name in a tag of another spelling."""
+    """The shapes with the name in a tag of another spelling."""
     return tuple(other for form in (d.call, *d.forms) for other in other_tags(form))
 
 
 def _first_literal(form: Form) -> tuple[str, ...]:
-    """The words of the literal with which a call begins; () where it begins with something else."""
+    """The words of the literal at the beginning of a call; () if it begins with something else."""
     return literal_words(form[0]) if isinstance(form[0], str) else ()
 
 
@@ -290,13 +294,13 @@ def _form_openers(d: Dialect) -> dict[str, Entry]:
 
 
 def _object_openers(d: Dialect) -> dict[str, Entry]:
-    """The brackets of a call that is a JSON object without any mark, and of a list of such."""
+    """The brackets of a call that is a JSON object without any mark, and of a list of such objects."""
     shapes = (d.call, *d.forms) if d.guard else d.forms
     shape = next((shape for shape in shapes if isinstance(shape[0], JsonCall)), None)
     if shape is None:
         return {}
     formal, strict = d.guard or shape is d.call, not d.guard
-    named = (d.call,) if d.items and d.call[0] is NAME else ()  # calls in a list, that may lack its marks
+    named = (d.call,) if d.items and d.call[0] is NAME else ()  # calls in a list that may be written without its marks
     return {
         "{": Entry((shape,), eaten=1, formal=formal, strict=strict),
         "[": Entry((*named, shape), formal=formal, strict=strict, listed=True),
@@ -304,8 +308,7 @@ def _object_openers(d: Dialect) -> dict[str, Entry]:
 
 
 def _entries_in_messages(d: Dialect) -> dict[str, Entry]:
-    """The words with which a call may begin inside a message: one without its marks, and one that does not say to whom it
-    goes."""
+    """The words that may begin a call inside a message: one without its marks, and one without a recipient."""
     forms = (form for form in d.forms if isinstance(form[0], str))
     found = {literal_words(str(form[0]))[0]: Entry((form,), eaten=1, formal=False, strict=True) for form in forms}
     head, *rest = literal_words(d.open) or [""]
@@ -315,13 +318,13 @@ def _entries_in_messages(d: Dialect) -> dict[str, Entry]:
 
 
 def _openers(d: Dialect) -> tuple[Form, ...]:
-    """The forms whose first words open a call anywhere: none where names begin the calls of a section, since the words
-    before a name mark nothing outside it."""
+    """The forms whose first words open a call at any place. None if calls begin with names, since the words before a
+    name are no mark outside the section."""
     return () if d.open and d.call[0] is NAME else d.forms
 
 
 def _inner(d: Dialect) -> dict[str, Entry]:
-    """Entries for a model that leaves the first words of the opener out; only an offered tool counts there."""
+    """Entries for a model that omits the first words of the opener; they only count for an offered tool."""
     opener = literal_words(d.open)
     out = {
         w: Entry(_forms(d), tuple(opener[i + 1 :]), d.close, 0, False, True, True) for i, w in enumerate(opener) if i
@@ -332,7 +335,7 @@ def _inner(d: Dialect) -> dict[str, Entry]:
 
 
 def _own_words(d: Dialect) -> dict[str, Entry]:
-    """Entries at each word with which a call begins, but for the one that opens it."""
+    """Entries at each word that begins a call, except the one that opens it."""
     out: dict[str, Entry] = {}
     forms, section = (d.call, *other_tags(d.call)), bool(d.open)
     for words in (line[:n] for line in map(_first_literal, forms) for n in range(1, len(line) + 1)):
@@ -342,7 +345,7 @@ def _own_words(d: Dialect) -> dict[str, Entry]:
 
 
 def _after(d: Dialect) -> tuple[str, ...]:
-    """What may come after a call that has ended, besides the end of the text."""
+    """What may follow a call that has ended, besides the end of the text."""
     words = [
         *literal_words(d.close)[:1],
         *literal_words(d.between)[:1],
@@ -360,7 +363,7 @@ def _after(d: Dialect) -> tuple[str, ...]:
 
 
 def _again(d: Dialect) -> str:
-    """What stands between the mark of a call and its name; "" where nothing does."""
+    """The text between the mark of a call and its name; "" if there is none."""
     first = d.call[0] if not d.open and d.call[1:2] == (NAME,) else ""
     mark, _, word = first.rpartition(">") if isinstance(first, str) else ("", "", "")
     return word if mark and word.endswith(":") else ""
@@ -376,5 +379,5 @@ def _strays(d: Dialect) -> tuple[str, ...]:
 
 @lru_cache(512)
 def program(d: Dialect, calls: bool, split: bool = True) -> Program:
-    """The program of a dialect, made once. `calls`: they are looked for; `split`: thoughts are told apart."""
+    """The program of a dialect, computed once. `calls`: they are searched for; `split`: thoughts are separated."""
     return Program(d, calls, split)

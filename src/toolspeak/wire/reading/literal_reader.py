@@ -1,6 +1,7 @@
-"""Literals of Python and of JSON as they come: to JSON text, repaired only where the meaning is plain.
+"""Reads Python and JSON literals as they arrive, and converts them to JSON text. Repairs only what is unambiguous.
 
-Nothing is ever evaluated.
+Nothing is ever evaluated. Like `json_reader` this is a state machine. The difficulty is the end of a string: models
+forget to escape quotes, so a quote ends its string only if something legal follows (`Brackets`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SIMPLE = re.compile(r"\\(.)").sub
 
 
 class LiteralReader(Machine):
-    """A literal, mode by mode.
+    """Reads a literal, mode by mode.
 
     `schema` is that of all the arguments, `follow` what may come after them. `text_only`: a string is wanted here.
     """
@@ -55,11 +56,11 @@ class LiteralReader(Machine):
         self.go_on(frame)
 
     def wants_text(self, key: str) -> bool:
-        """Does the schema want a string here, and nothing else?"""
+        """Whether the schema wants a string here, and nothing else."""
         return self.shapes.kinds(self.shapes.member(self.schema, key)) == STRING
 
     def go_on(self, frame: Frame) -> None:
-        """An element of this bracket is next, or its end."""
+        """An element of this bracket comes next, or its end."""
         self.text_only = False
         self.mode = self.value if frame.kind == ITEMS else self.name if frame.kind == NAMED else self.key
 
@@ -73,7 +74,7 @@ class LiteralReader(Machine):
         return True
 
     def visible(self) -> str:
-        """The next visible character, all before it eaten; "" if it is not here yet."""
+        """The next visible character, with everything before it consumed; "" if it has not arrived."""
         s = self.s
         text, pos = s.text, s.pos
         if pos == len(text):
@@ -84,18 +85,18 @@ class LiteralReader(Machine):
         return text[pos : pos + 1]
 
     def begin(self, frame: Frame) -> None:
-        """One more element."""
+        """One more element begins."""
         if frame.filled:
             self.emit(", ")
         frame.filled = True
 
     def closing(self, c: str) -> bool | None:
-        """Does the innermost bracket close here, where `c` is next? None: that is not known yet."""
+        """Whether the innermost bracket closes here, where `c` comes next. None: not known yet."""
         close = self.stack[-1].close
         return c == close if len(close) == 1 else literals.comes(self.s.text, self.s.pos, (close,), self.s.closed)
 
     def name(self) -> bool:
-        """Where `name=value` may stand, or a value without its name."""
+        """At a place for `name=value`, or for a value without a name."""
         if not (c := self.visible()) or (close := self.closing(c)) is None:
             return False
         s, frame = self.s, self.stack[-1]
@@ -118,7 +119,7 @@ class LiteralReader(Machine):
         return True
 
     def spread(self, frame: Frame) -> bool:
-        """`**{..}`: keys that are no names, or a dict that is all the arguments."""
+        """`**{..}`: keys that are no identifiers, or a dict with all the arguments."""
         s = self.s
         m = literals.STARS(s.text, s.pos)
         if m is None:
@@ -130,7 +131,7 @@ class LiteralReader(Machine):
         return True
 
     def unnamed(self, frame: Frame) -> bool:
-        """A value without its name takes the next property's."""
+        """A value without a name gets that of the next property."""
         s, i = self.s, frame.positional
         properties: object = self.schema.get("properties")
         names = list(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else []
@@ -149,7 +150,7 @@ class LiteralReader(Machine):
         return True
 
     def key(self) -> bool:
-        """Where `key: value` may stand."""
+        """At a place for `key: value`."""
         if not (c := self.visible()) or (close := self.closing(c)) is None:
             return False
         s, frame = self.s, self.stack[-1]
@@ -188,7 +189,7 @@ class LiteralReader(Machine):
         return True
 
     def after(self) -> bool:
-        """Behind a value: a comma, or the end of what it is in."""
+        """After a value: a comma, or the end of the enclosing bracket."""
         c = self.visible()
         frame = self.stack[-1]
         if c == ",":
@@ -211,7 +212,7 @@ class LiteralReader(Machine):
         return self.unsure()
 
     def unsure(self) -> bool:
-        """A value that must be looked at."""
+        """A value that must be examined."""
         c = self.visible()
         if not c:
             return False
@@ -241,7 +242,7 @@ class LiteralReader(Machine):
         return True
 
     def sure(self, m: re.Match[str]) -> bool:
-        """A value that is certain, and the comma behind it."""
+        """A value that is certain, and the comma after it."""
         frame = self.stack[-1] if self.stack else None
         text = literals.CONSTANTS.get(m[1], m[1])
         if frame and frame.kind == ITEMS:
@@ -257,7 +258,7 @@ class LiteralReader(Machine):
         return True
 
     def scalar(self, frame: Frame | None) -> bool:
-        """A string, a number, a word."""
+        """A string, a number, or a word."""
         opener = self.opener()
         if opener is None:
             return False
@@ -282,7 +283,7 @@ class LiteralReader(Machine):
         return True
 
     def plain(self, word: str) -> str:
-        """A word without quotes as JSON."""
+        """An unquoted word as JSON."""
         if word in self.syntax.constants:
             return self.syntax.constants[word]
         number = None if self.text_only else literals.number(word)
@@ -294,17 +295,17 @@ class LiteralReader(Machine):
         return number
 
     def opener(self) -> re.Match[str] | Literal[False] | None:
-        """The prefix and the quotes of a string that begins here; False if none does, None if that is not known yet."""
+        """The prefix and the quotes of a string that begins here. False if there is none, None if it is not known yet."""
         s = self.s
         m = self.syntax.opener(s.text, s.pos)
         if m is None:
             return False if literals.comes(s.text, s.pos, self.hole.quotes, s.closed) is False else None
         if len(m[2]) == 1 and not s.closed and s.text[m.end() : m.end() + 2] in ("", m[2]):
-            return None  # it may be three
+            return None  # it may be a triple quote
         return m
 
     def open(self, opener: re.Match[str], joined: bool = False) -> bool:
-        """A string begins, or goes on in the next one, `joined` to it."""
+        """A string begins, or continues in the next one (`joined`)."""
         prefix, quote = opener[1].lower(), opener[2]
         if "f" in prefix or "b" in prefix:
             self.note("string-prefix", opener[1])
@@ -328,7 +329,7 @@ class LiteralReader(Machine):
         return True
 
     def content(self) -> bool:
-        """What a string holds, as it comes."""
+        """The content of a string, as it arrives."""
         s, quote = self.s, self.quote
         while True:
             text, pos = s.text, s.pos
@@ -352,7 +353,7 @@ class LiteralReader(Machine):
                 return True
 
     def mark(self) -> bool:
-        """A quote, or what looks like the beginning of one."""
+        """A quote, or text that looks like the beginning of one."""
         s, quote = self.s, self.quote.text
         here = literals.comes(s.text, s.pos, (quote,), s.closed)
         if not here:
@@ -377,12 +378,12 @@ class LiteralReader(Machine):
         return True
 
     def another(self) -> bool:
-        """The next of several strings that are one."""
+        """The next of several adjacent strings that are one."""
         opener = self.visible() and self.opener()
         return bool(opener) and self.open(opener, joined=True)
 
     def escape(self) -> bool:
-        """A backslash that is more than a simple one; in a raw string, one where the text ends."""
+        """A backslash escape that is not a simple one; in a raw string, one at the end of the text."""
         s = self.s
         found = literals.escape(s.text, s.pos, s.closed)
         if found is None:
@@ -395,6 +396,5 @@ class LiteralReader(Machine):
         return True
 
     def closes(self, i: int) -> bool | str | None:
-        """Does the quote before `i` end its string? None: that is not known yet; "join": the next string goes on with
-        it."""
+        """Whether the quote before `i` ends its string. None: not known yet; "join": the next string continues it."""
         return self.brackets.closes(self.s.text, i, self.s.closed, self.in_key, self.odd)

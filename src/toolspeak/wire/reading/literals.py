@@ -1,7 +1,7 @@
-"""Recognizes what stands at a position in a text of literals. Pure functions, and the patterns of one syntax.
+"""Recognizes what is at a position in a text of literals. Pure functions, and the patterns of one syntax.
 
-Where an answer may be None, it is not known before more text is here; with `closed` it always is. No
-answer depends on text farther away than its limits, so that none depends on how the text is cut.
+If an answer may be None, more text may be needed; with `closed` it never is. Every answer depends only on text within
+a fixed distance, so that none depends on how the text is cut.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORD = rf"""[^\s,:=()\[\]{{}}'"]{{1,{CAP}}}"""
 
 SPACES = re.compile(rf"\s{{0,{GAP + 1}}}").match
 NAME = re.compile(rf"""({_KEY}?){_S}[=:]|(['"])({_QUOTED_KEY})\2{_S}[=:]""").match
-"""A name and what assigns to it; group 1 or 3 is the name."""
+"""A name with its assignment; group 1 or 3 is the name."""
 HALF_NAME = re.compile(rf"""(?:{_KEY}{_S}|(['"]){_QUOTED_KEY}(?:\1{_S})?)\Z""").match
 KEY = re.compile(rf"({_KEY}?){_S}(?=[:=])").match
 HALF_KEY = re.compile(rf"{_KEY}{_S}\Z").match
@@ -33,18 +33,18 @@ HALF_STARS = re.compile(rf"\*(?:\*{_S})?\Z").match
 SURE = re.compile(
     r"\s*+(?:(-?(?:0|[1-9][0-9]{0,30})|True|False|None|true|false|null)(?:(,)|(?=[)\]}]))|[\w-]{1,30}\Z)"
 ).match
-"""The commonest values, group 1, where they are certain, and a comma behind them; or, without the group, a word that
-may grow."""
+"""The most common values (group 1) where they are certain, with a comma after them; or, without the group, an
+incomplete word."""
 EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}\([^()\n]{0,400}\)").match
 HALF_EXPRESSION = re.compile(r"[^\W\d][\w.]{0,99}(?:\([^()\n]{0,400})?\Z").match
 SUM = re.compile(rf"{_S}[+*%]").match
-"""Behind a quote, the sign that two strings are to be made one: what is meant is no literal."""
+"""After a quote, an operator on strings: the value is an expression and no literal."""
 DOUBTED = re.compile(rf"{_S}(?:[+*%]|\){_S}[+*%,;])").match
-"""The same, or the end of the call with more behind it, such as another call: the string may have ended here."""
+"""The same, or the end of the call with more after it, such as another call: the string may have ended here."""
 WORKED_OUT = re.compile(r"[\"'()]|\w\s*[+*%]\s*\w").search
-"""What a value without quotes holds that is to be worked out."""
+"""Matches in an unquoted value that is an expression."""
 BARE = re.compile(r"[^\s,()\[\]{}][^,()\[\]{}\n]*").match
-"""A value that is no string, and all that may belong to it."""
+"""A value that is no string, with everything that may belong to it."""
 
 _A_WORD = re.compile(_WORD).match
 _A_VALUE = re.compile(r"""["'\[{(]|[-+]?\.?\d|(?:True|False|None|true|false|null)(?!\w)|[rbfuRBFU]{1,2}["']""").match
@@ -64,7 +64,7 @@ _FLOAT = re.compile(r"([+-]?)(\d[\d_]*)?(?:\.([\d_]*))?([eE][+-]?\d+)?", re.ASCI
 
 
 def next_visible(text: str, i: int, closed: bool) -> int | None:
-    """Where the first visible character from `i` on is, -1 if the text ends first or it is far away."""
+    """The position of the first visible character from `i` on; -1 if the text ends first or if it is far away."""
     m = SPACES(text, i)
     j = m.end() if m else i
     if j - i > GAP:
@@ -75,7 +75,7 @@ def next_visible(text: str, i: int, closed: bool) -> int | None:
 
 
 def comes(text: str, i: int, words: tuple[str, ...], closed: bool) -> bool | None:
-    """Does one of `words` stand at `i`?"""
+    """Whether one of `words` is at `i`."""
     if text.startswith(words, i):
         return True
     if closed or len(text) - i >= max(map(len, words), default=0):
@@ -85,14 +85,14 @@ def comes(text: str, i: int, words: tuple[str, ...], closed: bool) -> bool | Non
 
 
 def begins_value(text: str, i: int, closed: bool) -> bool | None:
-    """Does a value begin at `i` that is no bare word?"""
+    """Whether a value begins at `i` that is no unquoted word."""
     if not closed and _HALF_VALUE(text, i):
         return None
     return _A_VALUE(text, i) is not None
 
 
 def begins_key(text: str, i: int, assign: str, closed: bool) -> bool | None:
-    """Does a bare key with what assigns to it stand at `i`?"""
+    """Whether an unquoted key with its assignment is at `i`."""
     m = _A_WORD(text, i)
     if m is None:
         return False
@@ -103,7 +103,7 @@ def begins_key(text: str, i: int, assign: str, closed: bool) -> bool | None:
 
 
 def begins_name(text: str, i: int, closed: bool) -> bool | None:
-    """Does a name with its `=` stand at `i`, or one in quotes, or `**`?"""
+    """Whether a name with its `=` is at `i`, or a quoted one, or `**`."""
     if text[i] not in "\"'":
         return text[i] == "*" or begins_key(text, i, "=", closed)
     if NAME(text, i):
@@ -112,24 +112,23 @@ def begins_name(text: str, i: int, closed: bool) -> bool | None:
 
 
 def opens_set(text: str, i: int, closed: bool) -> bool | None:
-    """Is the `{` at `i` that of a set and not of a dict?"""
+    """Whether the `{` at `i` begins a set and not a dict."""
     if _A_SET(text, i):
         return True
     return None if not closed and _HALF_SET(text, i) else False
 
 
 def _code(m: re.Match[str]) -> int:
-    """The code that an escape writes, -1 where it writes none."""
+    """The code point of an escape, -1 if it has none."""
     if digits := m[1] or m[2] or m[3]:
         return int(digits, 16)
     return int(m[4], 8) if m[4] else -1
 
 
 def escape(text: str, i: int, closed: bool) -> tuple[str, int, bool] | None:
-    """What the escape at `i` stands for, how long it is, and whether it is half of a surrogate pair, which no text can
-    hold.
+    """The text of the escape at `i`, its length, and whether it is a lone surrogate, which no text may contain.
 
-    An unknown one is its backslash.
+    An unknown escape is its backslash.
     """
     m = _ESCAPE(text, i)
     if not closed and _HALF_ESCAPE(text, i):
@@ -151,12 +150,12 @@ def escape(text: str, i: int, closed: bool) -> tuple[str, int, bool] | None:
 
 
 def simple(m: re.Match[str]) -> str:
-    """What a backslash and one character stand for."""
+    """The text of a backslash with one character."""
     return SIMPLE_ESCAPES.get(m[1], m[1])
 
 
 def number(word: str) -> str | None:
-    """A number as JSON writes it, its digits as they are; None if the word is none."""
+    """A number in JSON notation, with its digits unchanged; None if the word is no number."""
     if _JSON_NUMBER(word):
         return word
     if "__" in word or word.endswith("_"):
@@ -165,7 +164,7 @@ def number(word: str) -> str | None:
         return str(int(word, 0))
     m = _FLOAT(word)
     if m is None or (m[3] is None and m[4] is None):
-        return None  # no number, or digits alone, such as 007
+        return None  # no number, or an integer that Python rejects, such as 007
     sign, whole, fraction, exponent = m[1] or "", m[2] or "", m[3] or "", m[4] or ""
     if not (whole or fraction) or fraction.startswith("_"):
         return None
@@ -174,14 +173,13 @@ def number(word: str) -> str | None:
 
 
 SAME = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\bfnrt])*+').fullmatch
-"""What stands for the same within a string of JSON."""
+"""String content that means the same in a JSON string."""
 
 
 class Quote:
-    """Quotes of one kind: what of a string in them can be told without looking further, and what keeps a piece off the
-    lane.
+    """Quotes of one kind: the content that needs no further look, and the characters for which a piece needs one.
 
-    `slash` is what a backslash means there: "escape", "raw" (it guards a quote, and stays), or nothing.
+    `slash` is the meaning of a backslash: "escape", "raw" (it protects a quote, and stays), or none.
     """
 
     __slots__ = ("lane", "run", "slash", "text", "whole")
@@ -196,7 +194,7 @@ class Quote:
 
 
 class Syntax:
-    """The quotes, the words and the patterns of one way of writing literals."""
+    """The quotes, words and patterns of one syntax of literals."""
 
     __slots__ = ("constants", "opener", "own", "quotes")
 
@@ -213,5 +211,5 @@ class Syntax:
 
 @lru_cache(64)
 def syntax(hole: Keywords) -> Syntax:
-    """The syntax of a hole, made once."""
+    """The syntax of a hole, computed once."""
     return Syntax(hole)

@@ -1,4 +1,4 @@
-"""Finds the next mark of a call in a text, past code blocks and quotations that only show one."""
+"""Finds the next mark of a call in a text, and skips code blocks and quotations that only show one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .source import Marks, Scan, at, following, marks, until, visible
 from .state import State
 
 OPEN = ("<!--", "~~~", "\n~~~")
-"""What goes on over lines until it is closed."""
+"""Openers of blocks that span lines until they are closed."""
 MOST_MARKED = 128
 MARKED = re.compile(rf"(?:(?:{MARK.pattern})[^\S\n]*)+(?:\n|\Z)").match
 KNOWN = re.compile(rf"[^\n]{{0,{MOST_MARKED - 1}}}\n|[^\n]{{{MOST_MARKED}}}").match
-"""Markers to the end of a line, of at most so many characters; and a line whose end, or length, is known."""
+"""Markers up to the end of a line, of at most so many characters; and a line whose end, or length, is known."""
 TICKS = cast("Callable[[str, int], re.Match[str]]", re.compile("`*").match)
 BRACES = cast("Callable[[str, int], re.Match[str]]", re.compile(r"(?:\{(?=\{))*").match)
 
@@ -26,9 +26,10 @@ Match = tuple[str, str, str]
 
 
 def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
-    """Pass text on to the next mark and eat it: its kind, its word, the white space before it if there may be some.
+    """Passes text on up to the next mark and consumes it. Returns its kind, its word, and the whitespace before it,
+    which may be given back.
 
-    From before the mark of a call or a message on, text can be given back. In a block of code fewer marks count.
+    From before the mark of a call or message on, text can be given back. In a code block fewer marks count.
     """
     s.within = s.unfinished = False
     if fresh and p.fresh:
@@ -52,18 +53,18 @@ def mark(s: State, p: Program, fresh: bool, block: bool) -> Scan[Match | None]:
 
 
 def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
-    """Pass text on to the next mark and eat it; braces that begin no object are text."""
+    """Passes text on up to the next mark and consumes it; braces that begin no object are text."""
     if wanted is None:
         yield from all_of_it(s)
         return None
     word = yield from until(s, wanted, s.say, TextDelta)
     while word == "{":
-        s.pos -= 1  # not eaten while more text comes
+        s.pos -= 1  # not consumed until more text arrives
         c = yield from following(s, 1)
         s.pos += 1
         if not c or c in ENDS or c == "}":
             break
-        run = BRACES(s.text, s.pos)  # the quick way through many of them
+        run = BRACES(s.text, s.pos)  # fast path for many braces
         s.say(word + run[0])
         s.pos = run.end()
         word = yield from until(s, wanted, s.say, TextDelta)
@@ -71,14 +72,14 @@ def _in_text(s: State, wanted: Marks | None) -> Scan[str | None]:
 
 
 def keep_from(s: State, word: str) -> None:
-    """From before the word that was just eaten on, text can be given back."""
+    """Keeps text from before the word that was just consumed, so that it can be given back."""
     s.pos -= len(word)
     s.keep()
     s.pos += len(word)
 
 
 def all_of_it(s: State) -> Scan[None]:
-    """Nothing is looked for: all of it is text."""
+    """Nothing is searched for: everything is text."""
     while True:
         s.say(s.text[s.pos :])
         s.pos = len(s.text)
@@ -88,7 +89,7 @@ def all_of_it(s: State) -> Scan[None]:
 
 
 class CodeBlock:
-    """A block of code, open or not, and how many backticks opened it: a fence of fewer stands in it."""
+    """Whether a code block is open, and the number of backticks that opened it: a fence of fewer is inside it."""
 
     __slots__ = ("open", "ticks")
 
@@ -96,7 +97,7 @@ class CodeBlock:
         self.open, self.ticks = False, 0
 
     def fence(self, s: State) -> Scan[None]:
-        """A fence was told: pass the backticks behind it on, which are of it, and open or close the block."""
+        """After a fence: passes on the remaining backticks, and opens or closes the block."""
         ticks = len(FENCE)
         while True:
             if run := TICKS(s.text, s.pos)[0]:
@@ -113,9 +114,11 @@ class CodeBlock:
 
 
 def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]:
-    """Pass code, a quotation or a comment on, which only talks of calls: to what ends it, or the end of the line. Where
-    it begins with what opens a call, which may have lines: of the paragraph. What begins the next line is not eaten. `opener`
-    stands behind a `word` that does not hold it."""
+    """Passes on code, a quotation or a comment that only shows calls: to its closer, or to the end of the line.
+
+    If it begins with the opener of a call, which may span lines, it extends to the end of the paragraph. What begins
+    the next line is not consumed. `opener` follows a `word` that does not contain it.
+    """
     yield from _pass_words(s, (opener, *p.lead(opener)) if opener else p.lead(word[1:]))
     opener = opener or word[1:]
     end, last = p.shown.get(word, "`"), "\n" if opener in ("", "{", "[") else "\n\n"
@@ -130,7 +133,7 @@ def pass_quoted(s: State, p: Program, word: str, opener: str = "") -> Scan[None]
 
 
 def _pass_words(s: State, words: tuple[str, ...]) -> Scan[None]:
-    """Pass on the words of an opener that is shown, as far as they stand there: there may be a paragraph in it."""
+    """Passes on the words of a quoted opener, as far as they are present: they may contain a paragraph break."""
     for word in words:
         s.keep()
         found = yield from at(s, word)
@@ -142,8 +145,8 @@ def _pass_words(s: State, words: tuple[str, ...]) -> Scan[None]:
 
 
 def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -> Scan[str]:
-    """Pass on what is shown: to one of `ends`, which is eaten, or "" where the message ends in which it is shown, or
-    the text does. A `message` that is shown has an end of its own."""
+    """Passes on quoted text up to one of `ends`, which is consumed. Returns "" if the enclosing message or the text
+    ends first. A quoted `message` has its own end."""
     wanted = marks((*ends, *p.starts, *p.ends), "\n")
     while hit := (yield from until(s, wanted, s.say, TextDelta)):
         if hit in ends:
@@ -158,14 +161,13 @@ def _visible_until(s: State, p: Program, ends: tuple[str, ...], message: bool) -
 
 
 def goes_on(line: str) -> bool:
-    """Does the sentence go on with which this line ends? A word, a number or a comma is then the last that stands
-    there."""
+    """Whether a sentence continues after this line: it ends with a word, a number or a comma."""
     last = line.rstrip()[-1:]
     return last != "" and (last == "," or category(last)[0] in "LMN")
 
 
 def marked_to_its_end(s: State) -> Scan[bool]:
-    """Are control markers all that the rest of the line holds, which is no block of code? A longer rest is text."""
+    """Whether the rest of the line has only control markers and is no code block. A long rest counts as text."""
     if s.fenced:
         return False
     while True:

@@ -1,4 +1,9 @@
-"""A whole reply: texts, thoughts and messages, and where calls may begin in them."""
+"""Reads a whole reply: texts, thoughts and messages, and where calls may begin in them.
+
+Text is passed on to the next mark, and a call is an attempt: if there is none, its text is given back. Pitfalls:
+quoted calls stay text, an unclosed thought may contain the calls, and false openers must not take quadratic time
+(FAILURES).
+"""
 
 from __future__ import annotations
 
@@ -32,14 +37,14 @@ from .source import SPACE, Malformed, Marks, Scan, at, following, marks, skip, u
 from .state import State
 
 FAILURES = 2_000
-"""So many openers may open no call; those behind them are text. What a model writes then costs what text does."""
+"""After so many openers that open no call, the following ones are text, so that the time stays linear."""
 DRAFT = 65_536
-"""So many characters of a thought are held back behind what opens a call."""
+"""The most characters of a thought that are held back after the opener of a call."""
 
 
 def reply(s: State, p: Program, told: str | None) -> Scan[None]:
-    """The whole reply: text, and what its marks open. Thoughts that are not split off stay in the text. Where nobody
-    `told` the prompt, the reply of a model that always thinks begins inside a thought, unless it opens one itself."""
+    """Reads the whole reply. Thoughts that are not separated stay in the text. If the prompt is unknown (`told` is
+    None), a model that always thinks begins inside a thought, unless it opens one itself."""
     now, fresh = yield from _beginning(s, p, told or "", told is None)
     block = CodeBlock()
     while True:
@@ -76,12 +81,12 @@ def reply(s: State, p: Program, told: str | None) -> Scan[None]:
 
 
 def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[str, bool]]:
-    """What the reply begins in, and whether that begins anew."""
+    """The state in which the reply begins, and whether that starts something new."""
     thinking, now = p.d.thinking, p.begins(prompt)
     if unknown and thinking and thinking.always:
         now = "" if (yield from at(s, thinking.open.strip(), eat=False)) else THINK
     if now == THINK and p.unframed and (yield from at(s, *p.unframed, eat=False)):
-        now = ""  # the prompt opened a thought, and the model did not want to think
+        now = ""  # the prompt opened a thought, but the model does not think
     fresh = p.anew(now, prompt)
     if not now and not prompt and ((p.named and s.tools) or (p.heads and (yield from at(s, *p.heads, eat=False)))):
         now = HEAD
@@ -94,9 +99,9 @@ def _beginning(s: State, p: Program, prompt: str, unknown: bool) -> Scan[tuple[s
 
 
 def small(s: State, p: Program, kind: str, word: str, space: str, block: CodeBlock) -> Scan[bool]:
-    """A mark that opens nothing, in a block of code or not. Does what comes next begin anew?"""
+    """Handles a mark that opens nothing. Returns whether what comes next starts something new."""
     if kind == END:
-        block.open = False  # a message ends it, too
+        block.open = False  # a message also ends a block
         s.say(word if s.unread else "")
         s.unread = False
         return True
@@ -107,7 +112,7 @@ def small(s: State, p: Program, kind: str, word: str, space: str, block: CodeBlo
         yield from skip(s, len(close) - len(close.rstrip()))
         return True
     if kind == THOUGHT and (yield from at(s, close.strip() or word)):
-        return True  # a thought without a word
+        return True  # an empty thought
     if kind == FRAME and (yield from _ends(s, () if block.open else p.beyond)):
         if word in p.unthink and word not in p.frames:
             s.note("stray-closer", word)
@@ -119,7 +124,7 @@ def small(s: State, p: Program, kind: str, word: str, space: str, block: CodeBlo
 
 
 def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
-    """A mark of what a text shows was told: a block of code opens or closes, or all that is shown is passed on."""
+    """After the mark of quoted text: a code block opens or closes, or the quoted text is passed on."""
     if word == FENCE:
         return (yield from block.fence(s))
     opener = ""
@@ -135,19 +140,19 @@ def _show(s: State, p: Program, word: str, block: CodeBlock) -> Scan[None]:
 
 
 def opened(s: State, p: Program, word: str, space: str) -> Scan[None]:
-    """The opener of a thought was eaten."""
+    """After the opener of a thought was consumed."""
     if not p.split:
         return s.say(space + word)
     s.say("\n" if word[0] == "\n" else "")
     if p.d.thinking:
-        if p.d.thinking.also:  # a half opener, and then a whole one
+        if p.d.thinking.also:  # an incomplete opener may precede the complete one
             yield from at(s, p.d.thinking.open.strip())
         yield from skip(s, len(p.d.thinking.open) - len(p.d.thinking.open.rstrip()))
     return None
 
 
 def thought(s: State, p: Program) -> Scan[Match | None]:
-    """Pass a thought on to what ends it."""
+    """Passes a thought on up to what ends it."""
     s.voice = ThoughtDelta if p.split else TextDelta
     if p.closers is None:
         yield from all_of_it(s)
@@ -176,11 +181,9 @@ def thought(s: State, p: Program) -> Scan[Match | None]:
 
 
 def draft(s: State, p: Program, word: str) -> Scan[str | None]:
-    """What begins like a call in a thought, that word being eaten, to the word that ends the thought, or the next such.
-
-    It is a part of the thought, unless the thought never closes and nothing but closers comes behind the calls: then
-    the model forgot to close it. So all of it waits, up to a bound, until the thought closes or the reply ends.
-    """
+    """Reads on after the beginning of a call inside a thought, up to the word that ends the thought, or the next such
+    beginning. It is part of the thought, unless the thought never closes and only closers follow the calls: then the
+    model forgot to close it. Until that is known, everything up to a limit is held back."""
     if p.closers is None or p.opening is None:
         return None
     keep_from(s, word)
@@ -207,7 +210,7 @@ def draft(s: State, p: Program, word: str) -> Scan[str | None]:
 
 
 def _until_long(s: State, wanted: Marks, emit: Callable[[str], None], size: list[int]) -> Scan[str | None]:
-    """As `until`, but stops where more than a draft may hold was passed on."""
+    """As `until`, but stops when more than the limit of a draft was passed on."""
     scan = until(s, wanted, emit)
     while True:
         try:
@@ -221,8 +224,8 @@ def _until_long(s: State, wanted: Marks, emit: Callable[[str], None], size: list
 
 
 def last_calls(s: State, p: Program) -> Scan[str | None]:
-    """The rest of a reply that ends within a thought, all of it there: calls count where nothing comes behind them, and
-    "" comes back. What does not count is a part of the thought."""
+    """Reads the rest of a reply that ends inside a thought and has arrived. Returns "" if calls come last, which then
+    count; anything else is part of the thought."""
     wanted, voice = marks(p.drafts), s.voice
     while (word := (yield from until(s, wanted, s.say, voice))) is not None:
         start, before, done = s.pos - len(word), s.mark(), True
@@ -231,7 +234,7 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
             done = yield from attempt(s, p, word, True)
             word = yield from at(s, *p.openers)
         while done and p.frames and (yield from at(s, *p.frames)):
-            pass  # the end of the turn
+            pass  # skip markers at the end of the turn
         if done and not (yield from following(s)):
             s.out.insert(before[0], Noted(Note("unclosed-thought", "", s.base + start)))
             s.settle()
@@ -243,7 +246,7 @@ def last_calls(s: State, p: Program) -> Scan[str | None]:
 
 
 def headed(s: State, p: Program) -> Scan[str]:
-    """Read the head of a message whose start stood before; an empty line may come before it."""
+    """Reads the head of a message whose start came earlier; an empty line may precede it."""
     s.keep()
     now = yield from message(s, p, "", TEXT)
     if now == HEAD:
@@ -254,10 +257,8 @@ def headed(s: State, p: Program) -> Scan[str]:
 
 
 def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
-    """Read the head of a message, its start being eaten, and the call where it is one: what its body is.
-
-    Where it is no head, all goes on as it is `now`; an empty one may stand before a head (HEAD).
-    """
+    """Reads the head of a message after its start, and the call if it is one. Returns what the body is. If it is no
+    head, the state `now` continues; an empty one may precede a head (HEAD)."""
     header = p.d.header
     if header is None:
         return TEXT
@@ -284,13 +285,13 @@ def message(s: State, p: Program, word: str, now: str) -> Scan[str]:
         return HEAD if p.named and not head else TEXT
     if not p.split:
         start = word if word in p.bare else header.start.strip()
-        s.say(word.removeprefix(start) + head + hit)  # left in the text, a thought keeps its marks
+        s.say(word.removeprefix(start) + head + hit)  # a thought that stays in the text keeps its marks
     return THINK
 
 
 def _goes_on(s: State, p: Program) -> Scan[None]:
-    """Does the text go on behind the call that stands in it: in its line, or anywhere if the sentence before it is not
-    finished? It only talks of the call then. The markers that another dialect has around its calls are no text."""
+    """Whether the text continues after a call inside it: on its line or, after an unfinished sentence, anywhere. Then
+    it only talks about the call. Markers of another dialect around its calls are no text."""
     c = yield from following(s)
     same = s.fenced or s.unfinished or "\n" not in SPACE(s.text, s.pos)[0]
     if not (c and s.ending and s.within and same) or (yield from at(s, *p.legal, eat=False)):
@@ -300,7 +301,7 @@ def _goes_on(s: State, p: Program) -> Scan[None]:
 
 
 def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
-    """Read what may be calls, its first word being eaten; what is none comes back as text. Was it one?"""
+    """Tries to read calls after their first word. Returns False, and gives the text back, if there are none."""
     s.spent, s.live, s.doubtful = False, None, False
     s.fenced = word.strip() in p.fences
     s.within = (s.spoken if s.fenced else s.within) and not thinking
@@ -314,12 +315,12 @@ def attempt(s: State, p: Program, word: str, thinking: bool) -> Scan[bool]:
     yield from _goes_on(s, p)
     c = yield from following(s)
     if not c or c not in "{[" or c not in p.entries:
-        s.settle()  # else the next call, or what is none, tells
+        s.settle()  # otherwise what follows decides whether the last call counts
     return True
 
 
 def _break_off(s: State, why: Malformed) -> None:
-    """Ends a call that was told in part: it stays, not whole."""
+    """Ends a call that was emitted in part: it stays, with whole=False."""
     s.seed = 0
     s.cut |= s.closed
     s.note("cut" if s.closed else "malformed", str(why))
@@ -329,7 +330,7 @@ def _break_off(s: State, why: Malformed) -> None:
 
 
 def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
-    """The text left the dialect. What was told stays, not whole; what was not goes back to text."""
+    """The text left the dialect. What was emitted stays, with whole=False; the rest is given back as text."""
     word = word.strip()
     entry = p.entries.get(word)
     s.broken = s.broken or bool(entry and entry.formal and entry.section and p.d.items)
@@ -351,12 +352,12 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
     if why.unknown:
         s.note("unknown-tool", why.unknown)
     if seed:
-        return True  # the prompt wrote that word: the reply begins only here
+        return True  # the word was in the prompt: the reply begins only here
     value = word in ("{", "[") and word in p.entries
     start = _behind(s, p, word, value)
     before, s.pos = s.text[s.pos : start], start
     if word in p.frames and (yield from _ends(s, p.beyond)):
-        return True  # a mark that may open a call is a frame here
+        return True  # a mark that may open a call or be a frame is a frame here
     s.cut |= cut
     s.say(before)
     if value:
@@ -365,7 +366,7 @@ def failed(s: State, p: Program, why: Malformed, word: str) -> Scan[bool]:
 
 
 def _behind(s: State, p: Program, word: str, value: bool) -> int:
-    """Where the text goes on, of which the first word opened nothing: behind it, but before a value."""
+    """Where the text continues whose first word opened nothing: after the word, but before a JSON value."""
     if not word:
         return s.pos
     start = SPACE(s.text, s.pos).end()
@@ -373,15 +374,15 @@ def _behind(s: State, p: Program, word: str, value: bool) -> int:
         return start
     start += len(word)
     entry = p.entries.get(word)
-    if entry and entry.formal and entry.section and p.d.items:  # an element of the list may be a call still
+    if entry and entry.formal and entry.section and p.d.items:  # an element of the list may still be a call
         end = SPACE(s.text, start).end() + len(p.d.items[0].strip())
         if s.text.startswith(p.d.items[0].strip(), end - len(p.d.items[0].strip())):
-            start = SPACE(s.text, end).end()  # it stands on a line of its own, which is not indented to be shown
+            start = SPACE(s.text, end).end()  # on its own line, where indentation does not mean a quotation
     return start
 
 
 def data(s: State) -> Scan[None]:
-    """Pass a JSON value of the reply on as the text that it is: nothing in it is a call."""
+    """Passes on a JSON value of the reply as text: nothing in it is a call."""
     start = s.base + s.pos
     try:
         yield from json_value(s, s.say, None, s.voice)
@@ -392,7 +393,7 @@ def data(s: State) -> Scan[None]:
 
 
 def _ends(s: State, beyond: tuple[str, ...]) -> Scan[bool]:
-    """Does nothing come after this, or something that begins anew, one of the words `beyond`?"""
+    """Whether nothing follows, or something that starts anew, one of the words `beyond`."""
     if beyond and (yield from at(s, *beyond, eat=False)):
         return True
     return s.closed and SPACE(s.text, s.pos).end() == len(s.text)

@@ -1,8 +1,8 @@
-"""Limits how much one reply may hold. A reply beyond that ends as one that was cut at its length.
+"""Limits the size of one reply. A larger one ends as if it was cut at its length.
 
-A deadline does not bound what a model can send until then. Each kind of content is counted by itself, since each is
-kept until the reply is over: texts, thoughts and the arguments of all calls in characters, calls, notes and the tokens
-of likelihoods in number. What came before the bound stands; a call that is open then is cut, and so never run.
+A deadline does not limit how much a model can send until then. Each kind of content is counted separately, since each
+is stored until the reply is over: texts, thoughts and the arguments of all calls in characters; calls, notes and
+tokens with likelihoods in number. What came before the limit stays; a call that is open then is cut, and so never run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ CHARACTERS = 12_000_000
 CALLS = 128
 NOTES = 10_000
 TOKENS = 131_072
-"""Tokens whose likelihoods are kept."""
+"""The most tokens with likelihoods."""
 
 
 class ReplyBounds:
-    """Counts the events of one reply. Once `takes` is False the reply is over, and `ending` says how it is told."""
+    """Counts the events of one reply. When `takes` returns False the reply is over, and `ending` gives its last
+    events."""
 
     def __init__(self) -> None:
         self._text = self._thought = self._arguments = CHARACTERS
@@ -27,7 +28,7 @@ class ReplyBounds:
         self._open = False
 
     def takes(self, event: Event) -> bool:
-        """Whether an event still belongs to the reply."""
+        """Whether an event is within the limits."""
         kind = type(event)
         if kind is TextDelta:
             self._text -= len(event.text)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
@@ -53,7 +54,7 @@ class ReplyBounds:
         return min(self._thought, self._arguments, self._calls, self._notes, self._tokens) >= 0
 
     def ending(self) -> list[Event]:
-        """The end of a reply that is longer than it may be."""
+        """The last events of a reply that exceeds the limits."""
         counts = {
             f"{CHARACTERS:,} characters of text": self._text,
             f"{CHARACTERS:,} characters of thought": self._thought,

@@ -1,8 +1,8 @@
-"""A reply with what was broken in its prompt whole again.
+"""Restores control markers in a reply that were defused in its prompt.
 
-A model that copies a text in which a marker was broken (see `markers`) copies the zero-width space as well. Nobody who
-gets the reply shall see that space, least of all a tool that writes a file: so one such space behind a bracket, or
-before the colon of a label, is taken out again, in texts, thoughts, names and arguments, at every cut the same.
+A model that copies a text with a defused marker (see `prompt.control_markers`) copies the zero-width space as well.
+Nobody should receive that space, least of all a tool that writes a file. So one such space after a bracket, or before
+the colon of a label, is removed from texts, thoughts, names and arguments, independent of how the text is cut.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from ..prompt.control_markers import INVISIBLE, restore
 _BRACKET = r"[<\[\]｜]|\\u(?:003[cC]|005[bBdD]|[fF]{2}5[cC])"
 _SPACE = rf"(?:{INVISIBLE}|\\u200[bB])"
 _IN_JSON = re.compile(rf"\\[^u]|({_BRACKET}){_SPACE}|([A-Za-z]){_SPACE}(?={_SPACE}*:)", re.DOTALL)
-"""A broken bracket or label in JSON text, where either may be escaped; other escapes are passed over."""
+"""A defused bracket or label in JSON text, where either may be escaped; other escapes are skipped."""
 _LAST = re.compile(rf"(?:{_BRACKET}|[A-Za-z]){_SPACE}*\Z")
 _PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _SPACES = re.compile(f"{INVISIBLE}+\\Z")
 
 
 class Restorer:
-    """Events of a reply in, the same out with what was broken whole."""
+    """Converts the events of a reply to events with markers restored."""
 
     __slots__ = ("_held", "_kind", "_last")
 
     def __init__(self) -> None:
         self._kind: type[Event] | None = None
-        self._last = ""  # of a text: its last character so far
-        self._held = ""  # what the next piece may make a broken marker of: spaces, a bracket, an escape that has begun
+        self._last = ""  # the last character of the text so far
+        self._held = ""  # a possible start of a defused marker: spaces, a bracket, an incomplete escape
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
-        """What these events are."""
+        """The events with markers restored."""
         out: list[Event] = []
         for event in events:
             if self._kind is not type(event):
@@ -57,7 +57,7 @@ class Restorer:
         return out
 
     def _flush(self, out: list[Event]) -> None:
-        """What was held back is over."""
+        """Emits what was held back."""
         held, last = self._held, self._last
         self._held = self._last = ""
         if self._kind is ArgumentsDelta and held:
@@ -91,6 +91,6 @@ def _text_of(event: TextDelta | ThoughtDelta | ArgumentsDelta) -> str:
 
 
 def _escapes(text: str, at: int) -> bool:
-    """Whether the backslash there begins an escape: it is no second one of a pair."""
+    """Whether the backslash begins an escape, and is not the second one of a pair."""
     before = text[: at + 1]
     return (len(before) - len(before.rstrip("\\"))) % 2 == 1

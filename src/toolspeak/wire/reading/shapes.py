@@ -11,8 +11,8 @@ from .state import State
 
 
 def fitting(s: State, forms: tuple[Form, ...]) -> Scan[Sequence[Form]]:
-    """The shapes that may begin with what comes next; one that begins with a word of its own counts first where that
-    stands there, else not at all."""
+    """The shapes that may begin with what comes next. One with a literal at its beginning comes first if that literal
+    is present, and is dropped otherwise."""
     may_be = _by_letter(forms, (yield from following(s)))
     plain = [form for form in may_be if not isinstance(form[0], str)]
     if len(plain) in (0, len(may_be)):
@@ -23,6 +23,6 @@ def fitting(s: State, forms: tuple[Form, ...]) -> Scan[Sequence[Form]]:
 
 
 def _by_letter(forms: tuple[Form, ...], c: str) -> Sequence[Form]:
-    """The shapes that may begin with this letter: a name never begins with a brace, an object always."""
+    """The shapes that may begin with this character: a name never begins with a brace, an object always does."""
     other = (NAME if c == "{" else JsonCall) if c else None
     return [form for form in forms if form[0] is not other and type(form[0]) is not other] or forms[:1]

@@ -1,9 +1,11 @@
-"""Reading text that arrives in pieces: until a mark, a literal, white space, a short word.
+"""Reads text that arrives in pieces: up to a mark, a literal, whitespace, a short word.
 
-Everything is a generator over a `Source` that yields when it needs more text and returns what it
-found. A position kept over a yield is wrong, since the buffer is compacted while it waits: keep
-distances from `source.pos`. A decision never depends on how much has arrived: what is short is not
-consumed before it is whole, and limits hold as well when all the text is there.
+Every function is a generator over a `Source` that yields when it needs more text and returns its result. Pitfalls:
+
+- A position that is stored over a yield is wrong, because the buffer is compacted meanwhile. Store distances from
+  `source.pos` instead.
+- A decision must not depend on how much text has arrived. So nothing short is consumed before it is complete, and
+  limits also apply when all the text is present.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ Delta = type[TextDelta] | type[ThoughtDelta] | type[ArgumentsDelta]
 Search = Callable[..., "re.Match[str] | None"]
 
 GAP = 256
-"""White space longer than this, in characters, ends the search for what follows it."""
+"""More whitespace than this, in characters, ends the search for what follows it."""
 OUTSIDE_TAGS = re.compile(r"\s+(?![^<>]*>)")
 CAP = 256
-"""A name, a key or an id is at most this long, in characters."""
+"""The most characters of a name, a key or an id."""
 
 SPACE = cast("Callable[[str, int], re.Match[str]]", re.compile(r"\s*").match)
-"""Matches the white space at a place, which may be none."""
+"""Matches the whitespace at a position, which may be empty."""
 
 
 Decoded = dict[int, tuple[str, object]]
@@ -35,9 +37,9 @@ Words = tuple[str, ...]
 
 
 class Malformed(Exception):
-    """The text left the dialect: a signal between the rooms of the decoder, never seen outside.
+    """The text left the dialect. An internal signal of the decoder that never leaves it.
 
-    `unknown` is the name of a tool that was not offered, where it is that which makes this no call.
+    `unknown` is the name of a tool that is not offered, if that is the reason why this is no call.
     """
 
     def __init__(self, why: str, unknown: str = "") -> None:
@@ -48,10 +50,11 @@ class Malformed(Exception):
 class Source:
     """Text that arrives in pieces, and the position up to which it was read.
 
-    While `lane` is set, a piece in which it finds nothing may go straight out as a `delta`. While `log`
-    is a list, what is read is kept and can be given back. While `step` is set, it may read on in place of the generator
-    that waits: it tells False where it needs more text still.
-    `decoded` holds the JSON that was all there at once, by the id of its text, and its value: nobody need decode it again.
+    - `lane`: a pattern that searches a new piece; if it finds nothing, the piece may be emitted directly as a `delta`
+    - `log`: if it is a list, text is kept when it is read, and can be given back
+    - `step`: a function that reads on in place of the waiting generator; it returns False if it needs more text
+    - `decoded`: JSON texts that arrived complete, with their values, by the id of the text, so that nobody parses them
+      again
     """
 
     __slots__ = (
@@ -80,7 +83,7 @@ class Source:
         self.logpos = 0
 
     def add(self, piece: str) -> None:
-        """Take in more text; what was read and is not kept is let go."""
+        """Appends text; drops what was read and is not kept."""
         text, pos = self.text, self.pos
         if self.log is not None:
             self.log.append(text[self.logpos : pos])
@@ -91,19 +94,19 @@ class Source:
         self.lane = self.step = None
 
     def keep(self) -> None:
-        """From here on, what is read can be given back."""
+        """From here on, text that is read can be given back."""
         self.log, self.logpos = [], self.pos
 
     def recorded(self) -> str:
-        """What was read since `keep`."""
+        """The text that was read since `keep`."""
         return "".join(self.log or ()) + self.text[self.logpos : self.pos]
 
     def eaten(self) -> int:
-        """How much was read since `keep`: a place to `rewind` to."""
+        """The amount of text read since `keep`: a place for `rewind`."""
         return len(self.recorded())
 
     def rewind(self, place: int) -> None:
-        """Give back what was read since that place, and go on keeping."""
+        """Gives back the text that was read since that place, and keeps on recording."""
         if self.log:
             old = "".join(self.log)
             self.text, self.log = old + self.text[self.logpos :], []
@@ -112,7 +115,7 @@ class Source:
         self.pos = self.logpos + place
 
     def back(self) -> None:
-        """Give back what was read since `keep`."""
+        """Gives back the text that was read since `keep`."""
         if self.log:
             old = "".join(self.log)
             self.text, self.pos = old + self.text[self.logpos :], 0
@@ -123,9 +126,12 @@ class Source:
 
 
 class Machine:
-    """A reader whose `mode` is what it does next, None at its end; a mode tells False where it needs more text, and has
-    then decided nothing. Costs less than generators where every few characters are a token: it goes on without waking
-    those that wait for it."""
+    """A reader as a state machine: `mode` is the next step, None at the end. A mode returns False if it needs more
+    text, without having decided anything.
+
+    It is faster than a generator if every few characters are a token, since it continues without waking the generators
+    that wait for it.
+    """
 
     __slots__ = ("mode", "s")
 
@@ -134,7 +140,7 @@ class Machine:
         self.mode: Callable[[], bool] | None = mode
 
     def step(self) -> bool:
-        """Read on as far as the text goes. Is all of it read?"""
+        """Reads on as far as the text goes. Returns whether everything was read."""
         s = self.s
         while mode := self.mode:
             if not mode():
@@ -158,9 +164,10 @@ def _opening(word: str) -> str:
 
 
 class Marks:
-    """A set of literals to look for: the leftmost, of those the longest, or a half one where the text ends.
+    """A set of literals to search for: the leftmost one, the longest of several, or an incomplete one at the end of
+    the text.
 
-    `special` is a character class (without brackets) that keeps a piece off the lane.
+    `special` is a character class (without brackets) for which a piece may not be emitted directly.
     """
 
     __slots__ = ("full", "lane", "search")
@@ -171,9 +178,11 @@ class Marks:
         def whole(word: str) -> str:
             rest = [v[len(word) :] for v in ordered if v != word and v.startswith(word)]
             wait = "|".join(filter(None, map(_opening, rest)))
-            return re.escape(word) + (f"(?!(?:{wait})?\\Z)" if rest else "") + "()"  # the group: it is whole
+            return (
+                re.escape(word) + (f"(?!(?:{wait})?\\Z)" if rest else "") + "()"
+            )  # the empty group marks a complete match
 
-        # Every branch begins with a letter of its own, so that the search skips to the first letters: five times faster.
+        # Every branch begins with a literal letter, so that the regex engine can skip ahead: five times faster.
         found = "|".join([*map(whole, ordered), *(half + "\\Z" for half in map(_opening, ordered) if half)])
         self.search = re.compile(found).search
         self.full = re.compile("(" + "|".join(map(re.escape, ordered)) + ")").search
@@ -187,12 +196,13 @@ class Marks:
 
 @lru_cache(1024)
 def marks(words: tuple[str, ...], special: str = "") -> Marks:
-    """The marks for `words`, made once."""
+    """The Marks for `words`, created once."""
     return Marks(words, special)
 
 
 def until(s: Source, wanted: Marks, emit: Callable[[str], None], delta: Delta | None = None) -> Scan[str | None]:
-    """Pass text on until a mark; eat and return it, or None at the end. `delta`: the event that text may go out as."""
+    """Passes text on up to a mark. Consumes and returns the mark, or None at the end. `delta` is the event for text
+    that is emitted directly."""
     while True:
         text, pos = s.text, s.pos
         m = (wanted.full if s.closed else wanted.search)(text, pos)
@@ -216,12 +226,13 @@ def until(s: Source, wanted: Marks, emit: Callable[[str], None], delta: Delta | 
 
 
 def visible(text: str, pos: int) -> int:
-    """Where the white space at `pos` ends, which is mostly none."""
+    """The end of the whitespace at `pos`, which is usually empty."""
     return SPACE(text, pos).end() if text[pos : pos + 1].isspace() else pos
 
 
 def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
-    """Which of `words` (the longest) comes next after white space; "" if none does. Eats it, or nothing."""
+    """The longest of `words` that comes next after whitespace; "" if there is none. Consumes it, unless `eat` is
+    false."""
     while True:
         text = s.text
         i = visible(text, s.pos)
@@ -239,7 +250,7 @@ def at(s: Source, *words: str, eat: bool = True) -> Scan[str]:
 
 
 def _may_go_on(text: str, i: int, words: tuple[str, ...]) -> bool:
-    """Whether more text could make what stands from `i` on, if anything does, one of the words, or a longer one of them."""
+    """Whether more text could complete what is at `i` to one of the words, or to a longer one."""
     rest = text[i:]
     return any(word.startswith(rest) for word in words if len(word) > len(rest)) if rest else True
 
@@ -251,11 +262,10 @@ def longest(words: tuple[str, ...]) -> int:
 
 
 def token(s: Source, ends: Marks, cap: int = CAP, fits: Callable[[str], bool] | None = None) -> Scan[tuple[str, str]]:
-    """A short text up to one of `ends` (not eaten), and that end, "" where the text ends.
+    """A short text up to one of `ends` (not consumed), and that end; "" if the text ends.
 
-    Eats nothing until it is whole, so that a failure gives all of it back. `fits` tells whether a text may be the
-    beginning of what is wanted: what is not is given back at once. Raises Malformed then, and where it is longer than
-    `cap`.
+    Consumes nothing until it is complete, so that all of it is given back on failure. `fits` checks whether a text may
+    be the beginning of a valid one. Raises Malformed if it may not, and for a text longer than `cap`.
     """
     while True:
         text, pos = s.text, s.pos
@@ -281,19 +291,19 @@ def token(s: Source, ends: Marks, cap: int = CAP, fits: Callable[[str], bool] | 
 
 @lru_cache(1024)
 def literal_words(literal: str) -> tuple[str, ...]:
-    """The words of a dialect's literal; a blank between the brackets of a tag is a part of its name."""
+    """The words of a dialect's literal; a space inside a tag does not separate words."""
     return tuple(word for word in OUTSIDE_TAGS.split(literal) if word)
 
 
 def expect(s: Source, literal: str) -> Scan[None]:
-    """Eat the words of a literal, with any white space around each."""
+    """Consumes the words of a literal, with any whitespace around each. Raises Malformed if they do not come."""
     for word in literal_words(literal):
         if not (yield from at(s, word)):
             raise Malformed(f"expected {word!r}")
 
 
 def blank(s: Source) -> Scan[bool]:
-    """Eat white space; is there something after it?"""
+    """Consumes whitespace. Returns whether something follows."""
     while True:
         s.pos = SPACE(s.text, s.pos).end()
         if s.pos < len(s.text) or s.closed:
@@ -302,14 +312,15 @@ def blank(s: Source) -> Scan[bool]:
 
 
 def peek(s: Source, n: int) -> Scan[str]:
-    """The next n characters, or what there is at the end. Eats nothing."""
+    """The next n characters, or fewer at the end. Consumes nothing."""
     while len(s.text) - s.pos < n and not s.closed:
         yield
     return s.text[s.pos : s.pos + n]
 
 
 def following(s: Source, offset: int = 0) -> Scan[str]:
-    """The first visible character at `offset` from here or after it, "" at the end or far away. Eats nothing."""
+    """The first visible character from `offset` characters ahead on; "" at the end or if it is far away. Consumes
+    nothing."""
     while True:
         i = visible(s.text, s.pos + offset)
         if i - s.pos - offset > GAP:
@@ -322,6 +333,6 @@ def following(s: Source, offset: int = 0) -> Scan[str]:
 
 
 def skip(s: Source, most: int) -> Scan[None]:
-    """Eat at most `most` characters of white space."""
+    """Consumes at most `most` characters of whitespace."""
     yield from peek(s, most)
     s.pos = min(SPACE(s.text, s.pos).end(), s.pos + most)

@@ -1,6 +1,8 @@
-"""Other spellings of the tag that holds a call's name: `<invoke name=f>`, `<invoke=f>` and `<function name="f">` are read
-where a dialect writes `<invoke name="f">` or `<function=f>`. Quotation marks around the name are taken off when it is
-read. Such a tag counts only for an offered tool, and leaves a note.
+"""Other spellings of the tag that has a call's name. `<invoke name=f>`, `<invoke=f>` and `<function name="f">` are
+read where a dialect writes `<invoke name="f">` or `<function=f>`.
+
+Quotation marks around the name are removed when it is read. Such a tag counts only for an offered tool, and leaves a
+note.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ TAG = re.compile(r'(?P<tag>.*<[^<>=]*?)(?P<attribute>(?: name)?)=(?P<quote>"?)',
 
 
 def other_tags(form: tuple[Part, ...]) -> tuple[tuple[Part, ...], ...]:
-    """A call with its name in such a tag, in each of these spellings; () where its name does not stand in a tag."""
+    """A call with its name in such a tag, in each of these spellings; () if its name is not in a tag."""
     at = form.index(NAME) if NAME in form else 0
     before, behind = (form[at - 1], form[at + 1]) if 0 < at < len(form) - 1 else (None, None)
     m = TAG(before) if isinstance(before, str) else None

@@ -1,4 +1,4 @@
-"""The state that the readers of a reply share: the text that arrives, the events that leave, the open call."""
+"""The state that all readers of a reply share: the text that arrives, the events that leave, and the open call."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ...types import Note, Tool
 from .source import Decoded, Malformed, Source
 
 NAMED = re.compile(r"[^\s<>{}\[\]()\"'`|,;]+").fullmatch
-"""What a tool may be called on a wire."""
+"""Matches a possible tool name in a reply."""
 FUNCTIONS = "functions"
-"""The namespace in which models were taught that the functions of a request stand."""
+"""The namespace in which some models were trained to see the functions of a request."""
 NOTES = 100
-"""No reply leaves more notes than this."""
+"""The most notes of a reply."""
 DOUBTFUL = frozenset(["doubled-key", "expression", "other-name", "trailing-text", "unknown-key"])
-"""Something of a call was left out, or it can be read in more than one way: a call with such a note is never whole."""
+"""Rules of notes that say that a part of a call was dropped, or that it is ambiguous: such a call is never whole."""
 
 
 def may_name(text: str) -> bool:
-    """May the name of any tool begin so?"""
+    """Whether a tool name may begin like this."""
     seen = text.strip()
     return not seen or NAMED(seen) is not None
 
@@ -36,10 +36,10 @@ Mark = tuple[
 
 @dataclass(slots=True)
 class Call:
-    """A call being read. `guard`: only an offered tool counts, and with `strict` it must be offered by name.
+    """A call being read.
 
-    Once it is `filled`, its arguments are all there, whatever happens to what closes it. It is `open_ended` where
-    nothing closes it.
+    `guard`: it counts only for an offered tool; `strict`: the tool must be offered by name. `filled`: its arguments
+    are complete, whatever happens to its closer. `open_ended`: nothing closes it.
     """
 
     guard: bool = False
@@ -54,17 +54,20 @@ class Call:
 
 
 class State(Source):
-    """A source, and the events made from it.
+    """A source, and the events made from it. What is needed to take a call back, or to judge it, is here as well:
 
-    `args` takes more of the open call's arguments. `tools` maps a name to its tool; None: any name will do. What is noted while the text can still be
-    given back waits until it cannot, and is forgotten if it is. `spent`: so much was read that a failure
-    becomes text without a second reading. `cut`: the text ended where it may not. `above`: there was text before this line.
-    `voice` is the event that what is said goes out as. `seed`: so much of what is kept stood in the prompt.
-    `unread`: the message that is open is a call where none counts. `given` are the ids that calls have.
-    `ending` is the call that is over, but for what comes behind it, and `behind` the texts that its object holds; `doubtful`: a note tells that what is read is not whole.
-    `line`: the text of the line that is told, or the end of it; `within`: that stands before the call read, which is `fenced` or not;
-    `unfinished`: what ends it is a sentence that goes on.
-    `failures`: so many openers opened no call; `broken`: a list of calls was one of them, or held a call that broke. `judged` is the place where it was decided last whether more of a call stands there.
+    - `args` appends to the open call's arguments. `tools` maps names to tools; None accepts any name.
+    - `waiting`: notes about text that can still be given back; they are dropped if it is.
+    - `spent`: so much was read that a failure becomes text without a second reading.
+    - `cut`: the text ended in the middle of something. `unread`: the open message is a call, but calls do not count.
+    - `voice`: the event for text (text or thought). `seed`: the length of the kept text that was in the prompt.
+    - `given`: the ids of calls so far. `doubtful`: a note says that the current call is not whole.
+    - `ending`: a call that is complete unless what follows spoils it; `behind`: the texts in its object.
+    - `line`: the current line of text, or its end. `above`: there was text before it. `within`: there was text on the
+      line before the current call, which is `fenced` or not. `unfinished`: that text is a sentence that continues.
+    - `failures`: the number of openers that opened no call. `broken`: a list of calls was one of them, or had a broken
+      call.
+    - `judged`: the position where it was last decided whether the call has more text.
     """
 
     __slots__ = (
@@ -130,7 +133,7 @@ class State(Source):
         self.failures = 0
 
     def say(self, text: str) -> None:
-        """More text for the user, or of a thought."""
+        """Emits text, or a part of a thought."""
         if text:
             if self.ending:
                 self.settle(text)
@@ -148,11 +151,11 @@ class State(Source):
 
     @property
     def spoken(self) -> bool:
-        """Whether there was text."""
+        """Whether there was any text."""
         return self.above or self.line != ""
 
     def flush_text(self) -> None:
-        """Tell the pieces of text that were said as one."""
+        """Emits the collected pieces of text as one event."""
         if self.texts:
             self.out.append(self.told("".join(self.texts)))
             self.texts.clear()
@@ -173,7 +176,7 @@ class State(Source):
         self.out.append(event)
 
     def note(self, rule: str, detail: str = "", place: int | None = None) -> None:
-        """Tell of a repair at this place, or where the reader is; the same one of the same call once."""
+        """Adds a note at this position, or at the reader's. Equal notes of one call are added once."""
         self.doubtful |= rule in DOUBTFUL
         key = (f"{self.calls} {rule}", detail)
         if key in self.noted or len(self.noted) >= NOTES:
@@ -186,7 +189,7 @@ class State(Source):
             self.push(Noted(note))
 
     def commit(self) -> None:
-        """What was read stays read."""
+        """Text that was read so far will not be given back."""
         self.log = None
         waiting, self.waiting = self.waiting, []
         for note in waiting:
@@ -196,11 +199,11 @@ class State(Source):
                 self.push(Noted(note))
 
     def forget(self) -> None:
-        """What was noted since `keep` was about something that is none."""
+        """Drops the notes since `keep`: they were about something that is no call."""
         self.waiting, self.doubtful = [], False
 
     def mark(self) -> Mark:
-        """How things stand, to come back to with `undo`: what is told from here on may have to be taken back."""
+        """A snapshot for `undo`: events from here on may have to be taken back."""
         self.flush()
         self.flush_text()
         self.log = None
@@ -216,7 +219,7 @@ class State(Source):
         )
 
     def undo(self, mark: Mark) -> None:
-        """Nothing was told since `mark`."""
+        """Takes back all events since `mark`."""
         size, self.calls, given, noted, self.cut, self.above, self.line, self.voice = mark
         self.given, self.noted, self.waiting = set(given), set(noted), []
         self.parts.clear()
@@ -227,7 +230,7 @@ class State(Source):
         self.doubtful = False
 
     def schema(self, call: Call) -> Mapping[str, Any]:
-        """The parameters of the tool that is called, {} where it is not known."""
+        """The parameters of the called tool; {} if it is unknown."""
         tool = (self.tools or {}).get(call.name or "")
         return tool.parameters if tool else {}
 
@@ -235,16 +238,16 @@ class State(Source):
         return self.tools is None or name in self.tools
 
     def is_tool(self, name: str) -> bool:
-        """Whether tools are known, and one is called so."""
+        """Whether the tools are known and one has this name."""
         return name in (self.tools or ())
 
     @property
     def gone_out(self) -> bool:
-        """Whether something of what is read went out already, so that it cannot be given back and read otherwise."""
+        """Whether a part of the text was emitted already, so that it cannot be given back and read differently."""
         return self.spent or self.log is None or self.live is not None
 
     def begins(self, text: str) -> bool:
-        """Does the name of an offered tool begin so?"""
+        """Whether the name of an offered tool begins like this."""
         seen = text.strip()
         i = bisect_left(self.names, seen)
         if i < len(self.names) and self.names[i].startswith(seen):
@@ -253,8 +256,8 @@ class State(Source):
         return self.begins(rest) if dot and space == FUNCTIONS else not dot and FUNCTIONS.startswith(space)
 
     def called(self, name: str) -> str:
-        """The name of the offered tool that is meant by this one: with entities, with the namespace of all functions
-        before it, or its namespace repeated (`a.a` is `a`)."""
+        """The offered tool that this name means: with entities, with the namespace of all functions before it, or with
+        its own namespace repeated (`a.a` is `a`)."""
         tools = self.tools or {}
         if name in tools:
             return name
@@ -267,8 +270,7 @@ class State(Source):
         return meant
 
     def addressed(self, to: str, name: str) -> str:
-        """The name of a call whose message goes to something that is not offered: to its namespace, or to another
-        tool."""
+        """The name of a call whose message has a recipient that is not offered: a namespace, or another tool."""
         whole = f"{to}.{name}"
         if whole in self.names:
             return whole
@@ -278,7 +280,7 @@ class State(Source):
         return name if self.offered(name) else to
 
     def start(self, call: Call) -> None:
-        """The call is one: tell its name. Raises Malformed where a guarded call names no tool."""
+        """This is a call: emits its name. Raises Malformed if a guarded call names no offered tool."""
         if call.started or call.name is None:
             return
         if call.guard and (not self.offered(call.name) or (call.strict and self.tools is None)):
@@ -298,7 +300,7 @@ class State(Source):
             self.note("unknown-tool", call.name)
 
     def own_id(self, written: str) -> str:
-        """The id that the model wrote; where it wrote none, or that of another call, one of our own."""
+        """The id that the model wrote; a new one if it wrote none, or that of another call."""
         if not written or written in self.given:
             written = self.ids() if self.ids else f"call_{self.calls}"
             while written in self.given:
@@ -322,7 +324,8 @@ class State(Source):
                 self.push(CallEnd(False, late))
 
     def settle(self, behind: str = "") -> None:
-        """The call that is over ends here. `behind` is what stands there that is neither a call nor free of it."""
+        """Ends the call that is complete. `behind` is text after it that is neither a call nor certainly unrelated to
+        it."""
         call, self.ending = self.ending, None
         if call is None:
             return
