@@ -64,6 +64,9 @@ KINDS: dict[str, tuple[Endless, str]] = {
     "names": (Endless(CallStart("f" * 500, "c"), ArgumentsDelta("{}"), CallEnd()), "characters of arguments"),
     "calls": (Endless(CallStart("add", "c"), ArgumentsDelta('{"a": "x"}'), CallEnd()), "128 calls"),
     "notes": (Endless(Noted(Note("fence", "x" * 300))), "characters of arguments"),
+    "ids": (Endless(CallStart("f", "i" * 500), ArgumentsDelta("{}"), CallEnd()), "characters of arguments"),
+    "long tokens": (Endless(Logprobs([{"token": "x" * 100}])), "characters of likelihoods"),
+    "alternatives": (Endless(Logprobs([{"token": "x", "top_logprobs": [{"token": "y"}] * 10}])), "characters of likelihoods"),
     "likelihoods": (Endless(Logprobs([{"token": "x"}] * 9000)), "the likelihoods of 131,072 tokens"),
 }  # fmt: skip
 
@@ -71,6 +74,7 @@ KINDS: dict[str, tuple[Endless, str]] = {
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reply_bounds, "CHARACTERS", SMALL)
+    monkeypatch.setattr(reply_bounds, "LIKELIHOODS", 300 * SMALL)
 
 
 @pytest.mark.usefixtures("small")

@@ -130,3 +130,20 @@ def test_no_step_writes_more_than_a_row(value: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(json, "dumps", noted)
     assert json_pieces.dumps({"a": value}, len(expected)) == expected
     assert max(steps) <= json_pieces.ROW
+
+
+DEEP = {"list": ("[", "]"), "object": ('{"a":', "}")}
+
+
+@pytest.mark.parametrize(("opener", "closer"), DEEP.values(), ids=DEEP)
+@pytest.mark.parametrize("filler", ["", '"x",' * 30_000])
+def test_no_value_nests_deeper_than_may_be_walked(opener: str, closer: str, filler: str) -> None:
+    def nested(levels: int) -> str:
+        return opener * (levels - 1) + "[" + filler + "1]" + closer * (levels - 1)
+
+    assert json_pieces.loads(nested(json_pieces.DEEPEST)) is not None
+    for levels in (json_pieces.DEEPEST + 1, 900):
+        with pytest.raises(RecursionError):
+            json_pieces.loads(nested(levels))
+    flat = "[" + "[]," * 1_000 + '"' + "[" * 1_000 + '"]'
+    assert len(json_pieces.loads(flat)) == 1_001

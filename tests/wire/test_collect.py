@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 from wire_cases import TOOLS, stream
 
+import toolspeak as ts
 from toolspeak.dialects import get
 from toolspeak.events import ArgumentsDelta, CallEnd, CallResult, CallStart, Finished, Noted, TextDelta, ThoughtDelta
 from toolspeak.types import Note, ToolCall, ToolResult, Usage
@@ -124,3 +125,20 @@ def test_a_thought_that_stays_in_the_text_keeps_its_marks() -> None:
 def test_a_stray_closer_on_a_line_of_its_own_leaves_the_line_break() -> None:
     reply = parse("I know.\n</think>\n\nRome.", get("hermes"), TOOLS)
     assert (reply.text, [n.rule for n in reply.notes]) == ("I know.\nRome.", ["stray-closer"])
+
+
+@pytest.mark.parametrize(("opener", "closer"), [('{"a":', "}"), ("[", "]")])
+@pytest.mark.parametrize("dialect", ["hermes", "gemma4", "pythonic", "qwen3-coder"])
+def test_arguments_that_nest_too_deep_are_none_and_can_be_shown_to_a_model(
+    opener: str, closer: str, dialect: str
+) -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {}}}}
+    for levels in (250, 450, 900):
+        text = '{"a":' + opener * levels + "1" + closer * levels + "}"
+        reply = ts.parse('<tool_call>\n{"name": "f", "arguments": ' + text + "}\n</tool_call>", "hermes", [tool])
+        assert [call.whole for call in reply.calls] == [False]
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": text}}
+        shown = ts.render(
+            [{"role": "user", "content": "Hi"}, {"role": "assistant", "tool_calls": [call]}], [tool], dialect
+        )
+        assert "arguments-not-json" in [note.rule for note in shown.notes]

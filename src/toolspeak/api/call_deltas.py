@@ -3,6 +3,9 @@
 Pieces of several calls may come interleaved, while events tell one call at a time: the first call streams,
 the others wait until its JSON is complete. Servers differ in what they leave out, so a piece is matched to
 its call by index where indexes tell calls apart, else by id, else by whether the last call can still go on.
+
+The bounds of a reply count its events (`wire.reading.reply_bounds`). What waits here is no event yet, so it has a bound of
+its own: `hold` counts it, and refuses a server that sends more.
 """
 
 from __future__ import annotations
@@ -14,11 +17,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import ServerFailed
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event, Noted
 from ..types import Note
+from .sse import LONGEST
 
 IN_STRING = re.compile(r'["\\]')
 OUTSIDE = re.compile(r'["{}\[\]]')
+ENTRY = 60
+"""What a piece that waits takes beside its characters, in characters."""
+CALL = 1_000
+"""What a call that was begun takes."""
 
 
 class Balance:
@@ -76,6 +85,18 @@ class CallStream:
         self._queue: deque[_Call] = deque()
         self._last: _Call | None = None
         self._notes: list[Event] = []
+        self._held = 0
+
+    def hold(self, characters: int) -> None:
+        """Counts characters that are kept until later. Raises ServerFailed for more than LONGEST."""
+        self._held += characters
+        if self._held > LONGEST:
+            raise ServerFailed(f"the server sent more than {LONGEST:,} characters of calls that it did not end")
+
+    def note(self, note: Note) -> None:
+        """Keeps a note until the end of the reply."""
+        self.hold(len(note.detail) + ENTRY)
+        self._notes.append(Noted(note))
 
     def add(
         self, *, index: Any = None, key: Any = None, name: Any = None, arguments: Any = None, fresh: bool = False
@@ -88,19 +109,24 @@ class CallStream:
         text = _text(arguments)
         call = self._find(index, key, name, text, fresh)
         if key and not call.id:
+            self.hold(len(key))
             call.id = key
             self._by_id[key] = call
         if call.ended:
             if text.strip():
-                self._notes.append(Noted(Note("late-arguments", text)))
+                self.note(Note("late-arguments", text))
             return []
-        if not call.started:
+        if name and not call.started:
             _rename(call, name)
+            self.hold(len(call.name))  # of each piece, for each copies the name
         if text:
             call.text = True
             call.pending.append(text)
             call.balance.feed(text)
-        return self._advance()
+        events = self._advance()
+        if call.pending:
+            self.hold(len(text) + ENTRY)
+        return events
 
     def settle(self) -> list[Event]:
         """Ends the open call if it is complete: something else comes now."""
@@ -127,6 +153,7 @@ class CallStream:
     def _find(self, index: Any, key: str, name: str, text: str, fresh: bool) -> _Call:
         call = self._by_index.get(index) if isinstance(index, int) else self._without_index(key, name, fresh)
         if call is None or _begins_another(call, key, name, text, indexed=isinstance(index, int)):
+            self.hold(CALL)
             call = _Call()
             self.count += 1
             self._queue.append(call)
@@ -168,7 +195,7 @@ class CallStream:
         whole = bool(call.name) and call.balance.closed and (call.balance.complete or not cut)
         late = call.id if call.id and call.id != call.sent_id else None
         if not call.name:
-            self._notes.append(Noted(Note("call-without-name", call.sent_id)))
+            self.note(Note("call-without-name", call.sent_id))
         return [*events, CallEnd(whole, late)]
 
 

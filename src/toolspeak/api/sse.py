@@ -85,7 +85,7 @@ class EventParser:
         value = value.removeprefix(" ")
         if name == "data":
             self._data.append(value)
-            self._grow(len(value))
+            self._grow(len(line))
         elif name == "event":
             self._event = value
         elif name == "id" and "\0" not in value:

@@ -11,6 +11,9 @@ from ..types import Finish, Note, Usage
 from .call_deltas import CallStream
 from .json_stream import Payload, Payloads
 
+MOST_TOKENS = 2**53
+"""More tokens than any reply has; every JSON reader takes the number as it is."""
+
 
 class Reading:
     """Events from the bytes of a reply, cut anywhere: `feed` each piece, then `close`.
@@ -77,5 +80,5 @@ class Reading:
 
 
 def count(value: Any) -> int:
-    """A number of tokens; 0 where none is told."""
-    return value if isinstance(value, int) and value > 0 else 0
+    """A number of tokens; 0 where none is told, or one that cannot be."""
+    return value if type(value) is int and 0 < value <= MOST_TOKENS else 0

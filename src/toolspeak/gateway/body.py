@@ -99,7 +99,7 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise _malformed(f"it is not UTF-8 (byte 0x{raw[error.start]:02x} at {error.start})") from None
     except RecursionError:
-        raise _malformed(f"it nests deeper than {limits.depth} levels") from None
+        raise _malformed(f"it nests deeper than {min(limits.depth, json_pieces.DEEPEST)} levels") from None
     except json.JSONDecodeError as error:
         raise _malformed(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
     except Unreadable as error:
@@ -108,9 +108,8 @@ def parse_body(raw: bytes, limits: Limits) -> dict[str, Any]:
         raise _malformed("it holds a number that is too long") from None
     if not isinstance(value, dict):
         raise _malformed("expected an object")
-    # A small body cannot hold more than its brackets say.
-    if raw.count(b"{") + raw.count(b"[") > limits.depth:
-        _check_depth(cast("dict[str, Any]", value), limits)
+    if json_pieces.too_deep(text, value, limits.depth):
+        raise _malformed(f"it nests deeper than {limits.depth} levels")
     return cast("dict[str, Any]", value)
 
 
@@ -236,20 +235,6 @@ def _outside_strings(text: str) -> Iterator[str]:
         yield "".join(parts[inside::2])
         inside ^= len(parts) % 2 == 0
         at = end
-
-
-def _check_depth(value: dict[str, Any], limits: Limits) -> None:
-    """Refuses what nests too deep."""
-    level: list[dict[str, Any] | list[Any]] = [value]
-    for _ in range(limits.depth):
-        inner: list[Any] = []
-        for item in level:
-            values = item.values() if isinstance(item, dict) else item
-            inner += [one for one in values if one.__class__ is dict or one.__class__ is list]
-        if not inner:
-            return
-        level = inner
-    raise _malformed(f"it nests deeper than {limits.depth} levels")
 
 
 def _too_large(limits: Limits) -> Refused:

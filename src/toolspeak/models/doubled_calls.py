@@ -7,11 +7,11 @@ arguments are there; others pass as they come.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..events import ArgumentsDelta, CallEnd, CallStart, Event
+from ..schema import json_pieces
 
 
 class DoubledCalls:
@@ -67,6 +67,6 @@ class _Call:
         """Its arguments; their text where that is no JSON."""
         text = "".join(event.json for event in self.events if isinstance(event, ArgumentsDelta))
         try:
-            return json.loads(text) if text else {}
+            return json_pieces.loads(text) if text else {}
         except (ValueError, RecursionError):
             return text

@@ -4,6 +4,9 @@
 machine. This module first scans the text for the start of large containers. It walks those in Python, member by
 member, with the functions of the standard library; everything smaller is one call of the C scanner. Values and errors
 are the same as those of `json.loads`. It takes about three times as long.
+
+Text that nests deeper than DEEPEST is refused: code that walks its value calls a function for each level, and Python
+takes about a thousand calls inside one another.
 """
 
 from __future__ import annotations
@@ -21,8 +24,9 @@ PIECE = 16_384
 """A container with more characters is walked in Python."""
 ROW = 1_000
 """Scalar values that are written in one step."""
-DEEPEST = 1_000
-"""The nesting depth at which the C scanner gives up."""
+DEEPEST = 200
+"""Containers inside one another that a value may have."""
+TOO_DEEP = f"more than {DEEPEST} containers inside one another"
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 """The encoder, created once: `json.dumps` creates a new one for each call with options."""
 STANDARD = cast("Any", json.decoder)
@@ -34,9 +38,13 @@ TOKEN = re.compile(rf'[\[{{](?:[^\[\]{{}}"]++|{STRING}){{0,64}}+[\]}}]|{STRING}|
 
 
 def loads(text: str, **options: Callable[[str], Any]) -> Any:
-    """Like `json.loads`. `options` are `parse_constant` and `parse_float`. Raises ValueError and RecursionError."""
+    """Like `json.loads`. `options` are `parse_constant` and `parse_float`. Raises ValueError, and RecursionError for text
+    that nests deeper than DEEPEST."""
     if len(text) < LARGE or text.count(":") + text.count("[") < MANY:
-        return json.loads(text, **cast("Any", options))
+        value = json.loads(text, **cast("Any", options))
+        if too_deep(text, value):
+            raise RecursionError(TOO_DEEP)
+        return value
     decoder = STANDARD.JSONDecoder(**options)
     decoder.scan_once = _Walker(large_containers(text), decoder.scan_once).scan
     return decoder.decode(text)
@@ -48,6 +56,19 @@ def loads_or(text: str, default: Any) -> Any:
         return loads(text)
     except (ValueError, RecursionError):
         return default
+
+
+def too_deep(text: str, value: Any, levels: int = DEEPEST) -> bool:
+    """Whether the value of a JSON text has more than `levels` containers inside one another."""
+    if text.count("{") + text.count("[") <= levels:  # no more than its brackets say
+        return False
+    level: list[Any] = [value]
+    for _ in range(levels):
+        inner: list[Any] = []
+        for item in level:
+            inner += item.values() if isinstance(item, dict) else item
+        level = [one for one in inner if one.__class__ in (dict, list)]
+    return bool(level)
 
 
 def dumps(value: Any, size: int) -> str:
@@ -128,7 +149,7 @@ def large_containers(text: str) -> set[int]:
         elif mark in "{[" and end - at == 1:
             begun.append(at)
             if len(begun) > DEEPEST:
-                raise RecursionError(f"more than {DEEPEST:,} containers inside one another")
+                raise RecursionError(TOO_DEEP)
         elif mark in "{[":
             if end - at > PIECE:
                 large.add(at)

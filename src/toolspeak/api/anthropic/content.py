@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from ...errors import Refused
+from ...schema import json_pieces
 from ...types import Message
 from ..field_schemas import cannot
 from ..json_stream import Payload, record, records
@@ -107,7 +108,7 @@ def _call(call: Payload) -> Payload:
     if isinstance(arguments, str):
         # An earlier call that was no JSON is still part of what was said.
         with suppress(ValueError, RecursionError):
-            arguments = json.loads(arguments)
+            arguments = json_pieces.loads(arguments)
     taken = cast("Payload", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
     return {"type": "tool_use", "id": _id(call.get("id")), "name": function.get("name", ""), "input": taken}
 

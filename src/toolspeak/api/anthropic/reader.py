@@ -48,11 +48,11 @@ class ReplyReader(Reading):
             case "message_start":
                 self._spend(record(payload.get("message")).get("usage"))
             case "content_block_start":
-                return self._begin(payload.get("index"), record(payload.get("content_block")))
+                return self._begin(_index(payload), record(payload.get("content_block")))
             case "content_block_delta":
-                return self._delta(payload.get("index"), record(payload.get("delta")))
+                return self._delta(_index(payload), record(payload.get("delta")))
             case "content_block_stop":
-                return self._stopped(payload.get("index"))
+                return self._stopped(_index(payload))
             case "message_delta":
                 self._ending(record(payload.get("delta")), payload.get("usage"))
             case "message_stop":
@@ -74,7 +74,7 @@ class ReplyReader(Reading):
         self._ending(message, message.get("usage"))
         return events + self._end()
 
-    def _begin(self, index: Any, block: Payload) -> list[Event]:
+    def _begin(self, index: int, block: Payload) -> list[Event]:
         """A block begins; it may hold all that it will, or nothing yet."""
         if block.get("type") == "tool_use":
             taken = record(block.get("input"))
@@ -83,7 +83,7 @@ class ReplyReader(Reading):
             return self._calls.add(index=index, key=block.get("id"), name=block.get("name"), arguments=text)
         return self._words(block)
 
-    def _delta(self, index: Any, delta: Payload) -> list[Event]:
+    def _delta(self, index: int, delta: Payload) -> list[Event]:
         if delta.get("type") != "input_json_delta":
             return self._words(delta)
         piece = delta.get("partial_json")
@@ -92,7 +92,7 @@ class ReplyReader(Reading):
         self._open[index] = self._open[index] or bool(piece)
         return self._calls.add(index=index, arguments=piece)
 
-    def _stopped(self, index: Any) -> list[Event]:
+    def _stopped(self, index: int) -> list[Event]:
         """A block ends: one of a call that was given nothing is a call without arguments."""
         if self._open.pop(index, True):
             return self._calls.settle()
@@ -128,6 +128,12 @@ class ReplyReader(Reading):
         stop = self._stop if reason == "stop_sequence" else None
         notes = [] if stop is None else [Noted(Note(STOPPED, stop))]
         return self._finished(reason, FINISH, read_usage(self._spent), notes)
+
+
+def _index(payload: Payload) -> int:
+    """The place of a block; 0 where none is told: blocks come one after another."""
+    index = payload.get("index")
+    return index if isinstance(index, int) else 0
 
 
 def read_usage(usage: Payload) -> Usage:

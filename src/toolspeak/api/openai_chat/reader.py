@@ -41,7 +41,6 @@ class ReplyReader(Reading):
         self._finish = ""
         self._begun = False
         self._usage = Usage()
-        self._notes: list[Event] = []
 
     def _events(self, payloads: list[Payload]) -> list[Event]:
         events = super()._events(payloads)
@@ -76,7 +75,7 @@ class ReplyReader(Reading):
                 fresh=place > 0,
             )
         for note in records(record(choice.get("toolspeak")).get("notes")):  # of another gateway of ours
-            self._notes.append(Noted(Note(str(note.get("rule", "")), str(note.get("detail", "")))))
+            self._calls.note(Note(str(note.get("rule", ""))[:100], str(note.get("detail", ""))))
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             if reason == "error":
                 raise ServerFailed("the server reports that the reply failed (finish_reason: error)")
@@ -102,7 +101,7 @@ class ReplyReader(Reading):
     def _end(self) -> list[Event]:
         if not self._begun:
             raise ServerFailed("expected a reply in the stream, and none came: no choices before its end")
-        return self._finished(self._finish or "stop", FINISH, self._usage, self._notes)
+        return self._finished(self._finish or "stop", FINISH, self._usage)
 
 
 def _calls(delta: Payload) -> list[Payload]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from ...errors import ServerFailed
 from ...events import Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Finish, Note, Usage
+from ..call_deltas import ENTRY
 from ..json_stream import Payload, record, records
 from ..stream_reader import Reading, count
 from ..upstream_errors import excerpt, failure
@@ -89,7 +90,12 @@ class ReplyReader(Reading):
         if not isinstance(place, int):
             place = self._places.get(str(key), len(self._places)) if key else 0
         if isinstance(key, str):
-            place = self._places.setdefault(key, place)
+            if key not in self._places:
+                self._calls.hold(len(key) + ENTRY)
+                self._places[key] = place
+            place = self._places[key]
+        if place not in self._told:
+            self._calls.hold(ENTRY)
         return place
 
     def _item(self, item: Payload, place: int, *, done: bool) -> list[Event]:

@@ -128,7 +128,7 @@ def assistant(text: str, thought: str = "", calls: Iterable[ToolCall] = ()) -> M
 def _call(o: _Open, decoded: Decoded) -> ToolCall:
     text = o.text
     try:
-        value = decoded[id(text)][1] if id(text) in decoded else json_pieces.loads(text or "{}")
+        value = _decoded(text, decoded)
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
@@ -136,6 +136,13 @@ def _call(o: _Open, decoded: Decoded) -> ToolCall:
     if o.whole:
         o.notes.append(Note("not-an-object", text[:200]))
     return ToolCall(o.id, o.name, {}, text, tuple(o.notes), whole=False)
+
+
+def _decoded(text: str, decoded: Decoded) -> Any:
+    if id(text) not in decoded:
+        return json_pieces.loads(text or "{}")
+    value = decoded[id(text)][1]
+    return None if json_pieces.too_deep(text, value) else value
 
 
 def add_usage(a: Usage, b: Usage) -> Usage:

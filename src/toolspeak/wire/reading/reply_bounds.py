@@ -2,10 +2,14 @@
 
 A deadline does not limit how much a model can send until then. Each kind of content is counted separately, since each
 is stored until the reply is over: texts, thoughts and the arguments of all calls in characters; calls, notes and
-tokens with likelihoods in number. What came before the limit stays; a call that is open then is cut, and so never run.
+tokens with likelihoods in number. What the likelihoods hold is counted in characters as well, since a server may send
+any number of alternatives. What came before the limit stays; a call that is open then is cut, and so never run.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
 
 from ...events import ArgumentsDelta, CallEnd, CallStart, Event, Finished, Logprobs, Noted, TextDelta, ThoughtDelta
 from ...types import Note
@@ -16,6 +20,10 @@ CALLS = 128
 NOTES = 10_000
 TOKENS = 131_072
 """The most tokens with likelihoods."""
+LIKELIHOODS = 12_000_000
+"""The most characters of tokens with likelihoods and of the alternatives to them."""
+ENTRY = 16
+"""The size of a token or an alternative beside its text, in characters."""
 
 
 class ReplyBounds:
@@ -24,6 +32,7 @@ class ReplyBounds:
 
     def __init__(self) -> None:
         self._text = self._thought = self._arguments = CHARACTERS
+        self._likelihoods = LIKELIHOODS
         self._calls, self._notes, self._tokens = CALLS, NOTES, TOKENS
         self._open = False
 
@@ -38,8 +47,8 @@ class ReplyBounds:
                 self._thought -= len(text)
             case ArgumentsDelta(json):
                 self._arguments -= len(json)
-            case CallStart(name):
-                self._arguments -= len(name)
+            case CallStart(name, id_):
+                self._arguments -= len(name) + len(id_)
                 self._calls -= 1
                 self._open = self._calls >= 0 and self._arguments >= 0
             case CallEnd():
@@ -49,9 +58,10 @@ class ReplyBounds:
                 self._notes -= 1
             case Logprobs(tokens):
                 self._tokens -= len(tokens)
+                self._likelihoods -= sum(map(_size, tokens))
             case _:
                 pass
-        return min(self._thought, self._arguments, self._calls, self._notes, self._tokens) >= 0
+        return min(self._thought, self._arguments, self._calls, self._notes, self._tokens, self._likelihoods) >= 0
 
     def ending(self) -> list[Event]:
         """The last events of a reply that exceeds the limits."""
@@ -62,8 +72,19 @@ class ReplyBounds:
             f"{CALLS} calls": self._calls,
             f"{NOTES:,} notes": self._notes,
             f"the likelihoods of {TOKENS:,} tokens": self._tokens,
+            f"{LIKELIHOODS:,} characters of likelihoods": self._likelihoods,
         }
         bound = next(name for name, left in counts.items() if left < 0)
         note = Note("reply-bound", f"the reply was ended here: it holds more than {bound}")
         cut: list[Event] = [CallEnd(whole=False)] if self._open else []
         return [*cut, Noted(note), Finished("length")]
+
+
+def _size(token: Mapping[str, Any]) -> int:
+    """The size of a token's likelihood and of its alternatives, in characters. Each API also sends the bytes of the text as
+    numbers, which are four times as long."""
+    others = token.get("top_logprobs")
+    rows: list[Any] = [token]
+    if isinstance(others, list):
+        rows += cast("list[Any]", others)
+    return sum(ENTRY + 4 * len(str(cast("dict[str, Any]", row).get("token"))) for row in rows if isinstance(row, dict))
