@@ -216,9 +216,9 @@ HEAD = """# Python API
 
 <!-- made by: python scripts/api_reference.py -->
 
-Every public name. `import toolspeak as ts` gives those without a module before them: `ts.run`, `ts.Toolbox`. Functions
-that begin with `a` are the ones to `await`. [The tutorial](../tutorial/getting-started.md) shows them in use;
-[Errors](../how-to/errors.md) draws the tree of errors."""
+This page lists every public name. `import toolspeak as ts` provides the names without a module in front of them: `ts.run`,
+`ts.Toolbox`. Await the functions that begin with `a`. [The tutorial](../tutorial/getting-started.md) shows how to use them;
+[Errors](../how-to/errors.md) shows the tree of errors."""
 
 
 if __name__ == "__main__":

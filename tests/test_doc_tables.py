@@ -108,7 +108,7 @@ ANNOTATIONS: dict[str, Any] = {
 
 
 def annotations() -> Iterator[Row]:
-    yield ["annotation", "what a model is told"]
+    yield ["annotation", "what the model sees"]
     for shown, kind in ANNOTATIONS.items():
 
         def function(x: Any) -> None: ...
@@ -132,7 +132,7 @@ GIVEN: list[tuple[str, Any]] = [
 
 
 def coercion() -> Iterator[Row]:
-    yield ["wanted", "came", "becomes"]
+    yield ["expected", "received", "result"]
     for kind, value in GIVEN:
         schema = {"type": "object", "properties": {"x": {"type": kind}}, "required": ["x"]}
         box = ts.Toolbox({"name": "f", "parameters": schema})
