@@ -65,6 +65,8 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(page: Any, address: 
     page.set_viewport_size({"width": 360, "height": 740})
     filled(page, address, view)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    heights = page.evaluate("[...document.querySelectorAll('th')].map((one) => one.offsetHeight)")
+    assert max(heights, default=0) < 40  # no heading is broken within a word
 
 
 def test_the_keyboard_is_enough(page: Any, address: str) -> None:

@@ -75,6 +75,7 @@ def test_a_call_is_shown_whole_and_approved(page: Any, address: str, removed: An
     arguments = place.get_by_label("Arguments of remove_note")
     assert arguments.locator(".mark").all_inner_texts() == ["U+001B", "U+202E"]
     assert arguments.inner_text().endswith("<img src=x onerror=window.hurt=1>\nsecond line")
+    assert page.get_by_label("What remove_note gave").count() == 0  # it waits, and has not failed
     facts = place.locator("dl").inner_text()
     assert "ask remove_note" in facts
     assert "untrusted: text that is not trusted came before it" in facts

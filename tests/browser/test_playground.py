@@ -64,7 +64,7 @@ def test_pasted_tools_are_offered_and_their_results_typed(page: Any, address: st
     settled(page)
     assert page.locator(".call h3").inner_text() == "stock"
     assert page.get_by_role("button", name="Run", exact=True).count() == 0
-    page.get_by_text("Type what it gives.").wait_for()
+    page.get_by_text("Type its result.").wait_for()
 
 
 def test_tools_that_are_no_json_are_told_and_nothing_is_asked(page: Any, address: str) -> None:

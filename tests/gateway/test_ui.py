@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from toolspeak import Toolbox
+from toolspeak.dialects import get
 from toolspeak.errors import UsageError
 from toolspeak.gateway.access.keys import digest
 from toolspeak.gateway.config.load import parse_config
@@ -197,6 +198,14 @@ def test_calls_and_results_in_messages_are_no_definitions() -> None:
         {"role": "user", "content": "Tools: weather\nWeather in Rome?"},
     ]))["messages"]  # fmt: skip
     assert [kind for kind, _ in first[0]["parts"]] == ["tools", "user"]
+
+
+def test_control_tokens_within_definitions_do_not_end_them() -> None:
+    text = "Be brief.\nTools: weather\nCall them within <tool_call></tool_call> tags."
+    asked: list[Message] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    seen = Request([{"role": "system", "content": text}])
+    told = Conversation(asked, list(Toolbox(weather)), get("hermes")).question(seen)["messages"]
+    assert [kind for kind, _ in told[0]["parts"]] == ["system", "tools", "control", "control", "tools"]
 
 
 def test_a_turn_tells_prompt_raw_text_events_and_reply(serve_models: Callable[..., Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ..errors import ApprovalNeeded
 from ..events import CallResult, Event
 from ..explain import Remote
 from ..models.base import Model
@@ -33,6 +34,7 @@ def result_row(result: ToolResult) -> Row:
         "text": result.text,
         "error": None if result.error is None else f"{type(result.error).__name__}: {result.error}",
         "seconds": result.seconds,
+        "pending": isinstance(result.error, ApprovalNeeded),
     }
 
 

@@ -66,6 +66,8 @@ class Conversation:
         text = "\n".join(text for _, text in _texts([message]))
         kind = ROLES.get(role, role)
         calls = {"system": "tools", "assistant": "assistant"}.get(kind, "tool" if is_answered else "tools")
+        if calls == "tools" and self._names.search(text):  # what the user did not write there are definitions
+            kind = "tools"
         row: dict[str, Any] = {"role": role, "parts": self.parts(text, kind, calls)}
         if calls := message.get("tool_calls"):
             row["calls"] = calls

@@ -95,7 +95,7 @@ class ToolPicker {
       : h("p", { class: "dim" }, "None to run. Give them on the command line: toolspeak ui --tools weather.py, mcp:… or openapi:…");
     const more = about.policy
       ? h("p", { class: "dim" }, "Calls run as the policy says. You are asked where it asks.")
-      : field("More, as JSON", this.pasted, "What these give you type yourself.");
+      : field("More, as JSON", this.pasted, "You type the results of these.");
     this.element = h("fieldset", {}, h("legend", {}, "Tools"), given, more);
   }
 
@@ -215,7 +215,7 @@ class Turn {
 
   _score(row) {
     const rows = row.texts.map(([text, score]) => h("tr", {}, cells(text, score.toFixed(3))));
-    this.asks.append(h("details", {}, h("summary", {}, `Asked how likely ${row.size} texts are`), parts(row.prompt), table(["text", "log-likelihood"], rows)));
+    this.asks.append(h("details", {}, h("summary", {}, howLikely(row.size)), parts(row.prompt), table(["text", "log-likelihood"], rows)));
   }
 
   _raw(row) {
@@ -226,7 +226,7 @@ class Turn {
   _event(row) {
     this.first ??= row.at;
     this.events.event(row);
-    if (row.event === "CallResult") this.calls.append(ranNodes(row.result));
+    if (row.event === "CallResult" && !row.result.pending) this.calls.append(ranNodes(row.result));
   }
 
   _reply(row, lane) {
@@ -263,7 +263,7 @@ class Turn {
       });
       const runs = lane.tools.runs(call.name);
       const element = h("div", { class: "call" }, callNodes(call, lane.tools.parameters(call.name)),
-        h("div", { class: "row" }, runs ? run : h("span", { class: "dim" }, "Type what it gives."), note),
+        h("div", { class: "row" }, runs ? run : h("span", { class: "dim" }, "Type its result."), note),
         field(`Result of ${call.name}`, result));
       return { element, message: () => ({ role: "tool", tool_call_id: call.id, name: call.name, content: result.value }) };
     });
@@ -280,6 +280,10 @@ class Turn {
 function ranNodes(result) {
   const name = result.error ? h("span", { class: "bad" }, textNodes(`${result.name}: ${result.error}`)) : textNodes(result.name);
   return h("div", { class: "call" }, h("h3", {}, name), pre(result.text, { "aria-label": `What ${result.name} gave` }));
+}
+
+export function howLikely(size) {
+  return size === 1 ? "Asked how likely a text is" : `Asked how likely ${size} texts are`;
 }
 
 /** What a model was asked. */
@@ -343,7 +347,7 @@ function figures(row, first, asks) {
   const tile = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
   const { prompt_tokens: sent, completion_tokens: got, cached_tokens: cached, reasoning_tokens: thought, estimated } = row.usage;
   const about = estimated ? "about " : "";
-  const tokens = (count) => (count ? `${about}${count} tokens` : "tokens not told");
+  const tokens = (count) => (count ? `${about}${count} tokens` : "tokens unknown");
   return [
     tile("ends", row.finish), tile("asked", `${asks}×`),
     tile("prompt", `${tokens(sent)}${cached ? `, ${cached} cached` : ""}`),
